@@ -63,10 +63,8 @@ def specification(
     ]
     alice, bob, combined = fractions
     return load_specification(
-        "version: 1\nproject: built\nmode: open\n"
-        "custodians: {alice: {identifier: id}, bob: {identifier: id}}\n"
-        "fields:\n  - {name: surname, kind: name}\n"
-        "variables:\n" + "\n".join(lines) + "\n"
+        "version: 1\nproject: built\nmode: open\ncustodians: {alice: {identifier: id}, bob: {identifier:"
+        " id}}\nfields:\n  - {name: surname, kind: name}\nvariables:\n" + "\n".join(lines) + "\n"
         "assessment:\n"
         f"  fractions: {{alice: {alice:.9g}, bob: {bob:.9g}, combined: {combined:.9g}}}\n"
         "  tables:\n    - {variables: [region, illness]}\n"

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.common.audit import AuditEntry
 
 Series = tuple[str, tuple[tuple[str, str], ...]]

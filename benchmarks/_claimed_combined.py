@@ -127,10 +127,8 @@ def specification(split: Split, levels: tuple[tuple[str, int], ...]) -> Specific
         lines.append(f"  - {{name: {variable.lower()}, holder: {holder}, role: {role}, categories: [{categories}]}}")
     one = split.overlap + split.alone
     return load_specification(
-        "version: 1\nproject: claimed\nmode: open\n"
-        "custodians: {alice: {identifier: id}, bob: {identifier: id}}\n"
-        "fields:\n  - {name: surname, kind: name}\n"
-        "variables:\n" + "\n".join(lines) + "\n"
+        "version: 1\nproject: claimed\nmode: open\ncustodians: {alice: {identifier: id}, bob: {identifier:"
+        " id}}\nfields:\n  - {name: surname, kind: name}\nvariables:\n" + "\n".join(lines) + "\n"
         f"assessment:\n  fractions: {{alice: {one:.9g}, bob: {one:.9g}, combined: {split.overlap:.9g}}}\n"
         "  limits: {correct_matches: 1}\n  on_breach: hold\n"
         "retention: {uploads_days: 7, results_days: 30, maps_days: 90}\n",

@@ -20,7 +20,7 @@ from gemel.common.records.csv_file import csv_batches
 from gemel.common.records.sources import CsvSource
 from gemel.common.records.table import joined
 from gemel.common.specification import Specification, load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 
 

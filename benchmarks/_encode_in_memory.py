@@ -27,16 +27,16 @@ from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.keys.vault import DataKey
 from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import generate
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.memory import MemoryLimit, high_water
 from gemel.custodian.source.cleaned_file import read_into
 from gemel.custodian.source.drawing import drawn_records
-from gemel.custodian.state.encrypted_file import encrypted_file
+from gemel.custodian.state.pending_uploads import encrypted_file
 from gemel.custodian.state.row_map import RowMapWriter
 from gemel.custodian.state.working_tables import WorkingFolder
+from gemel.custodian.steps.held_memory import MemoryLimit, high_water
 from gemel.custodian.steps.signing import portions
 
 FIELDS = (

@@ -27,11 +27,11 @@ from gemel.carole.evaluation.quality_estimate import Claim
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
 

@@ -26,11 +26,11 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import VariableCodes
-from gemel.common.specification import Specification, encoding_digest
+from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
-from gemel.custodian.cleaning import clean
-from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.records import Encoded, encode_records
 
 Files = Mapping[Side, pl.DataFrame]
@@ -178,7 +178,7 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
         encoded[side], codes[side] = made, held
     labels = {}
     for variable in spec.variables:
-        of_code = labels_by_code(variable, spec.project, key, encoding_digest(spec), 1)
+        of_code = Relabelling.of(spec, key, 1).labels(variable)
         labels[variable.name] = np.array([variable.categories.index(label) for label in of_code], dtype=np.int64)
     plan = plan_of(spec)
     everybody = pl.concat([files[side][TRUTH].cast(pl.String) for side in Side])

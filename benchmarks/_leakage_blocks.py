@@ -11,29 +11,28 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
-from benchmarks._leakage_joins import recognised_groups, shared_rows, size_alignment
+from benchmarks._leakage_joins import (
+    embedded_alignment,
+    nearest_rows,
+    recognised_groups,
+    row_embedding,
+    shared_rows,
+    size_alignment,
+)
 from benchmarks._leakage_study import ABOVE_CHANCE, MAXIMUM, NAMES, OVERLAPS, Line, Study
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import min_size, rows_of_rules
-from gemel.custodian.encoding.records import encode_rows
-from gemel.custodian.leakage import (
-    UNKNOWN,
-    BlockView,
-    FieldView,
-    KeyLikelihood,
-    PublicValues,
-    attack_by_size,
-    block_likelihood,
-    score,
-    similarity_graph_alignment,
-)
-from gemel.custodian.leakage.block_view import BlockAttack, known_by_block
-from gemel.custodian.leakage.chaining import CLASSES, chained_alignment, value_classes
-from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.encoding.records import Encoding
+from gemel.custodian.leakage.block_model import KeyLikelihood, block_likelihood
+from gemel.custodian.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block
+from gemel.custodian.leakage.held_back import CLASSES, chained_alignment, value_classes
+from gemel.custodian.leakage.own_whole import truth_of
 from gemel.custodian.leakage.pairs import paired_signatures, paired_values
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView, PublicValues
 
 LOOKED_UP = 5000
 """Rows that the embedding attack looks up, drawn at random: more change nothing but the time."""
@@ -206,7 +205,7 @@ def padded(
     """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
     alone = spec.model_copy(update={"padding": "powers_of_two"})
     sent = rows_of_rules(study.columns, alone, study.fresh_noise())
-    made = encode_rows(sent, alone, study.fresh_seed(), 1, shuffle=study.rng.permutation)
+    made = Encoding(alone, study.fresh_seed(), 1, shuffle=study.rng.permutation).rows(sent)
     part, order = known_by_block(made.sets[0]), made.orders[rule.name]
     held = part.fields[field]
     blocks = BlockView.of(held, part.blocks[rule.name])

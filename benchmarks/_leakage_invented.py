@@ -27,7 +27,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 Files = Mapping[Side, pl.DataFrame]
@@ -65,13 +65,7 @@ def honest(seed: int, sampled: float = 0.05, duplicates: float = DUPLICATES) -> 
 
 
 def probed(
-    files: Files,
-    attribute: str,
-    seed: int,
-    *,
-    people: int = PROBED,
-    copies: int = COPIES,
-    also: Sequence[str] = (),
+    files: Files, attribute: str, seed: int, *, people: int = PROBED, copies: int = COPIES, also: Sequence[str] = ()
 ) -> Probed:
     """Bob's file with near-copies of people of whom he has no record, and Alice has."""
     rng = np.random.default_rng([seed, 7])

@@ -5,6 +5,12 @@ It is attacked as an attacker would who knows public margins, as one who also kn
 and as one who colludes with her. Carole has what she had, and where the joint distribution is released or assessed
 that too; and she names the pairs. Each figure is beside the same without `latent`. Files of 600 insured people who are
 compared by little, and of 2,000 who are compared well, half of each in the other; means over five seeds.
+
+Carole's attacks on a run of mode block_keyed with `latent`: rows of codes joined to rows of signatures.
+
+She has candidate pairs with their comparison vectors, the model, both lists of codes, and, where links are assessed,
+the links by rows of codes with probabilities that at least twenty share. With `latent` she may have the joint
+distribution, by which she weighs the values of a link as the resolver did. And she names the pairs.
 """
 
 from __future__ import annotations
@@ -15,11 +21,220 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._latent_views import Case, Run, identified, insurers
-from benchmarks._leakage_latent_carole import by_carole
 from benchmarks._leakage_study import Line, Study
+from gemel.carole.engine.latent.step import reported_joint
 from gemel.common.parties import Side
+from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.custodian.leakage.category_codes import margin_alignment, unique_rows
+from gemel.custodian.leakage.across import margin_alignment, unique_rows
+from gemel.risk.models import JointDistribution
+
+GRANTED = ReleaseSpec(joint="bob")
+
+ALONE = 20
+"""Pairs that are each requested alone."""
+
+
+def by_carole(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Every attack of hers."""
+    yield from _joined(case)
+    yield from _changed(case)
+    yield from _paired(case)
+    yield from _arbitrary(case)
+    yield from _one_pair(case)
+
+
+def _joined(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Each link by rows of codes taken for the likeliest comparison vector, and for any of its requested pairs."""
+    for words, run, joint in (
+        ("without latent", case.alone, False),
+        ("with latent", case.with_values, False),
+        ("with latent and the joint distribution", case.with_values, True),
+    ):
+        guess, true, pairs = _guessed(case, run, joint)
+        commonest = float(np.bincount(true).max() / len(true))
+        yield (
+            f"the comparison vector of a link by rows of codes, {words}",
+            float((guess == true).mean()),
+            commonest,
+            None,
+        )
+        share = float(((guess == true) / pairs[guess]).mean())
+        by_chance = 1.0 / len(run.found.pattern)
+        yield f"a link by rows of codes joined to its pair, {words}", share, by_chance, None
+
+
+def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The vector guessed for each link, the true one, and the requested pairs of every vector.
+
+    Notes
+    -----
+    A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if and
+    only if the two codes do. Of these the one with the most matches expected. What the values add to the weight she has
+    from the joint distribution, as the resolver has it; without that distribution, zero.
+    """
+    linkage = run.resolved.linkage
+    pairs = np.bincount(run.vector, minlength=len(run.vectors))
+    true = run.vector[run.resolved.order[linkage.links]]
+    among = np.flatnonzero(pairs)
+    names = [field.name for field in case.spec.compared]
+    agrees = run.vectors[among, names.index(KEY)]
+    a, b = run.links.T
+    own = case.codes[Side.ALICE][a, case.names(Side.ALICE).index(KEY)]
+    other = case.codes[Side.BOB][b, case.names(Side.BOB).index(KEY)]
+    level = np.where((own < 0) | (other < 0), -1, np.where(own == other, run.vectors[:, names.index(KEY)].max(), 0))
+    bits = np.zeros(len(true))
+    if joint and linkage.pairs.value_bits is not None:
+        bits = linkage.pairs.value_bits[linkage.links]
+    probability = _expit(np.log(2.0) * (run.agreement[among][None, :] + bits[:, None]) + run.log_prior_odds)
+    shown = run.shown_probability
+    groups = np.unique(shown)
+    between = np.concatenate([[-1.0], (groups[1:] + groups[:-1]) / 2, [2.0]])
+    group = np.searchsorted(groups, shown)
+    inside = (probability >= between[group, None]) & (probability < between[group + 1, None])
+    possible = inside & (agrees[None, :] == level[:, None])
+    possible = np.where(possible.any(axis=1)[:, None], possible, agrees[None, :] == level[:, None])
+    expected = np.where(possible, probability * pairs[among][None, :], -1.0)
+    return among[expected.argmax(axis=1)], true, pairs
+
+
+def _changed(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """A project linked without the step, and with it after an amendment: links that only one of the two runs has."""
+    one, other = ({tuple(link) for link in run.links.tolist()} for run in (case.alone, case.with_values))
+    made = np.array([tuple(link) not in one for link in case.with_values.links.tolist()], dtype=np.bool_)
+    undone = np.array([tuple(link) not in other for link in case.alone.links.tolist()], dtype=np.bool_)
+    yield "links that values made, of all links", float(made.mean()), None, None
+    yield "links that values undid, of all without them", float(undone.mean()), None, None
+    if not made.any():
+        return
+    run = case.with_values
+    guess, true, pairs = _guessed(case, run, True)
+    linked = case.alone.vector[case.alone.resolved.order[case.alone.resolved.linkage.links]]
+    taken = np.bincount(_across(case, linked), minlength=len(pairs))
+    left = np.maximum(pairs - taken, 1)
+    share = float(((guess == true) / left[guess])[made].mean())
+    yield (
+        "of links that values made, joined to their pair after an amendment",
+        share,
+        1.0 / len(run.found.pattern),
+        None,
+    )
+
+
+def _across(case: Case, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Vectors of the run without the step as those of the run with it: both compare the same pairs."""
+    assert (case.alone.vectors == case.with_values.vectors).all()
+    return vectors
+
+
+def _paired(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Rows of the two lists of codes taken for one person by the joint distribution, where nothing is assessed."""
+    joint = case.with_values.resolved.linkage.latent
+    assert joint is not None
+    assert joint.joint is not None
+    codes = {side: case.codes[side] for side in Side}
+    combinations = {side: np.unique(codes[side], axis=0, return_inverse=True) for side in Side}
+    score = _association(case, joint.joint, *(combinations[side][0] for side in Side))
+    of_a, of_b = (combinations[side][1].ravel() for side in Side)
+    many = np.bincount(of_b, minlength=score.shape[1])
+    person = {int(p): row for row, p in enumerate(case.person[Side.BOB])}
+    found, by_key = [], []
+    key_a, key_b = (codes[side][:, case.names(side).index(KEY)] for side in Side)
+    for row, p in enumerate(case.person[Side.ALICE].tolist()):
+        if p not in person:
+            continue
+        own = score[of_a[row]]
+        best = own >= own.max() - 1e-9
+        found.append(best[of_b[person[p]]] / many[best].sum())
+        same = key_b == key_a[row]
+        by_key.append(same[person[p]] / max(1, same.sum()))
+    yield (
+        "a match's two rows of codes taken for one person, by the released joint distribution; by guessing: by the key",
+        float(np.mean(found)),
+        float(np.mean(by_key)),
+        None,
+    )
+
+
+def _association(
+    case: Case, joint: JointDistribution, of_a: NDArray[np.int64], of_b: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Log of how much likelier combinations of A and of B are in one person than in two, shape (n_a, n_b)."""
+    names = list(joint.names)
+
+    def placed(codes: NDArray[np.int64], side: Side, without: str = "") -> NDArray[np.int32]:
+        table = np.full((len(codes), len(names)), -1, dtype=np.int32)
+        for column, name in enumerate(case.names(side)):
+            if name in names and name != without:
+                table[:, names.index(name)] = codes[:, column]
+        return table
+
+    key = names.index(KEY)
+    a, b = placed(of_a, Side.ALICE), placed(of_b, Side.BOB)
+    free_b = placed(of_b, Side.BOB, KEY)
+    log_a, log_b = joint.model.log_marginal(a), joint.model.log_marginal(b)
+    score = np.empty((len(a), len(b)))
+    for row in range(len(a)):
+        together = np.where(free_b >= 0, free_b, a[row][None, :])
+        score[row] = joint.model.log_marginal(together.astype(np.int32)) - log_a[row] - log_b
+        differs = (a[row, key] >= 0) & (b[:, key] >= 0) & (a[row, key] != b[:, key])
+        # A key that differs is an error of one in ten; the values count all the same.
+        score[row] += np.where(differs, np.log(0.1), 0.0)
+    return score
+
+
+def _arbitrary(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """One row of every record: no join, so that the default caps let all codes through to the coordinator."""
+    n = len(case.codes[Side.ALICE])
+    requested, uploaded = Requested(n, 0), Requested(n, n)
+    reached = 0.0 if case.spec.resolution.exceeded(requested, uploaded) else 1.0
+    yield (
+        "Carole requests one row of every record of Alice: codes that reach the coordinator under the caps",
+        reached,
+        None,
+        None,
+    )
+
+
+def _one_pair(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """A request of one pair, which makes the joint distribution that of two known rows of signatures."""
+    run = case.with_values
+    chosen = run.resolved.order[run.resolved.linkage.links[:ALONE]]
+    right: list[float] = []
+    sent: list[float] = []
+    chance: list[float] = []
+    for place in chosen.tolist():
+        resolved = case.decide(np.array([place]))
+        latent = resolved.linkage.latent
+        held = {
+            name: code
+            for side in Side
+            for name, code in zip(case.names(side), case.codes[side][run.records[side][place]].tolist(), strict=True)
+            if code >= 0 and name != KEY
+        }
+        for numbers, joint in (
+            (right, None if latent is None else latent.joint),
+            (sent, reported_joint(resolved.linkage, case.spec.model_copy(update={"release": GRANTED}))),
+        ):
+            for name, code in held.items():
+                commonest = int(np.bincount(_held(case, name)).argmax())
+                guess = commonest if joint is None or name not in joint.names else int(joint.table([name]).argmax())
+                numbers.append(float(guess == code))
+        chance += [float(int(np.bincount(_held(case, name)).argmax()) == code) for name, code in held.items()]
+    words = "a pair that Carole requests alone: its codes in"
+    yield f"{words} the joint distribution, were it reported", float(np.mean(right)), float(np.mean(chance)), None
+    yield f"{words} what is reported", float(np.mean(sent)), float(np.mean(chance)), None
+
+
+def _held(case: Case, name: str) -> NDArray[np.int64]:
+    side = Side.ALICE if name in case.names(Side.ALICE) else Side.BOB
+    codes = case.codes[side][:, case.names(side).index(name)]
+    return codes[codes >= 0]
+
+
+def _expit(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -500, 500))))
+
 
 SEEDS = 5
 SENSITIVE = "MakeModel"

@@ -10,31 +10,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._leakage_embedding import embedded_alignment
-from benchmarks._leakage_joins import dictionary_attack, joined_rows
+from benchmarks._leakage_joins import dictionary_attack, embedded_alignment, joined_rows
 from benchmarks._leakage_study import MAXIMUM, NAMES, OVERLAPS, READS, Line, Study
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet
-from gemel.common.specification import Specification, encoding_digest
+from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people.insured import ALICES, KEY, trait_variables, with_traits
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.custodian.cleaning import clean
-from gemel.custodian.encoding.categories import labels_by_code
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.leakage import (
-    UNKNOWN,
-    FieldView,
-    PublicValues,
-    frequency_alignment,
-    score,
-    similarity_graph_alignment,
-)
-from gemel.custodian.leakage.across import cooccurrence_alignment
-from gemel.custodian.leakage.category_codes import code_recovery, unique_rows
+from gemel.custodian.leakage.across import code_recovery, cooccurrence_alignment, unique_rows
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.leakage.own_whole import truth_of
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView, PublicValues, frequency_alignment
 from gemel.custodian.tokens import tokenise
 
 CODED = (*ALICES, KEY)
@@ -147,7 +140,7 @@ def margins(study: Study, spec: Specification, part: SignatureSet, seed: Seed) -
 def _labels(spec: Specification, name: str, seed: Seed) -> NDArray[np.int64]:
     """The category of each code, as its place in the list."""
     variable = next(each for each in spec.variables if each.name == name)
-    labels = labels_by_code(variable, spec.project, seed, encoding_digest(spec), 1)
+    labels = Relabelling.of(spec, seed, 1).labels(variable)
     return np.array([variable.categories.index(label) for label in labels], dtype=np.int64)
 
 

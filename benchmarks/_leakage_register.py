@@ -17,7 +17,7 @@ from gemel.common.specification import FieldSpec, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel
-from gemel.custodian.leakage.own_file import clear_values
+from gemel.custodian.leakage.own_whole import clear_values
 from gemel.custodian.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
 from gemel.custodian.leakage.recognition import Recognition, judge, recognise
 from gemel.custodian.leakage.recovery import UNKNOWN

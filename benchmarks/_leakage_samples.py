@@ -11,28 +11,31 @@ from numpy.typing import NDArray
 
 from benchmarks._leakage_study import ABOVE_CHANCE, NAMES, Line, Study
 from gemel.common.keys.derivation import Purpose, derive
-from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import FieldSpec
 from gemel.custodian.encoding.columns import file_order
+from gemel.custodian.encoding.file_records import HeldRecords
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.encoding.padding import RuleRows
-from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.encoding.records import Encoding
 from gemel.custodian.encoding.samples import grouped
-from gemel.custodian.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from gemel.custodian.leakage.block_model import block_likelihood
+from gemel.custodian.leakage.block_view import attack_by_size
 from gemel.custodian.leakage.leakage_assessment import MIN_VALUES, group_alignment, groups_view
-from gemel.custodian.leakage.own_file import public_values, truth_of
+from gemel.custodian.leakage.own_whole import public_values, truth_of
+from gemel.custodian.leakage.recovery import score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView
 from gemel.custodian.tokens import tokenise
 
 ATTACKED = 1280
 """Values of each field attacked, in whole groups."""
 
-FORMER_ROWS, FORMER_SAMPLES = 2_000, 6
-"""Values of a former release's sample, under one key; and samples attacked: of some nearly all is read, of others
-nothing."""
+ROWS_UNDER_ONE_KEY, SAMPLES_UNDER_ONE_KEY = 2_000, 6
+"""Values of a sample not cut into groups; and samples attacked: of some nearly all is read, of others nothing."""
 
 READ = {"given_name": 0.75, "surname": 0.27}
-"""Required of the attack on those: the shares that were found when they were sent."""
+"""Required of the attack on those, or it would show nothing of smaller groups."""
 
 PATIENTLY = 3_200
 """Values of each field attacked by the slower attack."""
@@ -43,7 +46,7 @@ many candidates, which half as many show as well."""
 
 
 def samples(study: Study) -> Iterator[Line]:
-    """What was sent formerly, what is sent, and what larger groups or longer signatures would give away."""
+    """Samples under one key, the groups that are sent, and what larger groups or longer signatures would give away."""
     for field in NAMES:
         yield under_one_key(study, field)
     yield from as_sent(study)
@@ -54,13 +57,13 @@ def samples(study: Study) -> Iterator[Line]:
 def under_one_key(study: Study, name: str) -> Line:
     """The positive control."""
     public, begin = study.public[name], time.monotonic()
-    sent = [_signed(study, study.drafted.field(name), FORMER_ROWS, 1024) for _ in range(FORMER_SAMPLES)]
+    sent = [_signed(study, study.drafted.field(name), ROWS_UNDER_ONE_KEY, 1024) for _ in range(SAMPLES_UNDER_ONE_KEY)]
     guesses = np.concatenate([similarity_graph_alignment(view, public).guesses for view, _ in sent])
     truth = np.concatenate([public.places(values) for _, values in sent])
     found = score("", name, guesses, truth, np.concatenate([view.counts for view, _ in sent]), 0)
     what = (
-        f"{name}, {FORMER_SAMPLES} samples of {FORMER_ROWS:,} values under one key, as formerly sent: counts and"
-        " similarities"
+        f"{name}, {SAMPLES_UNDER_ONE_KEY} samples of {ROWS_UNDER_ONE_KEY:,} values under one key (not what is sent):"
+        " counts and similarities"
     )
     return Line.of(what, found, minimum=READ[name], seconds=time.monotonic() - begin)
 
@@ -70,10 +73,9 @@ def as_sent(study: Study) -> Iterator[Line]:
     order = study.rng.permutation(study.n)
     columns = {name: column.gather(order) for name, column in study.columns.items()}
     spec = study.specified()
-    sent = encode_rows(
-        RuleRows(columns, {}, study.n), spec, study.fresh_seed(), 1, noise=study.fresh_noise(), shuffle=file_order
-    )
-    (part,), rows = sent.sets, grouped(study.n, lambda _: file_order(study.n)).ravel()
+    encoding = Encoding(spec, study.fresh_seed(), 1, study.fresh_noise(), shuffle=file_order)
+    part = encoding.samples(HeldRecords(columns))
+    rows = grouped(study.n, lambda _: file_order(study.n)).ravel()
     for field in spec.fields:
         public = study.public.get(field.name) or public_values(columns[field.name], field, study.rng)
         assert public is not None

@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 from gemel.common.keys.derivation import SEED_BYTES, Purpose, Seed, derive
 from gemel.common.keys.noise import NOISE_KEY_BYTES, NoiseKey
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import generate
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.leakage import FieldView, PublicValues, Recovery
 from gemel.custodian.leakage.block_view import known_by_block
+from gemel.custodian.leakage.recovery import Recovery
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
 NAMES = ("surname", "given_name")

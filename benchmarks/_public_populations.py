@@ -45,16 +45,7 @@ ADULT = PublicPopulation(
     {
         "5 keys": ("age", "sex", "race", "marital_status", "native_country"),
         "6 keys": ("age", "sex", "race", "marital_status", "native_country", "education"),
-        "8 keys": (
-            "age",
-            "sex",
-            "race",
-            "marital_status",
-            "native_country",
-            "education",
-            "workclass",
-            "occupation",
-        ),
+        "8 keys": ("age", "sex", "race", "marital_status", "native_country", "education", "workclass", "occupation"),
     },
     tuned=True,
 )

@@ -22,7 +22,7 @@ from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 
 PEERS = ("splink", "recordlinkage")

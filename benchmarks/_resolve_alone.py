@@ -19,7 +19,7 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.reader import Reader
 from gemel.common.processes import processors
 from gemel.common.specification import read_specification
-from gemel.custodian.memory import high_water
+from gemel.custodian.steps.held_memory import high_water
 
 RUN = "1"
 

@@ -25,7 +25,7 @@ from gemel.common.specification import FieldSpec
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.compared_fields import BITS_IN_BLOCKS
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 BITS: dict[str, Callable[[FieldSpec], int]] = {

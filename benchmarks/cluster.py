@@ -10,26 +10,237 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
+import os
+import signal
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from benchmarks._cluster_processes import ClusterProcesses
-from benchmarks._stored_files import StoredFiles
-from gemel.carole.engine import LinkagePlan, Resources, compare
+from gemel.carole.cluster.cluster_units import cluster_units
+from gemel.carole.cluster.engine_section import DaskEngine
+from gemel.carole.cluster.tls import make_certificates
+from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.run.specified import plan_of
+from gemel.carole.projects.project import Grant, KeyReport, Policy
+from gemel.carole.store import Store
+from gemel.carole.store.provision import initialise
+from gemel.carole.store.registry import NewProject
+from gemel.carole.store.store import milliseconds
 from gemel.common.keys.derivation import Seed
+from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.keys.vault import Vault, WrappingKeys
+from gemel.common.parties import Role, Side
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import load_specification
+from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.custodian.encoding.records import encode_records
+
+START_SECONDS = 120
+
+
+class ClusterProcesses:
+    """A scheduler and workers, each a process started by its command."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.keys = folder / "keys"
+        make_certificates(self.keys, ("carole", "scheduler", "worker"))
+        self.address = "tls://127.0.0.1:0"
+        self.scheduler()
+
+    def scheduler(self) -> None:
+        """Start the scheduler, or start it again where it was."""
+        listen = self.address.removeprefix("tls://")
+        text = f"version: 1\nlisten: {listen}\n{self.files('scheduler')}".replace(", ", "\n")
+        self._begin("scheduler", "scheduler", text)
+        self.address = str(self._ready("scheduler")["address"])
+
+    def files(self, name: str, keys: Path | None = None) -> str:
+        """The settings of one's certificate."""
+        own = (keys or self.keys) / name
+        return f"ca: {own}/ca.pem, certificate: {own}/certificate.pem, key: {own}/key.pem"
+
+    def engine(self, name: str = "carole", keys: Path | None = None, **changed: str) -> DaskEngine:
+        """Carole's section `engine`."""
+        own = (keys or self.keys) / name
+        files = {"ca": own / "ca.pem", "certificate": own / "certificate.pem", "key": own / "key.pem"}
+        return DaskEngine(kind="dask", address=changed.pop("address", self.address), **files, **changed)
+
+    def resources(self, memory: int = 1 << 30, **changed: Any) -> Resources:
+        """What a run with these workers may use."""
+        return Resources(memory, 2, partial(cluster_units, self.engine(**changed)))
+
+    def worker(
+        self,
+        name: str,
+        keys: WrappingKeys,
+        blobs: Path,
+        source: Path | None = None,
+        certificates: Path | None = None,
+        threads: int = 1,
+        *,
+        wait: bool = True,
+    ) -> int:
+        """Start a worker, and wait until it is registered; the number of its process.
+
+        Parameters
+        ----------
+        keys
+            Its wrapping keys.
+        blobs
+            The folder that it reads.
+        source
+            A folder with Gemel's source, if not this one.
+        certificates
+            Another folder of certificates than `keys`.
+        wait
+            False: it is returned at once, and `ready` waits.
+        """
+        own = self._folder / name
+        own.mkdir(exist_ok=True)
+        keys.save(own / "wrapping.key", replace=True)
+        engine = f"{{kind: dask, address: '{self.address}', {self.files('worker', certificates)}}}"
+        text = (
+            f"version: 1\nengine: {engine}\nname: {name}\nthreads: {threads}\nlisten: 127.0.0.1:0\nkeys: {own}\n"
+            f"store: {{blobs: {blobs}}}\n"
+        )
+        self._begin(name, "worker", text, source)
+        return int(self._ready(name)["pid"]) if wait else 0
+
+    def kill(self, name: str) -> None:
+        """End a process at once, as the kernel does that has no memory left."""
+        process = self._processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def log(self, name: str) -> str:
+        """What a process has written on standard error."""
+        return (self._folder / f"{name}.log").read_text()
+
+    def scratch(self, name: str) -> Path:
+        """Where a process would write what it writes."""
+        return self._folder / f"{name}.tmp"
+
+    def seconds(self) -> float:
+        """Processor time of all processes so far."""
+        ticks = 0
+        for process in self._processes.values():
+            columns = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(columns[11]) + int(columns[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def peak_bytes(self, name: str) -> int:
+        """The most memory that a process has had so far."""
+        lines = Path(f"/proc/{self._processes[name].pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+    def stop(self) -> None:
+        """End all."""
+        for name in list(self._processes):
+            self.kill(name)
+
+    def ready(self, *names: str) -> None:
+        """Wait until these are ready."""
+        for name in names:
+            self._ready(name)
+
+    def _begin(self, name: str, command: str, text: str, source: Path | None = None) -> None:
+        configuration, ready = self._folder / f"{name}.yaml", self._folder / f"{name}.ready"
+        configuration.write_text(text)
+        ready.unlink(missing_ok=True)
+        self.scratch(name).mkdir(exist_ok=True)
+        with (self._folder / f"{name}.log").open("wb") as output:
+            program = [sys.executable, "-m", "gemel", "carole", command]
+            self._processes[name] = subprocess.Popen(
+                [*program, "--config", str(configuration), "--ready-file", str(ready)],
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TMPDIR": str(self.scratch(name))},
+                cwd=source,  # from where `-m` imports
+            )
+
+    def _ready(self, name: str) -> dict[str, Any]:
+        ready, deadline = self._folder / f"{name}.ready", time.monotonic() + START_SECONDS
+        while not ready.exists():
+            assert self._processes[name].poll() is None, self.log(name)
+            assert time.monotonic() < deadline, f"{name} does not start: {self.log(name)}"
+            time.sleep(0.05)
+        found: dict[str, Any] = json.loads(ready.read_text())
+        return found
+
+
+PROJECT = "stored"
+_DIGEST = b"\1" * 32
+
+
+class StoredFiles:
+    """A store with the contributions of both custodians.
+
+    Attributes
+    ----------
+    blobs, keys
+        The folder, and the keys that wrap its data keys.
+    total_bytes, sets
+        Of both contributions: bytes, and sets.
+    """
+
+    def __init__(self, folder: Path, sets: Sequence[tuple[SignatureSet, ...]], n_records: int) -> None:
+        self.blobs, self.keys = folder / "blobs", WrappingKeys.create()
+        identity = Identity(IdentityKey.create())
+        places = f"sqlite:///{folder}/carole.db", self.blobs
+        initialise(*places, identity, milliseconds)
+        self._store = Store(*places, Vault(self.keys), identity)
+        self._store.recover()
+        self._key_project()
+        self.total_bytes = self.sets = 0
+        for side, of_side in zip(Side, sets, strict=True):
+            self._contribute(side, of_side, n_records)
+
+    def contributions(self) -> tuple[Contribution, Contribution]:
+        """Of Alice and of Bob."""
+        a, b = (Contribution(self._store.uploads.open(PROJECT, side)) for side in Side)
+        return a, b
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def _key_project(self) -> None:
+        grants = {Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.LINKS, Role.COORDINATOR: Grant.STATISTICS}
+        new = NewProject(PROJECT, "a specification", _DIGEST, b"\2" * 32, grants, Policy.NONE, 7, 30)
+        self._store.projects.create(new, "coordinator")
+        for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+            self._store.projects.approve(PROJECT, role, str(role), _DIGEST, b"s" * 64)
+        for side in Side:
+            self._store.projects.report_keys(PROJECT, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+
+    def _contribute(self, side: Side, sets: tuple[SignatureSet, ...], n_records: int) -> None:
+        payload = b"".join(to_bytes(sets))
+        chunks = [payload[part] for part in chunk_slices(len(payload))]
+        digests = [hashlib.sha256(chunk).digest() for chunk in chunks]
+        root, upload = root_digest(digests), str(side)[0] * 32
+        uploads = self._store.uploads
+        uploads.begin(PROJECT, side, str(side), upload, layout_of(sets, n_records))
+        for index, (chunk, digest) in enumerate(zip(chunks, digests, strict=True)):
+            uploads.put(PROJECT, side, upload, Chunk(index, len(chunks), root, digest, chunk))
+        uploads.commit(PROJECT, side, str(side), upload, len(chunks), len(payload), root)
+        self.total_bytes += len(payload)
+        self.sets += len(sets) - 1
+
 
 PASSES = ("tables", "count", "keep")
 """The stages that read and compare shards."""
@@ -100,10 +311,7 @@ def _measure(case: Case, folder: Path, rounds: int, seed: int) -> None:
         for name in WORKERS:
             cluster.worker(name, stored.keys, stored.blobs, wait=False)
         cluster.ready(*WORKERS)
-        engines = {
-            "local": (Resources(2 << 30, 2), lambda: 0.0),
-            "dask": (cluster.resources(2 << 30), cluster.seconds),
-        }
+        engines = {"local": (Resources(2 << 30, 2), lambda: 0.0), "dask": (cluster.resources(2 << 30), cluster.seconds)}
         found: dict[str, list[Figures]] = {"local": [], "dask": []}
         for _ in range(rounds + 1):
             for name, (resources, elsewhere) in engines.items():

@@ -32,7 +32,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 
 RESOURCES = Resources(2 << 30, 2)
@@ -184,9 +184,8 @@ def main(arguments: list[str]) -> int:
             print(
                 f"{'few' if poor else 'many'} fields, seed {seed}: {reported.n_records:,} links of mean probability"
                 f" {whole.probability.mean():.3f}, {(alike == 1).sum() / reported.n_records:.1%} of them with one of"
-                f" their"
-                f" own; reported in {len(groups)} groups, the smallest of {groups.min()};"
-                f" {reported.left_out:.2f} matches expected among pairs left out",
+                f" their own; reported in {len(groups)} groups, the smallest of {groups.min()}; {reported.left_out:.2f}"
+                " matches expected among pairs left out",
                 flush=True,
             )
         print("\n| measure | all pairs | as reported | mean difference | largest |\n|---|---|---|---|---|")

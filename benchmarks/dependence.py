@@ -37,7 +37,7 @@ from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 
 KINDS: tuple[tuple[str, Dependence, int], ...] = (

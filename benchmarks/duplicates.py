@@ -29,7 +29,7 @@ from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.corruption import corrupt
-from gemel.coordinator.demonstration.people.overlap import IDENTIFIER
+from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 
 RESOURCES = Resources(2 << 30, 2)

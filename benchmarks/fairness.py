@@ -19,8 +19,7 @@ from pathlib import Path
 import grpc
 import numpy as np
 
-from benchmarks._fair_project import make_project
-from benchmarks._misbehaving import KINDS
+from benchmarks._misbehaving import KINDS, make_project
 from gemel.carole.configuration import template
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import server_name

@@ -21,7 +21,7 @@ from gemel.common.specification import BlockingRule, Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.grown_file import grown
 from gemel.coordinator.draft.specification_draft import Drafted, draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage_report import ATTACKERS, Attacker, Finding, LeakageReport

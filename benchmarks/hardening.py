@@ -25,10 +25,12 @@ from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.leakage import FieldView, PublicValues, score, similarity_graph_alignment
 from gemel.custodian.leakage.leakage_assessment import assess
+from gemel.custodian.leakage.recovery import score
+from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
 ATTACKED = ("surname", "given_name")

@@ -22,7 +22,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 Files = Mapping[Side, pl.DataFrame]

@@ -26,7 +26,7 @@ from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.common.progress import StageProgress
-from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from research._attribution import attribute
 

@@ -32,7 +32,7 @@ from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 Mode = Literal["open", "block_keyed"]

@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from benchmarks._wandering import wander, wander_by_search
 from gemel.risk.models.annealing import anneal
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
@@ -23,7 +22,36 @@ from gemel.risk.models.graphs import empty_graph
 from gemel.risk.models.mc3_search import mc3
 from gemel.risk.models.score_kernels import count_and_score
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.tree_kernels import tree_array
+from gemel.risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated, tree_array
+
+
+@njit(cache=True, nogil=True)
+def wander(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
+    """Change each edge (first[i], second[i]) in turn where that is legal; the number changed."""
+    changed = 0
+    for i in range(len(first)):
+        if prepare(tree, first[i], second[i]) != ILLEGAL:
+            apply(tree, first[i], second[i])
+            changed += 1
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def wander_by_search(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
+    """As `wander`, by searching the graph instead of rotating a tree (the rest of the tree goes stale): to
+    compare speed."""
+    changed = 0
+    adjacency = tree[ADJACENCY]
+    for i in range(len(first)):
+        v, w = first[i], second[i]
+        joined = adjacency[v] >> w & 1
+        legal = is_complete(tree, adjacency[v] & adjacency[w]) if joined else separated(adjacency, v, w)
+        if legal:
+            adjacency[v] ^= 1 << w
+            adjacency[w] ^= 1 << v
+            changed += 1
+    return changed
+
 
 LEVELS = (2, 3, 4, 5, 2, 8, 3, 2, 2, 4, 10, 3, 4, 5, 6, 7)
 THESIS = 21_000 / 10.7

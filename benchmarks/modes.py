@@ -27,7 +27,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.api.in_process import compared_on_shares
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}

@@ -36,7 +36,7 @@ from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.specification import Specification, read_specification, specification_digest
 from gemel.common.wire.row_handles import HANDLES, About, seal_row_handles
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -15,6 +17,8 @@ from gemel.carole.bucket import Bucket
 from gemel.carole.cluster.engine_section import EngineConfiguration, LocalEngine
 from gemel.carole.notification.section import WayConfiguration, distinct
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 from gemel.common.observability.settings import Observability, section
@@ -222,14 +226,19 @@ class CaroleConfiguration(Configuration):
     observability: Observability = Observability()
 
 
-def load_carole(path: Path) -> CaroleConfiguration:
-    """Read ``carole.yaml``.
+def write_ready(path: Path | None, ready: Mapping[str, object]) -> None:
+    """Write what a process is ready with, JSON, whole or not at all, where a file is named for it."""
+    if path is None:
+        return
+    try:
+        with whole_file(path) as file:
+            file.write(json.dumps(ready).encode())
+    except OSError as error:
+        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, with every error by line and key.
-    """
+
+def load_carole(path: Path) -> CaroleConfiguration:
+    """Read ``carole.yaml``. Raises CONFIGURATION, with every error by line and key."""
     return load_configuration(path, CaroleConfiguration)
 
 
@@ -244,16 +253,8 @@ def template(
 ) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
-    Parameters
-    ----------
-    keys, store
-        Folders, relative to the file or absolute: of her keys, and of her data.
-    observability
-        IP:port of her metrics and probes; none by default.
-    allow_remote
-        Whether that may be an address that other machines can reach.
-    members_digest
-        Of the membership list, in any grouping, where it is known already.
+    `keys`, `store`: folders, relative to the file or absolute, of her keys and of her data. `observability`: IP:port of
+    her metrics and probes, which other machines can reach only if `allow_remote`. `members_digest`: in any grouping.
     """
     shown = section(observability, allow_remote=allow_remote)
     return TEMPLATE.format(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gemel.common.parties import Party
-from gemel.custodian.commands import Config
+from gemel.custodian.operator.decision_commands import Config
 
 Listen = Annotated[
     str | None,

@@ -20,13 +20,7 @@ class Truth:
 
     @classmethod
     def of_options(cls, alice: str | None, bob: str | None) -> Self | None:
-        """The truth as the options --truth-alice and --truth-bob give it; None without them.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER if only one of the two is given.
-        """
+        """The truth as the options --truth-alice and --truth-bob give it; None without them."""
         if alice is not None and bob is not None:
             return cls(alice, bob)
         if alice is None and bob is None:

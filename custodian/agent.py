@@ -25,18 +25,44 @@ from gemel.common.rpc.certificate_endings import MAX_ENDINGS
 from gemel.common.rpc.client import CONTROL_SECONDS
 from gemel.common.rpc.status import is_own_failure, passes, typed
 from gemel.custodian.source.known_file import known_file_stamps
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.approval import approve, send_decline
-from gemel.custodian.steps.conditions import Condition, condition_of
 from gemel.custodian.steps.contributing import contribute
 from gemel.custodian.steps.handle_submission import submit_row_handles
 from gemel.custodian.steps.result_fetch import fetch
 from gemel.custodian.steps.seed_agreement import agree
 from gemel.custodian.steps.step_context import RESTORED, Outcome, StepContext, StoppedError, Task
-from gemel.custodian.steps.variable_receipt import fetch_variables
-from gemel.custodian.steps.variable_sending import send_variables
+from gemel.custodian.steps.variable_sending import fetch_variables, send_variables
 from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+
+# What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
+#
+# What each kind discloses is in docs/threat-model.md. A refusal is no condition: it is signed, with its reason, and
+# sent on its own.
+
+Condition = project_pb2.CustodianCondition
+
+_KINDS = {
+    ErrorCode.LEAKAGE: project_pb2.CUSTODIAN_CONDITION_LEAKAGE,
+    ErrorCode.SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.FIELD_MISSING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.DUPLICATE_IDENTIFIER: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.EMPTY_SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.TEXT_ENCODING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
+    ErrorCode.CONFIGURATION: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.CERTIFICATE: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.VAULT: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    ErrorCode.MODULE_MISSING: project_pb2.CUSTODIAN_CONDITION_INSTALLATION,
+    ErrorCode.STORAGE_FULL: project_pb2.CUSTODIAN_CONDITION_STORAGE,
+    ErrorCode.AUDIT: project_pb2.CUSTODIAN_CONDITION_AUDIT,
+}
+
+
+def condition_of(code: ErrorCode) -> Condition:
+    """The kind of condition that an error of this code is; OTHER for those that have none of their own."""
+    return _KINDS.get(code, project_pb2.CUSTODIAN_CONDITION_OTHER)
+
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,
@@ -91,15 +117,7 @@ class Held:
 
 
 class Agent:
-    """Works through Carole's tasks until it is stopped.
-
-    Parameters
-    ----------
-    context
-        What the steps need; `StepContext.stopping` ends the loop.
-    observe
-        Called with every step that has ended: its name, its outcome, its seconds.
-    """
+    """Works through Carole's tasks until it is stopped; `observe` receives each step's name, outcome, seconds."""
 
     def __init__(self, context: StepContext, observe: ObserveStep | None = None) -> None:
         self._context = context
@@ -140,13 +158,7 @@ class Agent:
                 self._sleep(max(pause * _RANDOM.uniform(0.75, 1.0), getattr(error, "retry_seconds", 0.0)))
 
     def turn(self) -> None:
-        """Request one task, and do it.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE when Carole does not answer, or any other error of the request.
-        """
+        """Request one task, and do it; UNAVAILABLE when Carole does not answer, or any other error of the request."""
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected and not self._more else 0.0
@@ -402,10 +414,7 @@ def _incident(project: str, error: Exception) -> GemelError:
     """An unforeseen exception as an error without its text, which may hold a value; its type and place are logged."""
     number = secrets.token_hex(8)
     log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error))
-    return GemelError(
-        ErrorCode.INTERNAL,
-        "something unforeseen happened",
-        where=f"project {project}" if project else "",
-        got=f"incident {number}",
-        remedy="look the number up in this service's log and report it",
-    )
+    what = "something unforeseen happened"
+    got = f"incident {number}"
+    remedy = "look the number up in this service's log and report it"
+    return GemelError(ErrorCode.INTERNAL, what, where=f"project {project}" if project else "", got=got, remedy=remedy)

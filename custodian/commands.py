@@ -8,26 +8,22 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gemel.common.parties import Party
-from gemel.common.terminal.options import DryRun, EncodingOption, SeparatorOption, project_names
+from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import Json, JsonFile, print_json, write_json
-
-if TYPE_CHECKING:
-    pass
-
-Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
-Config = Annotated[
-    Path,
-    typer.Option("--config", "-c", help="The configuration file. Its default can be set as GEMEL_ALICE or GEMEL_BOB."),
-]
-OptionalProject = Annotated[
-    str | None,
-    typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
-]
+from gemel.custodian.operator.decision_commands import (
+    Config,
+    OptionalProject,
+    add_accept_restore,
+    add_approve,
+    add_decline,
+    add_fetch_alone,
+    add_override,
+)
 
 
 def build(party: Party) -> typer.Typer:
@@ -45,14 +41,14 @@ def build(party: Party) -> typer.Typer:
     _status(app, party, default)
     _profile(app, party, default)
     _specification(app, party, default)
-    _approve(app, party, default)
-    _decline(app, party, default)
+    add_approve(app, party, default)
+    add_decline(app, party, default)
     _attach(app, party, default)
     _checkpoints(app, party, default)
-    _accept_restore(app, party, default)
-    _override(app, party, default)
-    _fetch_alone(app, party, default)
-    _leakage(app, party)
+    add_accept_restore(app, party, default)
+    add_override(app, party, default)
+    add_fetch_alone(app, party, default)
+    _leakage(app, party, default)
     _stop(app, party, default)
     app.add_typer(_seed(party), name="seed")
     return app
@@ -101,10 +97,7 @@ def _serve(app: typer.Typer, party: Party, default: Path) -> None:
 
 def _status(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
-    def status(
-        config: Config = default,
-        as_json: Json = False,
-    ) -> None:
+    def status(config: Config = default, as_json: Json = False) -> None:
         """Show whether Carole answers, and the state of each project with the error that blocks it, if any."""
         from gemel.custodian.operator.control import Control
         from gemel.custodian.operator.screen import show_status, status_json
@@ -119,11 +112,7 @@ def _status(app: typer.Typer, party: Party, default: Path) -> None:
 
 def _profile(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
-    def profile(
-        project: OptionalProject = None,
-        config: Config = default,
-        as_json: Json = False,
-    ) -> None:
+    def profile(project: OptionalProject = None, config: Config = default, as_json: Json = False) -> None:
         """Show counts of what the service read from its source; never values.
 
         Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
@@ -157,70 +146,6 @@ def _specification(app: typer.Typer, party: Party, default: Path) -> None:
             show_specification(found)
 
 
-def _approve(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command()
-    def approve(
-        project: OptionalProject = None,
-        config: Config = default,
-        digest: Annotated[
-            str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
-        ] = None,
-        yes: Annotated[bool, typer.Option("--yes", help="No confirmation; for scripts, best with --digest.")] = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Sign the specification that waits for approval, or consent to another epoch of its project.
-
-        Shown first: the profile of what was read, what the specification lets others see, and its digest, which must be
-        the one that the coordinator and the other custodian see. Nothing leaves this machine before all have signed.
-        """
-        from gemel.custodian.operator.control import Control
-        from gemel.custodian.operator.screen import console, show_consent
-
-        with Control.open(config, party, dry_run=dry_run) as control:
-            chosen = control.only(project)
-            found = control.specification(chosen)
-            control.compare(found.digest, digest)
-            show_consent(found, control.profile(chosen), party.title)
-            if not yes and not dry_run:
-                typer.confirm(f"Approve this specification of {chosen} on behalf of {party.title}?", abort=True)
-            control.approve(chosen, found.digest, found.epoch)
-            console.print(control.outcome_of(chosen))
-
-
-def _decline(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command()
-    def decline(
-        project: Project,
-        reason: Annotated[
-            str,
-            typer.Option(
-                help="The reason, 10 to 1000 characters, without the name of any person or record: the coordinator and"
-                " the steward read it, and Carole's audit log keeps it."
-            ),
-        ],
-        config: Config = default,
-        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Decline a specification, or withdraw from a project that was approved, as long as nothing is released.
-
-        Signed, with your reason. What your service has uploaded is erased at Carole's, a run ends, and the project
-        waits until the coordinator proposes another specification, which you may approve; so you may this one, later.
-        What has been released cannot be taken back.
-        """
-        from gemel.custodian.operator.control import Control
-        from gemel.custodian.operator.screen import console
-
-        with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif not yes:
-                console.print(f'Everyone who may read the audit log reads: "{reason}"', highlight=False, markup=False)
-                typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
-            control.decline(project, reason)
-            console.print(control.outcome_of_decline(project))
-
-
 def _attach(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def attach(
@@ -238,7 +163,7 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         does not apply.
         """
         from gemel.custodian.configuration import load_custodian
-        from gemel.custodian.operator.attachment import attach as attach_values
+        from gemel.custodian.operator.own_check import attach as attach_values
         from gemel.custodian.operator.screen import console
 
         selected = [name.strip() for name in columns.split(",") if name.strip()]
@@ -262,7 +187,7 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         The service compares each new one with them by itself. They come from the running service; where none runs, they
         are read from its state.
         """
-        from gemel.custodian.operator.kept_checkpoints import kept_checkpoints
+        from gemel.custodian.operator.restored_log import kept_checkpoints
 
         found = kept_checkpoints(config, party, lost=lost)
         if as_json:
@@ -270,91 +195,6 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
             return
         for checkpoint in found:
             typer.echo(checkpoint.to_text())
-
-
-def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command("accept-restore")
-    def accept_restore(
-        project: Project,
-        config: Config = default,
-        refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
-        reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
-        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
-
-        The project goes on when all its parties have accepted. If one refuses, it can only be erased.
-        """
-        from gemel.common.witnessing.wording import decided_line
-        from gemel.custodian.operator.control import Control
-        from gemel.custodian.operator.screen import console
-
-        with Control.open(config, party, dry_run=dry_run) as control:
-            restoration, lines = control.show_restored(project)
-            for line in lines:
-                console.print(line, highlight=False, markup=False)
-            if not yes and not dry_run:
-                word = "Refuse" if refuse else "Accept"
-                typer.confirm(f"{word} the restored log for {project} on behalf of {party.title}?", abort=True)
-            awaits = control.decide_restored(project, restoration, accept=not refuse, reason=reason)
-        console.print(decided_line(project, awaits, accepted=not refuse), highlight=False)
-
-
-def _override(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command()
-    def override(
-        project: Project,
-        reason: Annotated[
-            str, typer.Option(help="Why the records may leave nevertheless; logged here and in Carole's audit log.")
-        ] = "",
-        config: Config = default,
-        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Contribute although Carole could learn more than the specification's limit allows.
-
-        The service has measured that and waits; `status` shows by how much, `leakage` in which field. A reason is
-        required: it is kept, and the steward and Carole's operator can read it in her audit log.
-        """
-        from gemel.custodian.operator.control import Control
-        from gemel.custodian.operator.screen import console
-
-        with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif reason.strip() and not yes:
-                typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
-            control.override(project, reason)
-        console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
-
-
-def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
-    @app.command("fetch-alone")
-    def fetch_alone(
-        project: Project,
-        reason: Annotated[
-            str, typer.Option(help="Why, in 10 to 1000 characters: logged here and in Carole's audit log.")
-        ],
-        config: Config = default,
-        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Fetch a released share although the other custodian has not countersigned Carole's audit log.
-
-        For a custodian that stays away. Telephone it first: without its countersignature your service cannot tell
-        whether Carole shows the two of you the same log. Nothing else that is checked is left out.
-        """
-        from gemel.custodian.operator.control import Control
-        from gemel.custodian.operator.screen import console
-
-        with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif not yes:
-                typer.confirm(f"Fetch {party.title}'s share of {project} without the countersignature?", abort=True)
-            control.fetch_alone(project, reason)
-        console.print("Decided. The service fetches the share now; your reason goes to Carole's audit log.")
 
 
 def _stop(app: typer.Typer, party: Party, default: Path) -> None:
@@ -369,11 +209,11 @@ def _stop(app: typer.Typer, party: Party, default: Path) -> None:
         console.print("Stopping.")
 
 
-def _leakage(app: typer.Typer, party: Party) -> None:
+def _leakage(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/custodian.md.")],
+        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/records.md.")],
         details: Annotated[
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
@@ -396,7 +236,7 @@ def _leakage(app: typer.Typer, party: Party) -> None:
         from gemel.common.records.registry import file_source
         from gemel.common.specification import read_specification
         from gemel.custodian.operator.screen import console, show_leakage
-        from gemel.custodian.source.reading import clean_file
+        from gemel.custodian.source.cleaned_file import clean_file
         from gemel.custodian.steps.leakage_gate import load_gate
 
         spec = read_specification(specification)

@@ -14,15 +14,7 @@ from gemel.custodian.service import serve
 
 
 def main(party: Party, arguments: list[str] | None = None) -> int:
-    """Read the command line and serve; the exit status.
-
-    Parameters
-    ----------
-    party
-        Who this custodian is.
-    arguments
-        The command line without the program's name; `sys.argv` by default.
-    """
+    """Read the command line (`sys.argv` by default) and serve; the exit status."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {party.name}",
         description=f"{party.title}'s service: it calls Carole and answers only its own operator.",

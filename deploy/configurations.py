@@ -19,10 +19,9 @@ from pathlib import Path
 
 from gemel.carole.configuration import template as carole_yaml
 from gemel.common.observability.settings import local
-from gemel.common.parties import Party, Side
-from gemel.coordinator.client.client_configuration import steward_template as steward_yaml
+from gemel.common.parties import Party, Role, Side
 from gemel.coordinator.client.client_configuration import template as coordinator_yaml
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.joining import custodian_yaml
 
 ADDRESS = "carole:7443"
 """Carole's address: a name that DNS, /etc/hosts, compose or a cluster resolves."""
@@ -41,7 +40,9 @@ def configurations() -> dict[str, str]:
         "coordinator/coordinator.yaml": coordinator_yaml(
             ADDRESS, keys="/etc/gemel/coordinator/keys", state="/var/lib/gemel/coordinator"
         ),
-        "steward/steward.yaml": steward_yaml(ADDRESS, keys="/etc/gemel/steward/keys", state="/var/lib/gemel/steward"),
+        "steward/steward.yaml": coordinator_yaml(
+            ADDRESS, keys="/etc/gemel/steward/keys", state="/var/lib/gemel/steward", role=Role.STEWARD
+        ),
     }
 
 

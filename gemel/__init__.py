@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gemel import risk as risk
-    from gemel.common.documents.provenance import read_provenance as read_provenance
+    from gemel.common.documents.document import read_provenance as read_provenance
     from gemel.common.errors import GemelError as GemelError
     from gemel.common.errors import GemelErrors as GemelErrors
     from gemel.common.specification import Specification as Specification
     from gemel.common.terminal.output import Report as Report
-    from gemel.coordinator.analysis.share_files import LinkedFile as LinkedFile
-    from gemel.coordinator.analysis.share_files import OwnFile as OwnFile
-    from gemel.coordinator.analysis.share_files import join as join
+    from gemel.coordinator.analysis.linked_file import LinkedFile as LinkedFile
+    from gemel.coordinator.analysis.linked_file import OwnFile as OwnFile
+    from gemel.coordinator.analysis.linked_file import join as join
     from gemel.coordinator.api.in_process import Keys as Keys
-    from gemel.coordinator.api.linked_files import LinkedFiles as LinkedFiles
+    from gemel.coordinator.api.linking import LinkedFiles as LinkedFiles
     from gemel.coordinator.api.linking import link as link
     from gemel.coordinator.api.live import Client as Client
     from gemel.coordinator.api.specifications import CheckedSpecification as CheckedSpecification
@@ -37,18 +37,18 @@ PUBLIC = {
     "Client": "gemel.coordinator.api.live",
     "Draft": "gemel.coordinator.api.specifications",
     "Keys": "gemel.coordinator.api.in_process",
-    "LinkedFile": "gemel.coordinator.analysis.share_files",
-    "LinkedFiles": "gemel.coordinator.api.linked_files",
-    "OwnFile": "gemel.coordinator.analysis.share_files",
+    "LinkedFile": "gemel.coordinator.analysis.linked_file",
+    "LinkedFiles": "gemel.coordinator.api.linking",
+    "OwnFile": "gemel.coordinator.analysis.linked_file",
     "Report": "gemel.common.terminal.output",
     "Specification": "gemel.common.specification",
     "GemelError": "gemel.common.errors",
     "GemelErrors": "gemel.common.errors",
     "check": "gemel.coordinator.api.specifications",
     "draft": "gemel.coordinator.api.specifications",
-    "join": "gemel.coordinator.analysis.share_files",
+    "join": "gemel.coordinator.analysis.linked_file",
     "link": "gemel.coordinator.api.linking",
-    "read_provenance": "gemel.common.documents.provenance",
+    "read_provenance": "gemel.common.documents.document",
 }
 """The public names, and the module that each is imported from when it is first used."""
 

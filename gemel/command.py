@@ -47,7 +47,7 @@ SUBCOMMANDS = {
         "Make a folder per party with its keys, certificate and configuration, and the authority that issued them.",
     ),
     "party": Subcommand(
-        "gemel.party.party_commands",
+        "gemel.party.commands",
         "Become a member of a linkage between organisations that do not share a machine.",
     ),
     "duplicates": Subcommand(

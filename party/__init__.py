@@ -4,9 +4,8 @@ Each member types one command, `gemel party join`, and the coordinator `gemel pa
 member to the coordinator and one comes back, the same for all. Then the members read digits out to each other, and
 nothing is put into its place before the digits that others have read out are typed.
 
-- `place`: where a member's files are.
-- `configurations`: a member's configuration, written from the file it has received.
-- `calls`: whose digits each member types.
-- `comparison`: the digits, shown and typed.
+- `configurations`: where a member's files are, and its configuration, written from the file it has received.
+- `membership_file`: the file that everyone receives, and the digits that follow from it.
+- `comparison`: whose digits each member types; they are shown, typed and compared.
 - `joining`, `convening`: the two commands' steps.
 """

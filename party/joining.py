@@ -18,9 +18,8 @@ from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment
 from gemel.common.pki.folders import write_public
 from gemel.common.records.sources import Source
 from gemel.party.comparison import compare
-from gemel.party.configurations import Joined, complete, configure, program
+from gemel.party.configurations import Joined, Place, complete, configure, program
 from gemel.party.membership_file import FILE, Membership, load_membership
-from gemel.party.place import Place
 
 
 def join(
@@ -49,11 +48,6 @@ def join(
         Digits that others have read out, ``NAME=DIGITS`` each; none: they are requested.
     suite
         Of the sealing key.
-
-    Raises
-    ------
-    GemelError
-        Of the first thing that is wrong; nothing of the received file is in its place then.
     """
     program(place.role)
     refuse_joined(place)
@@ -107,13 +101,7 @@ def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DE
 
 
 def accepted(place: Place, membership: Membership) -> Acceptance:
-    """The received file, checked against the member's own keys.
-
-    Raises
-    ------
-    GemelError
-        As `checked`; CONFIGURATION if the file is of another ceremony.
-    """
+    """The received file, checked against the member's own keys."""
     listed = {each.name: each for each in membership.members}
     request = load_enrolment_request(place.keys.enrolment_request)
     if place.name not in listed or listed[place.name].identity != request.identity:

@@ -1,4 +1,4 @@
-"""`python -m research NAME [OPTIONS]` redoes the experiments of one paper; without a name it lists them."""
+"""`python -m research NAME [OPTIONS]` runs one experiment or study; without a name it lists them."""
 
 from __future__ import annotations
 

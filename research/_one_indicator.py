@@ -14,15 +14,7 @@ TABLE_5: NDArray[np.int64] = np.array([[2_283, 1], [48, 2]])
 
 @dataclass(frozen=True)
 class Indicator:
-    """Parameters of one agreement indicator.
-
-    Parameters
-    ----------
-    m, u
-        P(agree) given match and no match.
-    p
-        P(match).
-    """
+    """Parameters of one agreement indicator."""
 
     m: float
     u: float

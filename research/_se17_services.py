@@ -31,11 +31,11 @@ from gemel.common.parties import Side
 from gemel.common.records.registry import file_source
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.custodian.encoding.known_records import known_set
+from gemel.coordinator.demonstration.people.insured import driver_network
+from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.source.cleaned_file import clean_file
 from gemel.custodian.source.known_file import named_file, read_known_files
-from gemel.custodian.source.reading import clean_file
 from research.se17 import ALICE, BOB, KEYS, PRECISION, Files
 
 

@@ -34,9 +34,8 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
     table = first.linkage.table
     parts = [
         "# Shlomo 2009: identification risk under misclassification",
-        "`python -m research shlomo2009 --write` makes this page and its figures; "
-        "`research/tests/test_shlomo_2009.py` checks what it claims on a smaller population. "
-        f"Seed {seed}, {len(found)} samples.",
+        "`python -m research shlomo2009 --write` makes this page and its figures; `research/tests/test_shlomo_2009.py`"
+        f" checks what it claims on a smaller population. Seed {seed}, {len(found)} samples.",
         f"An extract of {people:,} people with the shapes of the paper's (eleven authorities, sex, 24 age groups, "
         "marital status, ethnic group, economic activity), made here and from no census; a Bernoulli sample of "
         f"{FRACTION:.0%}; {RATE:.0%} of the records swap their authority. The paper's sample had 2,853 uniques after "
@@ -47,11 +46,10 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
         + "\n".join(_row(found, *row) for row in rows),
         _judged(found),
         "## Table 4: blocked on all keys but the authority",
-        "First sample. Pairs of a swapped sample's unique and a person of the population.\n\n"
-        "| | no match | match | total |\n|---|---|---|---|\n"
-        f"| authorities differ | {table[0, 0]:,} | {table[0, 1]:,} | {table[0].sum():,} |\n"
-        f"| authorities agree | {table[1, 0]:,} | {table[1, 1]:,} | {table[1].sum():,} |\n"
-        f"| total | {table[:, 0].sum():,} | {table[:, 1].sum():,} | {table.sum():,} |",
+        "First sample. Pairs of a swapped sample's unique and a person of the population.\n\n| | no match | match |"
+        f" total |\n|---|---|---|---|\n| authorities differ | {table[0, 0]:,} | {table[0, 1]:,} | {table[0].sum():,}"
+        f" |\n| authorities agree | {table[1, 0]:,} | {table[1, 1]:,} | {table[1].sum():,} |\n| total |"
+        f" {table[:, 0].sum():,} | {table[:, 1].sum():,} | {table.sum():,} |",
         f"m = {first.linkage.m:.3f} (paper .78), u = {first.linkage.u:.3f} (.09), p = {first.linkage.p:.4f} (.002), "
         f"and P(match | agree) = {first.linkage.match_given_agreement:.4f}. The paper gives .015 for its table, which "
         "is the table's own share, 2,234 of 145,555; its rounded m, u and p put into Bayes' theorem would give .017. m "
@@ -66,15 +64,14 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
         "Figure 2: the record-linkage view, P(match | agreement) of the uniques with the same risk by equation 8, in "
         "classes of that risk, with the 95 % interval of the class's mean. The two frameworks agree.",
         "## What else was found",
-        f"- The swapping matrix of the paper puts {1 - RATE:.1f} on the diagonal. Of the records of each authority, "
-        f"{drift.min():.3f} to {drift.max():.3f} kept it here, on average. Where one level holds most records the "
-        "matrix fails (a test swaps 1,900 records against 100: .98 stay).\n"
-        "- The paper prints the swapping matrix with its index transposed; columns must sum to 1.\n"
-        "- A record that was moved to a combination that no one in the population has cannot be matched: equation 7 is "
-        "then no probability (it exceeds 1), and its risk is 0. Without this the sum is several times too "
-        "large for samples as sparse as these.\n"
-        "- Tables 1 and 2 (the identity of the two frameworks) are tested to 1e-12 in "
-        "`tests/risk/identification/test_misclassification.py`.",
+        f"- The swapping matrix of the paper puts {1 - RATE:.1f} on the diagonal. Of the records of each authority,"
+        f" {drift.min():.3f} to {drift.max():.3f} kept it here, on average. Where one level holds most records the"
+        " matrix fails (a test swaps 1,900 records against 100: .98 stay).\n- The paper prints the swapping matrix"
+        " with its index transposed; columns must sum to 1.\n- A record that was moved to a combination that no one in"
+        " the population has cannot be matched: equation 7 is then no probability (it exceeds 1), and its risk is 0."
+        " Without this the sum is several times too large for samples as sparse as these.\n- Tables 1 and 2 (the"
+        " identity of the two frameworks) are tested to 1e-12 in"
+        " `tests/risk/identification/test_misclassification.py`.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -216,12 +216,11 @@ def _precision(found: Study) -> list[str]:
         "Mixing, by four of the thesis's chains from different starts (medians over "
         f"{len(next(iter(found.mixed.values())))} samples): {mixed}. R-hat is that of the log score, 1 where chains "
         "agree; an edge spread of 1 is an edge that one chain always has and another never.",
-        "So the thesis is right about mixing. What it does not report is that the data are far from a precision of "
-        "1: a prior worth one record in all expects a few cells to hold nearly everything, and models with few edges "
-        "win; at the precision that the data ask for the best models have half as many edges again, or twice as many. "
-        "The differences above say what that is worth: much of the excess of claims in the small sample, once the "
-        "search mixes; little in the larger one; and the 50 riskiest are claimed with nearly as much confidence as "
-        "before.",
+        "So the thesis is right about mixing. What it does not report is that the data are far from a precision of 1: a"
+        " prior worth one record in all expects a few cells to hold nearly everything, and models with few edges win;"
+        " at the precision that the data ask for the best models have half as many edges again, or twice as many. The"
+        " differences above say what that is worth: much of the excess of claims in the small sample, once the search"
+        " mixes; little in the larger one; and the 50 riskiest are claimed with nearly as much confidence as before.",
     ]
 
 

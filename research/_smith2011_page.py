@@ -8,20 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
-from research._smith2011_charts import (
-    Eight,
-    costs_figure,
-    logit_rank_figure,
-    matching_figure,
-    prediction_figure,
-)
-from research.smith2011 import (
-    METHODS,
-    NORTH_WEST,
-    NOTIONAL,
-    SERIES,
-    interval,
-)
+from research._smith2011_charts import Eight, costs_figure, logit_rank_figure, matching_figure, prediction_figure
+from research.smith2011 import METHODS, NORTH_WEST, NOTIONAL, SERIES, interval
 
 
 def written(

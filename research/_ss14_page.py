@@ -165,11 +165,10 @@ def _unequal_u(printed: Experiment, corrected: Experiment, free: Experiment) -> 
     }
     untouched = 1 - printed.levels[-1]
     return (
-        f"- {parts[0][0].upper()}{parts[0][1:]}. {parts[1][0].upper()}{parts[1][1:]}. So with either the LR scheme "
-        "passes the log-LR scheme and the paper's order breaks, while the multinomial methods lose little. The reason "
-        "is in the binary model that both weighted schemes stand on. Agreement on the first name is about as rare "
-        "among non-matches as matches are, and with four fields and many errors, EM with a u that may move takes it "
-        "for the match class itself: m of first name, year, month and gender is "
-        f"{m['corrected']} on average, against {m['paper']} with u fixed, where about {untouched:.0%} of the matches "
-        "agree on the first three."
+        f"- {parts[0][0].upper()}{parts[0][1:]}. {parts[1][0].upper()}{parts[1][1:]}. So with either the LR scheme"
+        " passes the log-LR scheme and the paper's order breaks, while the multinomial methods lose little. The reason"
+        " is in the binary model that both weighted schemes stand on. Agreement on the first name is about as rare"
+        " among non-matches as matches are, and with four fields and many errors, EM with a u that may move takes it"
+        f" for the match class itself: m of first name, year, month and gender is {m['corrected']} on average, against"
+        f" {m['paper']} with u fixed, where about {untouched:.0%} of the matches agree on the first three."
     )

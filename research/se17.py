@@ -36,7 +36,7 @@ from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, m
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation
-from gemel.coordinator.demonstration.people.drivers import driver_network
+from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit
@@ -56,10 +56,7 @@ METHODS = ("FS", "Ext. EM", "Ext. EM +", "GP")
 SURNAMES_OF_FILES = "GP, surnames by the files"
 """GP where the surnames' frequencies are not known, which no specification can name; it is not the paper's."""
 
-PAPER = {
-    "full dependence": (0.573, 0.546, 0.328, 0.508),
-    "decomposable": (None, 0.333, 0.199, 0.113),
-}
+PAPER = {"full dependence": (0.573, 0.546, 0.328, 0.508), "decomposable": (None, 0.333, 0.199, 0.113)}
 """Table 1 as printed."""
 
 

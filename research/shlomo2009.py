@@ -129,12 +129,7 @@ def blocked(file: KeyFile, uniques: NDArray[np.int64], agreeing: NDArray[np.bool
     agree, matches = int(own.sum()), int(agreeing.sum())
     pairs = int(sizes.sum())
     return Linkage(
-        np.array(
-            [
-                [pairs - agree - (len(uniques) - matches), len(uniques) - matches],
-                [agree - matches, matches],
-            ]
-        )
+        np.array([[pairs - agree - (len(uniques) - matches), len(uniques) - matches], [agree - matches, matches]])
     )
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
-from benchmarks._options import study_options
 from gemel.common.keys.derivation import FieldKeys
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise
+from research import study_options
 from research._jaccard import agreeing_bits, estimate
 from research.ss14 import interval, perturbed
 

@@ -21,11 +21,7 @@ from scipy.stats import t as student
 from benchmarks import DOCS
 from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
 from gemel.risk.identification.assessment.rank_plots import auc
-from gemel.risk.identification.matching.bayesian_matching import (
-    BayesianMatching,
-    bayesian_matching,
-    fit_models,
-)
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
 from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from benchmarks._options import study_options
 from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
 from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
@@ -31,6 +30,7 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
 from gemel.custodian.tokens import tokenise
+from research import study_options
 from research._jaccard import agreeing_bits, estimate
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400

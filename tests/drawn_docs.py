@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 
 from gemel.common.keys.derivation import FieldKeys
-from gemel.custodian.encoding.minhash.fast import signatures
-from gemel.custodian.tokens.fast import tokenise
+from gemel.custodian.encoding.minhash import signatures
+from gemel.custodian.tokens import tokenise
 
 WIDTH = 400
 INK, GROUND, LINE, BLUE, ORANGE, PALE = "#23262b", "#fffefb", "#8a8f98", "#1f5fa8", "#a84f08", "#dbe7f5"

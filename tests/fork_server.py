@@ -45,6 +45,9 @@ LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 OWN_STARTERS = ("gemel", "gemel.command", "gemel.carole")
 """Programs that start others."""
 
+TESTS_OWN = ("tests.carole.cluster.", "tests.carole.store.")
+"""Where tests have programs of their own that a fork can show."""
+
 FIXED = (
     "PYTHON",
     "LD_",
@@ -176,7 +179,7 @@ _PIPES = "p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite"
 
 
 def _module(given: Mapping[str, Any]) -> str:
-    """The program of Gemel that a command starts and a fork can show as well; empty for any other."""
+    """The program of Gemel, or of its tests, that a command starts and a fork can show as well; else empty."""
     args = given["args"]
     plain = (
         not isinstance(args, (str, bytes, os.PathLike))
@@ -193,7 +196,8 @@ def _module(given: Mapping[str, Any]) -> str:
     words = list(args)[:3] if plain else []
     if len(words) < 3 or words[:2] != [sys.executable, "-m"]:
         return ""
-    return words[2] if words[2] == "gemel" or words[2].startswith("gemel.") else ""
+    forked = words[2] == "gemel" or words[2].startswith(("gemel.", *TESTS_OWN))
+    return words[2] if forked else ""
 
 
 def _fixed(variables: Mapping[str, str]) -> dict[str, str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gemel.carole.projects.diagram import state_diagram
+from gemel.carole.projects.project import State
+from gemel.carole.projects.transitions import TRANSITIONS, Action, Actor
 from gemel.common.documents.disclosure_measures import measures_table
 from gemel.common.documents.reference import reference
 from gemel.common.documents.result_warning import warnings_tables
-from gemel.common.parties import Role
+from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.specification.text.reference import specification_reference
-from gemel.party.calls import TYPES
+from gemel.party.comparison import TYPES
 from tests.command_reference import commands_reference
 from tests.drawn_docs import DRAWINGS
 
@@ -34,6 +36,33 @@ def calls_table() -> str:
         read = [_MEMBER[other] for other in typed if other is not role]
         lines.append(f"| {_MEMBER[role]} | {', '.join(read)} |")
     return "\n".join(lines) + "\n"
+
+
+def state_diagram() -> str:
+    """The life of a project: an arrow for each row that changes it, and in each state's box the other actions."""
+    inside: dict[State, dict[str, None]] = defaultdict(dict)
+    arrows: dict[tuple[State, State], dict[str, None]] = defaultdict(dict)
+    for row in TRANSITIONS:
+        label = f"{row.action} ({_actors(row.who)})"
+        for state in sorted(row.states):
+            if row.arrives is None or row.arrives is state:
+                inside[state][label] = None
+            else:
+                when = f" when {row.when.text}" if row.when.text else ""
+                arrows[state, row.arrives][label + when] = None
+    lines = ["stateDiagram-v2", f"    [*] --> {State.DRAFT.name}: {Action.CREATE} (coordinator)"]
+    for state in State:
+        described = [state.name, *inside[state]]
+        lines.append(f"    {state.name}: {'<br/>'.join(described)}")
+    for (begin, end), labels in sorted(arrows.items()):
+        lines.append(f"    {begin.name} --> {end.name}: {'<br/>'.join(labels)}")
+    lines.append(f"    {State.ERASED.name} --> [*]")
+    return "\n".join(lines) + "\n"
+
+
+def _actors(who: frozenset[Actor]) -> str:
+    named = {"custodian" if actor in CUSTODIANS else str(actor) for actor in who}
+    return ", ".join(sorted(named))
 
 
 STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {

@@ -5,21 +5,75 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gemel.carole.cluster.engine_section import DaskEngine
-from gemel.carole.cluster.installed import differences, installed
-from gemel.carole.cluster.remote import WorkerFacts, carried_out, facts, forget, itself, other_installation
-from gemel.carole.cluster.settings import CONNECT_SECONDS, TRIES, security, use_dask
+from gemel.carole.cluster.settings import CONNECT_SECONDS, TRIES, differences, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
 from gemel.carole.engine.run.contribution import SetReference
 from gemel.carole.engine.run.resources import LostUnitError, MemoryBudget, UnitPool, mebibytes
+from gemel.carole.store.payloads.payload_reader import provided
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log, place_of
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+# What is run on a worker: units of Carole's runs, and questions about the worker. Functions of this module alone.
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """What a worker says of itself."""
+
+    installed: Mapping[str, str]
+    error: GemelError | None
+
+
+def facts(references: Sequence[SetReference]) -> WorkerFacts:
+    """What this worker has, and whether it can read such sets."""
+    try:
+        for reference in references:
+            reference.require()
+    except GemelError as error:
+        return WorkerFacts(installed(), error)
+    return WorkerFacts(installed(), None)
+
+
+def forget() -> None:
+    """Keep no data key of the run that has ended."""
+    provided().forget()
+
+
+def carried_out(expected: Mapping[str, str], function: Callable[..., Value], *arguments: Any) -> Value:
+    """Work on a unit."""
+    if different := differences(expected, installed()):
+        raise other_installation("a worker", different)
+    try:
+        return function(*arguments)
+    except GemelError as error:
+        log.error("unit failed", code=error.code.name, error=str(error))
+        raise
+    except Exception as error:
+        log.error("unit failed", type=type(error).__name__, at=place_of(error))
+        raise
+
+
+def itself(value: Value) -> Value:
+    """The value: as a unit it is sent to the scheduler once, and reaches workers that join later."""
+    return value
+
+
+def other_installation(worker: str, different: str) -> GemelError:
+    """The error for a worker whose numbers might be others."""
+    what = "a worker must have the same installation as Carole"
+    remedy = "install the same version of Gemel there, with the packages of its lock, and start it again"
+    return GemelError(ErrorCode.CONFIGURATION, what, where=worker, got=different, remedy=remedy)
 
 
 # An executor of the standard library's kind whose work is done by the workers of a scheduler.
@@ -89,8 +143,6 @@ class ClusterExecutor(Executor):
         return LostUnitError(f"{type(error).__name__} at {place_of(error)}, {TRIES} times")
 
 
-Value = TypeVar("Value")
-
 WORKER_SECONDS = 60
 """How long to wait for the first worker."""
 
@@ -110,10 +162,7 @@ class ClusterUnits:
     def room_for(self, unit_bytes: int, budget: MemoryBudget) -> int:
         """Twice as many units as there are threads, so that none waits for the next one; nothing is reserved here.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if the threads of a worker together need more than `engine.worker_memory`.
+        Raises MEMORY if the threads of a worker together need more than `engine.worker_memory`.
         """
         needed = max(self._threads) * unit_bytes
         if needed > self._engine.worker_bytes:
@@ -136,11 +185,8 @@ class ClusterUnits:
 def cluster_units(engine: DaskEngine, references: Sequence[SetReference]) -> Iterator[UnitPool]:
     """Connect to a scheduler for a run that reads such sets; every worker has the same installation and can read them.
 
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
-        installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
+    Raises MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
+    installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
     """
     use_dask()
     require_admitted(engine.address, engine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -15,15 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from gemel.carole.cluster.engine_section import Credentials, DaskEngine
-from gemel.carole.cluster.installed import installed
-from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
+from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.configuration import BlobsConfiguration
+from gemel.carole.configuration import BlobsConfiguration, write_ready
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.payload_source import PayloadSource, provide
+from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
-from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import WrappingConfiguration, open_wrapper
 from gemel.common.logging_setup import begin_log, log
@@ -75,17 +72,8 @@ WRAPPING = "wrapping.key"
 def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
     """Serve as scheduler until SIGTERM or SIGINT.
 
-    Parameters
-    ----------
-    path
-        Of ``scheduler.yaml``.
-    ready_file
-        Gets a JSON object with the address, once it can be called.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, MODULE_MISSING for what cannot be used.
+    `ready_file`: gets a JSON object with the address, once it can be called. Raises CONFIGURATION, MODULE_MISSING for
+    what cannot be used.
     """
     configuration = load_configuration(path, SchedulerConfiguration)
     use_dask()
@@ -110,18 +98,9 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
 def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT, or until the scheduler is gone.
 
-    Parameters
-    ----------
-    path
-        Of ``worker.yaml``.
-    ready_file
-        Gets a JSON object with the address, once the worker is registered.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`;
-        UNAVAILABLE too when the scheduler is gone.
+    `ready_file`: gets a JSON object with the address, once the worker is registered. Raises CONFIGURATION,
+    MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`; UNAVAILABLE too when
+    the scheduler is gone.
     """
     configuration = load_configuration(path, WorkerConfiguration)
     engine, place = configuration.engine, configuration.store.place
@@ -135,12 +114,9 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))
     blobs = Blobs(place)
     if blobs.identity() is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "there are no blobs of a store of Carole's",
-            where=str(place),
-            remedy="mount her folder of blobs, or name her bucket",
-        )
+        what = "there are no blobs of a store of Carole's"
+        remedy = "mount her folder of blobs, or name her bucket"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(place), remedy=remedy)
     provide(PayloadSource(blobs, vault))
     require_admitted(engine.address, engine)
     host, _, port = configuration.listen.rpartition(":")
@@ -180,8 +156,7 @@ def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
             raise GemelError(
                 ErrorCode.UNAVAILABLE, "the process cannot begin", where=where, got=type(error).__name__, remedy=remedy
             ) from None
-        if ready_file is not None:
-            _write_ready(ready_file, {"address": server.address, "pid": os.getpid()})
+        write_ready(ready_file, {"address": server.address, "pid": os.getpid()})
         log.info("ready", address=server.address)
         ended = asyncio.ensure_future(server.finished())
         waiting = asyncio.ensure_future(stopped.wait())
@@ -194,11 +169,3 @@ def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
         return stopped.is_set()
 
     return asyncio.run(run())
-
-
-def _write_ready(path: Path, ready: dict[str, object]) -> None:
-    try:
-        with whole_file(path) as file:
-            file.write(json.dumps(ready).encode())
-    except OSError as error:
-        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

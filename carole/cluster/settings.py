@@ -7,14 +7,22 @@ written; that it has logged something is (`logging_setup`).
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gemel
 from gemel.carole.cluster.engine_section import Credentials
 from gemel.common.missing_module import missing_module
 
 if TYPE_CHECKING:
     from distributed.security import Security
+
 
 TRIES = 3
 """How often a unit is begun that fails, or whose worker dies, before it ends the run."""
@@ -75,10 +83,7 @@ def use_dask() -> None:
 def security(credentials: Credentials) -> Security:
     """TLS by these files, for a client, a scheduler or a worker.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if one cannot be read, or the key's file is open to others.
+    Raises CONFIGURATION if one cannot be read, or the key's file is open to others.
     """
     from distributed.security import Security
 
@@ -87,3 +92,46 @@ def security(credentials: Credentials) -> Security:
     parts = {f"tls_{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
     files = {name: certificate if name.endswith("_cert") else key for name in parts}
     return Security(require_encryption=True, tls_ca_file=str(credentials.ca), **files)
+
+
+# What decides the numbers that a process computes: Gemel's own code, and the packages that compute with it.
+
+PACKAGES = ("cryptography", "dask", "distributed", "numba", "numpy", "scipy")
+
+PARTS = ("carole/blocking", "carole/cluster", "carole/comparison", "carole/engine", "carole/store", "common/signatures")
+"""Folders of Gemel's code whose digest is compared."""
+
+DIGITS = 12
+"""Of the digest, as it is shown."""
+
+
+@cache
+def installed() -> Mapping[str, str]:
+    """What this process has, by name: Python, Gemel and the packages."""
+    found = {"python": platform.python_version(), "gemel": f"{_version('gemel')} {_digest()[:DIGITS]}"}
+    return found | {package: _version(package) for package in PACKAGES}
+
+
+def differences(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """What another process has otherwise, as text; empty if nothing."""
+    return ", ".join(
+        f"{name} {other.get(name, 'missing')} instead of {mine.get(name, 'none')}"
+        for name in sorted({*mine, *other})
+        if mine.get(name) != other.get(name)
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _digest() -> str:
+    root = Path(gemel.__file__).parent
+    digest = hashlib.sha256()
+    for part in PARTS:
+        for file in sorted((root / part).rglob("*.py")):
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

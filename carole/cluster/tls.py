@@ -6,12 +6,18 @@ so an answer is waited for: the scheduler speaks first.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
+from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from gemel.carole.cluster.engine_section import Credentials
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
+from gemel.common.keys.private_files import write_private
+from gemel.common.pki.authority import CERTIFICATE_FILE, Authority
+from gemel.common.pki.certificates import certificate_pem, key_pem, new_key
 
 SECONDS = 10.0
 
@@ -21,11 +27,8 @@ _ISSUE = "issue certificates of scheduler, workers and Carole by the same author
 def require_admitted(address: str, credentials: Credentials) -> None:
     """Refuse a scheduler that this process does not admit, or that does not admit it.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for files that cannot be used; CERTIFICATE if either side refuses the other's certificate;
-        UNAVAILABLE if there is no answer.
+    Raises CONFIGURATION for files that cannot be used; CERTIFICATE if either side refuses the other's certificate;
+    UNAVAILABLE if there is no answer.
     """
     credentials.check()
     context = _context(credentials)
@@ -37,12 +40,8 @@ def require_admitted(address: str, credentials: Credentials) -> None:
         ):
             answered = connection.recv(1)
     except ssl.SSLCertVerificationError:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the scheduler's certificate is not one of this authority, or has ended",
-            where=address,
-            remedy=_ISSUE,
-        ) from None
+        what = "the scheduler's certificate is not one of this authority, or has ended"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=address, remedy=_ISSUE) from None
     except ssl.SSLError as error:
         raise GemelError(
             ErrorCode.CERTIFICATE,
@@ -59,13 +58,8 @@ def require_admitted(address: str, credentials: Credentials) -> None:
 
 def unreachable(address: str, got: str) -> GemelError:
     """The error where a scheduler does not answer; it passes."""
-    return GemelError(
-        ErrorCode.UNAVAILABLE,
-        "the scheduler cannot be reached",
-        where=address,
-        got=got,
-        remedy="start `gemel carole scheduler`, and check `engine.address` and what the network lets through",
-    )
+    remedy = "start `gemel carole scheduler`, and check `engine.address` and what the network lets through"
+    return GemelError(ErrorCode.UNAVAILABLE, "the scheduler cannot be reached", where=address, got=got, remedy=remedy)
 
 
 def _context(credentials: Credentials) -> ssl.SSLContext:
@@ -83,3 +77,42 @@ def _context(credentials: Credentials) -> ssl.SSLContext:
             remedy="name the right files",
         ) from None
     return context
+
+
+# A cluster's own certificate authority, and the certificates of those who belong to it.
+
+CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
+"""The files of one who belongs to a cluster."""
+
+
+def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
+    """Make an authority in a folder, unless there is one, and certificates of those who have none; their names.
+
+    Raises PARAMETER for a name that is none; CONFIGURATION if the folder cannot be written.
+    """
+    made = []
+    try:
+        own = folder / "authority"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (own / CERTIFICATE_FILE).exists():
+            Authority.create("Gemel cluster").save(own)
+        authority = Authority.load(own)
+        for name in names:
+            if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", name) or name == "authority":
+                what = "a name of letters, digits, points and hyphens"
+                raise parameter("worker", what, repr(name), "name it by its machine")
+            if not (folder / name / KEY).exists():
+                _make(authority, folder / name, name)
+                made.append(name)
+    except OSError as error:
+        raise file_error(ErrorCode.CONFIGURATION, "certificates cannot be written", folder, error) from None
+    return made
+
+
+def _make(authority: Authority, folder: Path, name: str) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    key = new_key()
+    certificate = authority.issue_machine(key.public_key(), name)
+    (folder / CA).write_bytes(authority.pem)
+    (folder / CERTIFICATE).write_bytes(certificate_pem(certificate))
+    write_private(folder / KEY, key_pem(key))

@@ -17,7 +17,7 @@ from gemel.common.terminal.output import Json, print_json
 if TYPE_CHECKING:
     from gemel.carole.store.database import Database
     from gemel.common.audit import Checkpoint
-    from gemel.common.keys.identity import Identity, PublicIdentity
+    from gemel.common.keys.identity import Identity
 
 app = typer.Typer(
     help="The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine.",
@@ -71,7 +71,7 @@ def verify(
 
     checkpoints = [checkpoint for path in kept or () for checkpoint in _read_kept(path)]
     with _database(config) as database, database.read() as connection:
-        found = audit_check.verify(connection, _linker(config), checkpoints)
+        found = audit_check.verify(connection, _identity(config).public, checkpoints)
     if not found.intact:
         raise GemelError(
             ErrorCode.AUDIT,
@@ -117,12 +117,9 @@ def checkpoint(
         else:
             found = cosigned(connection, witness)
     if found is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "no checkpoint was countersigned by this member",
-            where="audit log",
-            remedy="name a custodian as the membership list does; its service countersigns before every step",
-        )
+        what = "no checkpoint was countersigned by this member"
+        remedy = "name a custodian as the membership list does; its service countersigns before every step"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="audit log", remedy=remedy)
     if as_json:
         print_json({"checkpoint": found})
     else:
@@ -143,7 +140,7 @@ def export(
     The first line has the newest checkpoint and the proof that it continues an older one; then an entry a line, with
     what is hashed of it and the proof that it is in the log. docs/audit-log.md describes and verifies them.
     """
-    from gemel.carole.store.audit_export import exported
+    from gemel.carole.store.audit_check import exported
 
     identity = _identity(config)
     with _database(config) as database, database.read() as connection:
@@ -163,10 +160,6 @@ def _database(config: Path) -> Iterator[Database]:
         database.close()
 
 
-def _linker(config: Path) -> PublicIdentity:
-    return _identity(config).public
-
-
 def _identity(config: Path) -> Identity:
     from gemel.carole.configuration import load_carole
     from gemel.common.keys.identity_configuration import open_identity
@@ -183,9 +176,8 @@ def _read_kept(path: Path) -> list[Checkpoint]:
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise GemelError(
-            ErrorCode.AUDIT, "the kept checkpoints cannot be read", where=str(path), got=type(error).__name__
-        ) from None
+        what = "the kept checkpoints cannot be read"
+        raise GemelError(ErrorCode.AUDIT, what, where=str(path), got=type(error).__name__) from None
     return [
         Checkpoint.from_text(text, f"{path}, checkpoint {number}") for number, text in enumerate(notes_in(content), 1)
     ]

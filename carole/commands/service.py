@@ -13,7 +13,8 @@ from gemel.common.terminal.options import DryRun, end_dry_run
 from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
-    from gemel.carole.configuration import StoreConfiguration
+    from gemel.carole.bucket import Bucket
+    from gemel.carole.store.payloads.encrypted_payloads import Clock
     from gemel.common.keys.identity import Identity
 
 
@@ -63,7 +64,7 @@ def cluster_keys(
     Each gets a folder with `ca.pem`, `certificate.pem` and `key.pem`. What exists is left as it is, so that workers can
     be added later. The authority's key, in `authority`, is not needed to serve: keep it elsewhere.
     """
-    from gemel.carole.cluster.certificates import make_certificates
+    from gemel.carole.cluster.tls import make_certificates
 
     made = make_certificates(folder, ("carole", "scheduler", *(worker or ["worker"])))
     typer.echo(f"{folder}: made certificates of {', '.join(made)}." if made else f"{folder}: all of them exist.")
@@ -108,10 +109,8 @@ def init(config: Config = Path("carole.yaml")) -> None:
     A store that exists is left as it is. An empty place beside one that is in use is refused.
     """
     from gemel.carole.store.provision import initialise
-    from gemel.carole.store.store import milliseconds
 
-    places, identity = _store(config)
-    store, made = initialise(places.database, places.place, identity, milliseconds)
+    store, made = initialise(*_store(config))
     typer.echo(f"Made the store {store}." if made else f"The store {store} exists and is left as it is.")
 
 
@@ -119,10 +118,8 @@ def init(config: Config = Path("carole.yaml")) -> None:
 def upgrade(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
     """Bring the store of an older version of Gemel to this one, with its open projects. Stop her and back up first."""
     from gemel.carole.store.provision import upgrade as bring
-    from gemel.carole.store.store import milliseconds
 
-    places, identity = _store(config)
-    before, after = bring(places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    before, after = bring(*_store(config), dry_run=dry_run)
     if dry_run:
         line = f"Dry run: the database has version {before} and can become {after}; nothing was changed."
         end_dry_run([line], {"from": before, "to": after})
@@ -139,10 +136,8 @@ def confirm_clock(config: Config = Path("carole.yaml"), dry_run: DryRun = False)
     Until then nothing is erased by retention. What the specifications' days have made due is erased after her start.
     """
     from gemel.carole.store.provision import confirm_clock as confirm
-    from gemel.carole.store.store import milliseconds
 
-    places, identity = _store(config)
-    days = confirm(places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    days = confirm(*_store(config), dry_run=dry_run)
     when = "near to" if not days else f"{abs(days)} days {'after' if days > 0 else 'before'}"
     if dry_run:
         end_dry_run([f"Dry run: the clock is {when} the store's last use; nothing was changed."], {"days": days})
@@ -158,10 +153,9 @@ def backup(
     Back up the wrapping key apart from it. A backup outlives an erasure: keep it no longer than what was to be erased.
     """
     from gemel.carole.store.backup import back_up
-    from gemel.carole.store.store import milliseconds
 
-    places, _ = _store(config)
-    made = back_up(places.database, places.place, target, milliseconds)
+    database, place, _, clock = _store(config)
+    made = back_up(database, place, target, clock)
     typer.echo(f"{target}: the store {made.store} with {made.entries} entries of its log and {made.files} files.")
 
 
@@ -177,11 +171,9 @@ def restore(
     restored log, by `accept-restore`, before the project goes on.
     """
     from gemel.carole.store.backup import restore as put_back
-    from gemel.carole.store.store import milliseconds
     from gemel.common.versions import STORE
 
-    places, identity = _store(config)
-    made, version = put_back(source, places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    made, version = put_back(source, *_store(config), dry_run=dry_run)
     if dry_run:
         found = {"store": made.store, "version": version, "entries": made.entries, "files": made.files}
         line = f"the store {made.store} can be restored, with {made.entries} entries of its log and {made.files} files"
@@ -200,10 +192,8 @@ def declare_restored(config: Config = Path("carole.yaml"), dry_run: DryRun = Fal
     it, by `accept-restore`.
     """
     from gemel.carole.store.restoring import declare_restored as declare
-    from gemel.carole.store.store import milliseconds
 
-    places, identity = _store(config)
-    entries = declare(places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    entries = declare(*_store(config), dry_run=dry_run)
     if dry_run:
         line = f"Dry run: a restoration with {entries} entries of the log would be recorded; nothing was changed."
         end_dry_run([line], {"entries": entries})
@@ -217,14 +207,17 @@ _NEXT = (
 )
 
 
-def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
+def _store(config: Path) -> tuple[str, Path | Bucket, Identity, Clock]:
+    """Database and blobs of a store, Carole's identity, and the clock."""
     from gemel.carole.configuration import load_carole
+    from gemel.carole.store.store import milliseconds
     from gemel.common.keys.identity_configuration import open_identity
     from gemel.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     os.umask(0o077)
-    return configuration.store, open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
+    identity = open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
+    return configuration.store.database, configuration.store.place, identity, milliseconds
 
 
 @app.command()
@@ -252,8 +245,8 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
 
     from gemel.carole.configuration import load_carole
     from gemel.carole.notification.courier import send
-    from gemel.carole.notification.cutting_off import DeliveryError
     from gemel.carole.notification.message import Event, Message
+    from gemel.carole.notification.ways import DeliveryError
     from gemel.carole.store.store import milliseconds
     from gemel.common.errors import GemelError
 

@@ -28,8 +28,7 @@ from gemel.carole.comparison.kernels import (
     weighted_level_counts,
     word_major_tiles,
 )
-from gemel.common.signatures.signature_sets import FieldSignatures
-from gemel.common.signatures.values import unpack_values
+from gemel.common.signatures.signature_sets import FieldSignatures, unpack_values
 
 # Comparison of values themselves, where Carole is trusted with them: Jaro and Jaro-Winkler similarity.
 #

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from gemel.carole.notification import command, mail, webhook
-from gemel.carole.notification.cutting_off import DeliveryError
+from gemel.carole.notification import ways as command
+from gemel.carole.notification import ways as mail
+from gemel.carole.notification import ways as webhook
 from gemel.carole.notification.message import Message
 from gemel.carole.notification.section import CommandWay, MailWay, WayConfiguration
+from gemel.carole.notification.ways import DeliveryError
 from gemel.carole.store.outbox import Notice, Outbox
 from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log, place_of
@@ -32,12 +34,8 @@ def pause(attempts: int) -> float:
 def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> None:
     """Send a message by its way.
 
-    Raises
-    ------
-    DeliveryError
-        If it was not taken, or not in time.
-    GemelError
-        CONFIGURATION for a file of the way's that cannot be used.
+    Raises `DeliveryError` if it was not taken, or not in time. Raises CONFIGURATION for a file of the way's that cannot
+    be used.
     """
     if isinstance(way, CommandWay):
         command.run(way, message, stopping)

@@ -28,34 +28,23 @@ class Event(StrEnum):
 
 @dataclass(frozen=True)
 class Message:
-    """One event.
-
-    Attributes
-    ----------
-    id
-        32 hexadecimal digits, the same whenever it is sent again: a receiver that has it already ignores it.
-    event
-        What has happened.
-    at
-        When, in milliseconds since 1970.
-    project, run
-        Their names; empty where the event has none.
-    state
-        The project's after the event; of a certificate ``soon``, ``urgent`` or ``ended``.
-    waiting_for
-        Names of the members who have to act.
-    ends
-        A certificate's end, in milliseconds since 1970; 0 for other events.
-    """
+    """One event."""
 
     id: str
+    """32 hexadecimal digits, the same whenever it is sent again: a receiver that has it already ignores it."""
     event: Event
+    """What has happened."""
     at: int
+    """When, in milliseconds since 1970."""
     project: str = ""
     run: str = ""
+    """`project`, `run`: their names; empty where the event has none."""
     state: str = ""
+    """The project's after the event; of a certificate ``soon``, ``urgent`` or ``ended``."""
     waiting_for: tuple[str, ...] = ()
+    """Names of the members who have to act."""
     ends: int = 0
+    """A certificate's end, in milliseconds since 1970; 0 for other events."""
 
     def dump(self) -> str:
         """As a JSON object, times in ISO 8601."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from gemel.carole.notification.courier import Courier
 from gemel.carole.notification.message import Event, Message
 from gemel.carole.notification.section import WayConfiguration
-from gemel.carole.projects import Project, State
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
@@ -37,32 +36,25 @@ _CONSENT = frozenset({Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECL
 """After which approvals are missing. Not after each approval: who is still missing has been notified."""
 
 
-class Named(Protocol):
-    """Gives the names of the members in a role."""
-
-    def __call__(self, role: Role) -> tuple[str, ...]: ...
+Named = Callable[[Role], tuple[str, ...]]
+"""Gives the names of the members in a role."""
 
 
 def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], named: Named) -> Iterator[Message]:
     """The messages about entries of the log, oldest first.
 
-    Parameters
-    ----------
-    project
-        Gives a project of the entries, by its name, as it is now.
-    named
-        The names of a role's members.
-
-    Notes
-    -----
-    Of several entries by which one project waits for approvals, the newest counts, and none if it no longer waits.
+    `project`: gives a project of the entries, by its name, as it is now. Of several entries by which one project waits
+    for approvals, the newest counts, and none if it no longer waits.
     """
     entries = list(entries)
     requested = {entry.project: entry.sequence for entry in entries if entry.action in _CONSENT}
     for entry in entries:
         if entry.action in _ENDINGS:
             event, state = _ENDINGS[Action(entry.action)]
-            whom = _decider(event, project(entry.project), named)
+            if event is Event.HELD:
+                whom = named(Role.STEWARD)
+            else:
+                whom = () if event is Event.RELEASED else _owner(project(entry.project), named)
             run = str(entry.details["run"])
             yield Message(_id(entry), event, entry.at, entry.project, run, state.name, whom)
         elif requested.get(entry.project) == entry.sequence:
@@ -81,12 +73,6 @@ def _owner(project: Project, named: Named) -> tuple[str, ...]:
     return (project.owner,) if project.owner else named(Role.COORDINATOR)
 
 
-def _decider(event: Event, project: Project, named: Named) -> tuple[str, ...]:
-    if event is Event.RELEASED:
-        return ()
-    return named(Role.STEWARD) if event is Event.HELD else _owner(project, named)
-
-
 def _missing(project: Project, named: Named) -> tuple[str, ...]:
     roles = [role for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B) if role not in project.approvals]
     whom = (_owner(project, named) if role is Role.COORDINATOR else named(role) for role in roles)
@@ -94,15 +80,7 @@ def _missing(project: Project, named: Named) -> tuple[str, ...]:
 
 
 def certificate_messages(endings: Mapping[str, EndingCertificate], now: int) -> Iterator[Message]:
-    """A message about each certificate that ends soon: the same one until the next threshold.
-
-    Parameters
-    ----------
-    endings
-        By the members' names.
-    now
-        Milliseconds since 1970.
-    """
+    """A message about each certificate that ends soon: the same one until the next threshold."""
     for member, soon in sorted(endings.items()):
         ends = round(soon.ends.timestamp() * 1000)
         state = "ended" if ends <= now else "urgent" if soon.is_urgent else "soon"
@@ -121,19 +99,7 @@ _KEPT_DAYS = 30
 
 
 class Notifier:
-    """Notifies people of what happens.
-
-    Parameters
-    ----------
-    ways
-        Whom, and how.
-    store
-        Opened and recovered before `start`.
-    members
-        Gives the newest membership list.
-    endings
-        Gives the certificates that end soon, by the members' names.
-    """
+    """Notifies people of what happens: by each of the `ways`, from a store that is recovered before `start`."""
 
     def __init__(
         self,
@@ -155,13 +121,7 @@ class Notifier:
         self._reading = Periodic("notify", LOOK_SECONDS, self._read)
 
     def start(self) -> None:
-        """Begin where the former Carole stopped; without a way, forget what waits.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, BUSY.
-        """
+        """Begin where the former Carole stopped; without a way, forget what waits. Raises DATABASE, BUSY."""
         if not self._ways:
             self._store.outbox.end()
             return
@@ -183,13 +143,7 @@ class Notifier:
             courier.stop()
 
     def collect(self) -> None:
-        """Put into the outbox what has happened since the last time.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, BUSY.
-        """
+        """Put into the outbox what has happened since the last time. Raises DATABASE, BUSY."""
         while entries := self._store.outbox.entries(self._position, _BATCH):
             made = self._notices(messages(entries, self._store.projects.get, self._names))
             self._position = entries[-1].sequence

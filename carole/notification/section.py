@@ -73,13 +73,7 @@ class TlsWay(Way):
     """Certificates of the authorities of the receiver's certificate, in PEM; by default those that everyone trusts."""
 
     def context(self) -> ssl.SSLContext:
-        """By which the receiver's certificate is verified.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the authorities cannot be read.
-        """
+        """By which the receiver's certificate is verified. Raises CONFIGURATION if the authorities cannot be read."""
         try:
             return ssl.create_default_context(cafile=None if self.authorities is None else str(self.authorities))
         except ssl.SSLError:
@@ -95,7 +89,6 @@ class TlsWay(Way):
             raise file_error(ErrorCode.CONFIGURATION, what, self.authorities, error) from None
 
     def check(self) -> None:
-        """Refuse authorities that cannot be read."""
         self.context()
 
 
@@ -110,17 +103,10 @@ class WebhookWay(TlsWay):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return f"webhook {self.url}"
 
     def secret(self) -> bytes:
-        """The secret, without white space around it.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """The secret, without white space around it. Raises CONFIGURATION."""
         found = read_private(self.secret_file, "the secret of a webhook").strip()
         if len(found) < MIN_SECRET_BYTES:
             raise GemelError(
@@ -133,7 +119,6 @@ class WebhookWay(TlsWay):
         return found
 
     def check(self) -> None:
-        """Refuse files that cannot be used."""
         super().check()
         self.secret()
 
@@ -172,28 +157,19 @@ class MailWay(TlsWay):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return f"email {' '.join(self.to)}"
 
     def password(self) -> str:
-        """The password, or nothing.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """The password, or nothing. Raises CONFIGURATION."""
         if self.password_file is None:
             return ""
         try:
             return read_private(self.password_file, "the password of a mail server").decode("ascii").strip("\r\n")
         except UnicodeDecodeError:
-            raise GemelError(
-                ErrorCode.CONFIGURATION, "expected a password of ASCII characters", where=str(self.password_file)
-            ) from None
+            what = "expected a password of ASCII characters"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.password_file)) from None
 
     def check(self) -> None:
-        """Refuse files that cannot be used."""
         super().check()
         self.password()
 
@@ -207,11 +183,9 @@ class CommandWay(Way):
 
     @property
     def receiver(self) -> str:
-        """What tells this receiver from another."""
         return "\0".join(("command", *self.program))
 
     def check(self) -> None:
-        """Refuse a program that cannot be started."""
         if not os.access(self.program[0], os.X_OK) or not Path(self.program[0]).is_file():
             raise GemelError(
                 ErrorCode.CONFIGURATION,

@@ -3,38 +3,3 @@
 `transitions` is the table; `operations` turns a `Project` into the next one with its audit entries, or refuses;
 `tasks` derives a custodian's next task. The store applies what these return, in one transaction.
 """
-
-from gemel.carole.projects.project import (
-    Approval,
-    Decline,
-    KeyReport,
-    NewEpoch,
-    PendingHandOver,
-    PolicyDecision,
-    Project,
-    ReleaseSignature,
-    RestoreDecision,
-    Run,
-    Upload,
-)
-from gemel.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
-
-__all__ = [
-    "Approval",
-    "Decline",
-    "Grant",
-    "JoinedBy",
-    "KeyReport",
-    "MessageKind",
-    "NewEpoch",
-    "PendingHandOver",
-    "Policy",
-    "PolicyDecision",
-    "Project",
-    "ReleaseSignature",
-    "RestoreDecision",
-    "Run",
-    "RunState",
-    "State",
-    "Upload",
-]

@@ -7,12 +7,90 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from gemel.carole.projects.state import Grant, MessageKind, Policy, RunState, State
 from gemel.common.audit.hand_over import HandOver
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
+
+# The states of a project and of a run, as numbered on the wire and in the database.
+
+
+class State(IntEnum):
+    """The state of a project."""
+
+    DRAFT = 1
+    """Created; its specification waits for approvals."""
+    APPROVED = 2
+    """Coordinator and both custodians have signed the specification."""
+    KEYED = 3
+    """Both custodians hold the same seed and compute the same signatures."""
+    CONTRIBUTED = 4
+    """Both uploads are complete."""
+    RUN = 5
+    """A run has ended with links."""
+    ASSESSED = 6
+    """The result's disclosure risk has been assessed; it is not released, because a limit is breached."""
+    HELD = 7
+    """A limit is breached, and by the policy a steward decides."""
+    RELEASED = 8
+    """Each recipient can fetch its share."""
+    ERASED = 9
+    """The keys of everything uploaded are destroyed."""
+
+
+class RunState(IntEnum):
+    """The state of a run."""
+
+    QUEUED = 1
+    RUNNING = 2
+    DONE = 3
+    FAILED = 4
+    RESOLVING = 5
+    """Waits for the custodians' handles and for the resolver's result; no worker has it."""
+
+    @property
+    def active(self) -> bool:
+        """Whether the run may still produce a result."""
+        return self in (RunState.QUEUED, RunState.RUNNING, RunState.RESOLVING)
+
+
+class Grant(StrEnum):
+    """What the specification lets a recipient have of the result."""
+
+    LINKS = "links"
+    DRAWS = "draws"
+    PAIRS = "pairs"
+    STATISTICS = "statistics"
+    NOTHING = "nothing"
+
+
+class Policy(StrEnum):
+    """What a specification requires before a release."""
+
+    NONE = "none"
+    """No assessment."""
+    REFUSE = "refuse"
+    """An assessment; a result that breaches a limit is not released."""
+    HOLD = "hold"
+    """An assessment; a result that breaches a limit waits for a steward."""
+
+
+class JoinedBy(StrEnum):
+    """The party that learns, in mode block_keyed, which rows are one record, and so joins them."""
+
+    RESOLVER = "resolver"
+    """The coordinator's process, which holds no signature."""
+    CAROLE = "carole"
+    """The linkage unit itself: the fall-back, where the specification allows it."""
+
+
+class MessageKind(IntEnum):
+    """A step of the seed agreement, posted in Carole's mailbox for the other custodian."""
+
+    OFFER = 1
+    CONFIRMATION = 2
 
 
 @dataclass(frozen=True)
@@ -111,35 +189,24 @@ class Run:
 
 @dataclass(frozen=True)
 class PolicyDecision:
-    """The result of assessing a run's combined output.
-
-    Attributes
-    ----------
-    measures
-        Each measure's value, as compared with its limit.
-    breaches
-        The measures above their limits.
-    report
-        SHA-256 of the report.
-    compared, unseen
-        Earlier releases of the same custodians: those that the result was compared with, and those that it could not
-        be compared with.
-    reason
-        What a breach consists in, where there is more to say than the measure; it names no value.
-    coarsened
-        By variable the step of `assessment.protect` by which it is released coarsened; the measures are of that.
-    breached_before
-        The measures that were above their limits before it was coarsened.
-    """
+    """The result of assessing a run's combined output."""
 
     measures: Mapping[str, float]
+    """Each measure's value, as compared with its limit."""
     breaches: tuple[str, ...]
+    """The measures above their limits."""
     report: bytes
+    """SHA-256 of the report."""
     compared: int = 0
     unseen: int = 0
+    """`compared`, `unseen`: earlier releases of the same custodians: those that the result was compared with, and those
+    that it could not be compared with."""
     reason: str = ""
+    """What a breach consists in, where there is more to say than the measure; it names no value."""
     coarsened: Mapping[str, str] = field(default_factory=dict)
+    """By variable the step of `assessment.protect` by which it is released coarsened; the measures are of that."""
     breached_before: tuple[str, ...] = ()
+    """The measures that were above their limits before it was coarsened."""
 
 
 @dataclass(frozen=True)
@@ -159,109 +226,76 @@ class ReleaseSignature:
 
 @dataclass(frozen=True)
 class RestoreDecision:
-    """A party's decision on a restored log, in a project.
-
-    Attributes
-    ----------
-    signatures
-        How many stewards must sign the release of a held result.
-    release_signatures
-        Of the held result's release, oldest first, while others are awaited.
-    restoration
-        Sequence number of the restoration's entry in the audit log.
-    role, member
-        Who decided.
-    accepted
-        Whether it goes on with the restored log.
-    reason
-        Of a refusal.
-    released
-        The runs that it knows to have been released.
-    fetched
-        Those of which it has proven, by the digest of its sealed share, that Carole had released them to it.
-    decides
-        Whether it counts in the project: not that of a coordinator that the project did not belong to.
-    """
+    """A party's decision on a restored log, in a project."""
 
     restoration: int
+    """Sequence number of the restoration's entry in the audit log."""
     role: Role
     member: str
+    """`role`, `member`: who decided."""
     accepted: bool
+    """Whether it goes on with the restored log."""
     reason: str = ""
+    """Of a refusal."""
     released: frozenset[str] = frozenset()
+    """The runs that it knows to have been released."""
     fetched: frozenset[str] = frozenset()
+    """Those of which it has proven, by the digest of its sealed share, that Carole had released them to it."""
     decides: bool = True
+    """Whether it counts in the project: not that of a coordinator that the project did not belong to."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project's state.
-
-    Attributes
-    ----------
-    name, specification_digest, encoding_digest, epoch
-        Identity of the project. An epoch is one agreed seed.
-    grants
-        What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
-    owner
-        The coordinator that it belongs to, in the membership list.
-    hand_over
-        The offer to another coordinator that waits to be taken.
-    new_epoch
-        What has opened the present epoch; None in the first.
-    approvals
-        By role.
-    declines
-        Of the specification, by those who have not approved it since.
-    messages
-        The seed agreement's mailbox, by sender and kind.
-    reports
-        Each custodian's key report.
-    uploads
-        The newest upload of each custodian: the committed one where there is one.
-    pending
-        Beside a committed upload, the one in progress that will replace it.
-    runs
-        Oldest first.
-    acknowledged
-        Sides that have confirmed that they hold their share of the newest released run.
-    transfers
-        Whose columns the specification grants to whom, in its order.
-    sent, received
-        Those of the newest released run that have been sent, and of these those that have been received.
-    policy
-        What the specification requires before a release.
-    restoration
-        Sequence number of the newest restoration of the store since the project was created; 0 if there was none.
-    restore_decisions
-        The parties' decisions on this restoration and former ones, oldest first (see `restoration`).
-    """
+    """A project's state."""
 
     name: str
     specification_digest: bytes
     encoding_digest: bytes
     grants: Mapping[Role, Grant]
+    """What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's."""
     state: State = State.DRAFT
     epoch: int = 1
+    """`name`, `specification_digest`, `encoding_digest`, `epoch`: identity of the project. An epoch is one agreed
+    seed."""
     owner: str = ""
+    """The coordinator that it belongs to, in the membership list."""
     hand_over: PendingHandOver | None = None
+    """The offer to another coordinator that waits to be taken."""
     new_epoch: NewEpoch | None = None
+    """What has opened the present epoch; None in the first."""
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
+    """By role."""
     declines: Mapping[Side, Decline] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the specification, by those who have not approved it since."""
     messages: Mapping[tuple[Side, MessageKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    """The seed agreement's mailbox, by sender and kind."""
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
+    """Each custodian's key report."""
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    """The newest upload of each custodian: the committed one where there is one."""
     pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    """Beside a committed upload, the one in progress that will replace it."""
     runs: tuple[Run, ...] = ()
+    """Oldest first."""
     acknowledged: frozenset[Side] = frozenset()
+    """Sides that have confirmed that they hold their share of the newest released run."""
     transfers: tuple[Transfer, ...] = ()
+    """Whose columns the specification grants to whom, in its order."""
     sent: frozenset[Transfer] = frozenset()
     received: frozenset[Transfer] = frozenset()
+    """`sent`, `received`: those of the newest released run that have been sent, and of these those that have been
+    received."""
     policy: Policy = Policy.NONE
+    """What the specification requires before a release."""
     signatures: int = 1
+    """How many stewards must sign the release of a held result."""
     release_signatures: tuple[ReleaseSignature, ...] = ()
+    """Of the held result's release, oldest first, while others are awaited."""
     restoration: int = 0
+    """Sequence number of the newest restoration of the store since the project was created; 0 if there was none."""
     restore_decisions: tuple[RestoreDecision, ...] = ()
+    """The parties' decisions on this restoration and former ones, oldest first (see `restoration`)."""
 
     @property
     def newest_run(self) -> Run | None:

@@ -7,8 +7,7 @@ runs that it knows to have been released, so that none of them is released twice
 
 from __future__ import annotations
 
-from gemel.carole.projects.project import Project, RestoreDecision
-from gemel.carole.projects.state import Policy, RunState, State
+from gemel.carole.projects.project import Policy, Project, RestoreDecision, RunState, State
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 
@@ -58,21 +57,10 @@ def standstill(project: Project) -> str:
 
 
 def refuse_standstill(project: Project) -> None:
-    """Refuse to hand anything out while the project may not go on.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
+    """Refuse to hand anything out while the project may not go on. Raises WRONG_STATE."""
     if why := standstill(project):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            why,
-            where=project.name,
-            got=project.state.name,
-            remedy="see the section on restored logs in the guide of your role",
-        )
+        remedy = "see the section on restored logs in the guide of your role"
+        raise GemelError(ErrorCode.WRONG_STATE, why, where=project.name, got=project.state.name, remedy=remedy)
 
 
 def lost_runs(project: Project) -> tuple[str, ...]:
@@ -80,7 +68,8 @@ def lost_runs(project: Project) -> tuple[str, ...]:
     parties = required(project)
     counted = (one for one in project.restore_decisions if one.accepted and one.decides and one.role in parties)
     named = frozenset[str]().union(*(decision.released for decision in counted))
-    return tuple(sorted(name for name in named if not _is_done(project, name)))
+    done = {run.run for run in project.runs if run.state is RunState.DONE}
+    return tuple(sorted(named - done))
 
 
 def no_further_run(project: Project) -> str:
@@ -105,8 +94,3 @@ def released_before(project: Project) -> str:
     newest = project.newest_run
     holds = project.state in (State.RUN, State.ASSESSED, State.HELD)
     return newest.run if holds and newest is not None and newest.run in proven and not newest.released else ""
-
-
-def _is_done(project: Project, name: str) -> bool:
-    run = project.run(name)
-    return run is not None and run.state is RunState.DONE

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gemel.carole.projects.operations import key_mismatch
-from gemel.carole.projects.project import Project
+from gemel.carole.projects.operations.consent import key_mismatch
+from gemel.carole.projects.project import Grant, MessageKind, Project, RunState, State
 from gemel.carole.projects.restoration import no_further_run, standstill
-from gemel.carole.projects.state import Grant, MessageKind, RunState, State
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 

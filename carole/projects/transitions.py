@@ -1,7 +1,7 @@
 """The transitions of a project: one table of who may do what in which state, and where it leads.
 
 `permit` decides whether an action may happen, `arrive` gives the state after it. `operations` holds the effect of each
-action on the project; nothing else changes one. `diagram` draws the table.
+action on the project; nothing else changes one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gemel.carole.projects.project import Project
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.restoration import no_further_run, standstill
-from gemel.carole.projects.state import State
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role, Side
 
@@ -148,14 +147,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # Consent to an amended specification leads back to the project's state before the amendment: existing keys and
     # contributions need not be made again.
     *(
-        _row(
-            Action.APPROVE,
-            _OWNER | _CUSTODIANS,
-            {State.DRAFT},
-            arrives,
-            "consented to the specification",
-            when,
-        )
+        _row(Action.APPROVE, _OWNER | _CUSTODIANS, {State.DRAFT}, arrives, "consented to the specification", when)
         for arrives, when in (
             (State.CONTRIBUTED, _ALL_AGAIN),
             (State.KEYED, _APPROVED_AGAIN),
@@ -203,14 +195,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         _SAME_KEYS,
     ),
     _row(Action.BEGIN_UPLOAD, _CUSTODIANS, {State.KEYED}, None, "started an upload"),
-    _row(
-        Action.COMMIT_UPLOAD,
-        _CUSTODIANS,
-        {State.KEYED},
-        State.CONTRIBUTED,
-        "completed an upload",
-        _BOTH_CONTRIBUTED,
-    ),
+    _row(Action.COMMIT_UPLOAD, _CUSTODIANS, {State.KEYED}, State.CONTRIBUTED, "completed an upload", _BOTH_CONTRIBUTED),
     _row(Action.START_RUN, _OWNER, {State.CONTRIBUTED}, None, "requested a run"),
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "started work on the run"),
     # Where a worker has died or lost its lease: queued again while attempts are left, else given up.
@@ -346,23 +331,18 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
         if actor in row.who and project.state in row.states:
             return row
     expected = sorted({state for row in rows for state in row.states})
+    what = f"the project must be {' or '.join(state.name for state in expected)} for this"
+    remedy = _WAITING[project.state]
     raise GemelError(
-        ErrorCode.WRONG_STATE,
-        f"the project must be {' or '.join(state.name for state in expected)} for this",
-        where=f"{action} of {project.name}",
-        got=project.state.name,
-        remedy=_WAITING[project.state],
+        ErrorCode.WRONG_STATE, what, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
     )
 
 
 def _refuse(project: Project, action: Action, why: str) -> None:
     if why:
+        remedy = "see the section on restored logs in the guide of your role"
         raise GemelError(
-            ErrorCode.WRONG_STATE,
-            why,
-            where=f"{action} of {project.name}",
-            got=project.state.name,
-            remedy="see the section on restored logs in the guide of your role",
+            ErrorCode.WRONG_STATE, why, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
         )
 
 
@@ -373,3 +353,39 @@ def arrive(row: Transition, after: Project) -> State:
         if same and other.arrives is not None and other.when.holds(after):
             return other.arrives
     return after.state
+
+
+# A project belongs to one coordinator: whatever coordinators do to a project is for its owner alone.
+
+
+def acting(project: Project, role: Actor, member: str, action: Action) -> Actor:
+    """The actor that a member is in the table of transitions: of a coordinator, only the project's owner is one.
+
+    Raises NOT_ADMITTED for another coordinator.
+    """
+    if role != Role.COORDINATOR:
+        return role
+    require_owner(project, member, str(action))
+    return OWNER
+
+
+def require_owner(project: Project, member: str, doing: str) -> None:
+    """Refuse a coordinator that the project does not belong to; `doing` is what it requests, for the error.
+
+    Raises NOT_ADMITTED, with the owner's name.
+    """
+    if project.owner == member:
+        return
+    raise GemelError(
+        ErrorCode.NOT_ADMITTED,
+        f"the project belongs to the coordinator {project.owner}",
+        where=f"{doing} of {project.name}",
+        got=f"coordinator {member}",
+        remedy=f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
+        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)",
+    )
+
+
+def waits_for(project: Project, member: str) -> bool:
+    """Whether a coordinator may take the project over: it was handed over to it."""
+    return project.hand_over is not None and project.hand_over.statement.successor == member

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -13,25 +12,21 @@ from functools import partial
 from pathlib import Path
 
 from gemel.carole.cluster.engine_section import DaskEngine
-from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.configuration import CaroleConfiguration, load_carole, write_ready
 from gemel.carole.notification.notifier import Notifier
-from gemel.carole.service.auditing import Auditing
 from gemel.carole.service.computation import Computation
-from gemel.carole.service.context import Limits, ServiceContext
+from gemel.carole.service.context import Limits, ServiceContext, record_members, refuse_reused_names
 from gemel.carole.service.coordination import Coordination
 from gemel.carole.service.custody import Custody
-from gemel.carole.service.membership import record_members, refuse_reused_names
+from gemel.carole.service.exchange import Analysis, Auditing, Restoration
 from gemel.carole.service.metrics import CaroleMetrics
-from gemel.carole.service.restoration import Restoration
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept
-from gemel.carole.service.variables import Analysis
 from gemel.carole.store import Store
-from gemel.carole.store.quota import Quota
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Standing
-from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.carole.store.uploads import Quota
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import check_identity, open_identity
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
@@ -71,14 +66,8 @@ def observe(
 ) -> Observation:
     """The metrics and probes of one Carole, not yet started.
 
-    Parameters
-    ----------
-    service
-        Her store, and whether she is stopping.
-    trust
-        Her members and certificates.
-    check_keys
-        Raises if the wrapping keys cannot be used.
+    `service`: her store, and whether she is stopping. `trust`: her members and certificates. `check_keys`: raises if
+    the wrapping keys cannot be used.
     """
     monitoring = service.store.monitoring
 
@@ -204,10 +193,7 @@ class Application:
     def start(self) -> None:
         """Recover from a crash, start the workers, then the server.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
+        Raises CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
             log_swept(self.store.recover(self._stand))
@@ -248,12 +234,8 @@ class Application:
     def require_held(self) -> None:
         """Refuse to have ended in order where another Carole has taken over."""
         if self._lost:
-            raise GemelError(
-                ErrorCode.BUSY,
-                "another Carole has taken over the store",
-                where="store",
-                remedy="let one of them serve; this one wrote nothing since",
-            )
+            remedy = "let one of them serve; this one wrote nothing since"
+            raise GemelError(ErrorCode.BUSY, "another Carole has taken over the store", where="store", remedy=remedy)
 
     def _stand(self, standing: Standing) -> None:
         """Health is that of the store; without her tenure Carole ends."""
@@ -287,15 +269,8 @@ class Application:
 def serve(path: Path, ready_file: Path | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    Parameters
-    ----------
-    ready_file
-        Gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
-
-    Raises
-    ------
-    GemelError
-        For what cannot be used, before anything is served.
+    `ready_file`: gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
+    Raises the error for what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -310,8 +285,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     application.start()
     try:
         ready = {"address": application.address, "observability": application.observability}
-        if ready_file is not None:
-            _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
+        write_ready(ready_file, {**ready, "pid": os.getpid()})
         log.info("ready", **ready, worker=application.worker_pid)
         application.wait()
         log.info("stopping")
@@ -319,11 +293,3 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         application.stop()
     application.require_held()
     log.info("stopped")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    try:
-        with whole_file(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import grpc
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import approvals_to_wire
@@ -121,7 +121,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
     async def _close(self) -> None:
         self.sessions.close()
 
-    def OpenSession(  # noqa: N802
+    def OpenSession(
         self, request: computation_pb2.OpenSessionRequest, context: grpc.ServicerContext
     ) -> computation_pb2.OpenSessionResponse:
         """Announce a session of an active run."""
@@ -130,7 +130,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         log.info("computation opened", project=name, run=run)
         return computation_pb2.OpenSessionResponse()
 
-    def FetchSet(  # noqa: N802
+    def FetchSet(
         self, request: computation_pb2.FetchSetRequest, context: grpc.ServicerContext
     ) -> computation_pb2.FetchSetResponse:
         """A chunk of one set of a contribution; not of the codes, which are Carole's alone."""
@@ -143,7 +143,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
                 raise _no_such("chunk", request.index)
             return computation_pb2.FetchSetResponse(data=bytes(found.payload.read(start, stop)))
 
-    async def NextComputation(  # noqa: N802
+    async def NextComputation(
         self, request: computation_pb2.NextComputationRequest, context: grpc.ServicerContext
     ) -> computation_pb2.NextComputationResponse:
         """The session that waits for the caller; waits a little when there is none."""
@@ -159,7 +159,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         found = await _awaited(look, lambda: self.sessions.changed, _seconds(request.wait_ms, context), context)
         return found or computation_pb2.NextComputationResponse()
 
-    async def AttendSession(  # noqa: N802
+    async def AttendSession(
         self, request: computation_pb2.AttendSessionRequest, context: grpc.ServicerContext
     ) -> computation_pb2.AttendSessionResponse:
         """Take part; returns when others have joined, or an error once the session has ended."""
@@ -185,7 +185,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session.seen(party)
         return found or _present(session)
 
-    async def SendMessage(  # noqa: N802
+    async def SendMessage(
         self, request: computation_pb2.SendMessageRequest, context: grpc.ServicerContext
     ) -> computation_pb2.SendMessageResponse:
         """Take a part of a message, once there is room for it."""
@@ -196,7 +196,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         part = MessagePart(request.number, request.part, request.parts, request.data)
         return computation_pb2.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
 
-    async def ReceiveMessage(  # noqa: N802
+    async def ReceiveMessage(
         self, request: computation_pb2.ReceiveMessageRequest, context: grpc.ServicerContext
     ) -> computation_pb2.ReceiveMessageResponse:
         """A part of a message from another party, waited for."""
@@ -215,7 +215,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             return computation_pb2.ReceiveMessageResponse()
         return computation_pb2.ReceiveMessageResponse(parts=found.parts, data=found.data)
 
-    async def EndComputation(  # noqa: N802
+    async def EndComputation(
         self, request: computation_pb2.EndComputationRequest, context: grpc.ServicerContext
     ) -> computation_pb2.EndComputationResponse:
         """The caller has done its part, or ends the session for all."""

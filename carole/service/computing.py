@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gemel.carole.service.own_service import OwnService
+from gemel.carole.service.health import OwnService
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError

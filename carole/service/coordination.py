@@ -9,19 +9,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 
-import grpc
 import structlog
+from grpc import ServicerContext
 
-from gemel.carole.projects import Grant, Policy, Project
-from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
+from gemel.carole.projects.project import Grant, Policy, Project
 from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
-from gemel.carole.service.ownership import hand_over, hand_over_to_wire, take_over
-from gemel.carole.service.project_lists import newest_first
-from gemel.carole.service.stewards import require_stewards, steward_names
-from gemel.carole.service.variables import require_analysts
-from gemel.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
-from gemel.carole.store.former_projects import FormerProjects
-from gemel.carole.store.registry import NewProject
+from gemel.carole.service.exchange import fetch_artifact, put_artifact, require_analysts
+from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
+from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
+from gemel.carole.store.registry import FormerProjects, NewProject
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch
@@ -35,7 +31,8 @@ from gemel.common.rpc.pages import page
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
+from gemel.protos.linkage.v1 import coordination_pb2 as pb
+from gemel.protos.linkage.v1 import coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 
@@ -51,65 +48,51 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self._service = service
         self._trust = trust
 
-    def CreateProject(  # noqa: N802
-        self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.CreateProjectResponse:
+    def CreateProject(self, request: pb.CreateProjectRequest, context: ServicerContext) -> pb.CreateProjectResponse:
         """Create the project that a specification describes."""
         new = self._new(request.specification)
         project = self._service.store.projects.create(new, caller(context).name)
-        return coordination_pb2.CreateProjectResponse(status=self._status(project, caller(context)))
+        return pb.CreateProjectResponse(status=self._status(project, caller(context)))
 
-    def ApproveProject(  # noqa: N802
-        self, request: coordination_pb2.ApproveProjectRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.ApproveProjectResponse:
+    def ApproveProject(self, request: pb.ApproveProjectRequest, context: ServicerContext) -> pb.ApproveProjectResponse:
         """Consent to a specification."""
         name = project_name(request.project)
         require_stewards(self._service.store.projects.get(name).signatures, self._trust.members)
         project = approve(
             self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
         )
-        return coordination_pb2.ApproveProjectResponse(status=self._status(project, caller(context)))
+        return pb.ApproveProjectResponse(status=self._status(project, caller(context)))
 
-    def AmendProject(  # noqa: N802
-        self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.AmendProjectResponse:
+    def AmendProject(self, request: pb.AmendProjectRequest, context: ServicerContext) -> pb.AmendProjectResponse:
         """Replace a project's specification by another with the same encoding."""
         project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
-        return coordination_pb2.AmendProjectResponse(status=self._status(project, caller(context)))
+        return pb.AmendProjectResponse(status=self._status(project, caller(context)))
 
-    def NewEpoch(  # noqa: N802
-        self, request: coordination_pb2.NewEpochRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.NewEpochResponse:
+    def NewEpoch(self, request: pb.NewEpochRequest, context: ServicerContext) -> pb.NewEpochResponse:
         """Open a project's next epoch."""
         member, name, reason = caller(context), project_name(request.project), normalized_reason(request.reason)
         encoding = self._service.store.projects.get(name).encoding_digest
         verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
         project = self._service.store.projects.open_epoch(name, request.epoch, member.name, reason, request.signature)
-        return coordination_pb2.NewEpochResponse(status=self._status(project, caller(context)))
+        return pb.NewEpochResponse(status=self._status(project, caller(context)))
 
-    def HandOver(  # noqa: N802
-        self, request: coordination_pb2.HandOverRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.HandOverResponse:
+    def HandOver(self, request: pb.HandOverRequest, context: ServicerContext) -> pb.HandOverResponse:
         """Offer a project to another coordinator."""
         member = caller(context)
         name = project_name(request.project)
         project = hand_over(self._service, self._trust.members, member, name, member.name, request)
-        return coordination_pb2.HandOverResponse(status=self._status(project, caller(context)))
+        return pb.HandOverResponse(status=self._status(project, caller(context)))
 
-    def TakeOver(  # noqa: N802
-        self, request: coordination_pb2.TakeOverRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.TakeOverResponse:
+    def TakeOver(self, request: pb.TakeOverRequest, context: ServicerContext) -> pb.TakeOverResponse:
         """Become the owner of a project."""
         project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
-        return coordination_pb2.TakeOverResponse(status=self._status(project, caller(context)))
+        return pb.TakeOverResponse(status=self._status(project, caller(context)))
 
-    def GetProject(  # noqa: N802
-        self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.GetProjectResponse:
+    def GetProject(self, request: pb.GetProjectRequest, context: ServicerContext) -> pb.GetProjectResponse:
         """The state of a project."""
         name = project_name(request.project)
         project = self._service.store.projects.get(name)
-        return coordination_pb2.GetProjectResponse(
+        return pb.GetProjectResponse(
             status=self._status(project, caller(context), self._service.store.projects.former()),
             specification=self._service.store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
@@ -117,42 +100,32 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
             new_epoch=None if project.new_epoch is None else new_epoch_to_wire(project.new_epoch),
         )
 
-    def ListProjects(  # noqa: N802
-        self, request: coordination_pb2.ListProjectsRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.ListProjectsResponse:
+    def ListProjects(self, request: pb.ListProjectsRequest, context: ServicerContext) -> pb.ListProjectsResponse:
         """The state of every project, page by page."""
         listed = newest_first(self._service.store.projects.all(), request.after)
         member, former = caller(context), self._service.store.projects.former()
         entries = ((project.name, self._status(project, member, former)) for project in listed)
         projects, following = page(entries, request.maximum)
-        return coordination_pb2.ListProjectsResponse(
-            projects=projects,
-            next=following,
-            certificates=endings_to_wire(self._service.endings()),
+        return pb.ListProjectsResponse(
+            projects=projects, next=following, certificates=endings_to_wire(self._service.endings())
         )
 
-    def StartRun(  # noqa: N802
-        self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.StartRunResponse:
+    def StartRun(self, request: pb.StartRunRequest, context: ServicerContext) -> pb.StartRunResponse:
         """Request a run."""
         name = project_name(request.project)
         run = self._service.store.runs.start(
             name, caller(context).name, request_id(request.request), secrets.token_hex(16), request_of(context)
         )
         log.info("run requested", project=name, run=run.run)
-        return coordination_pb2.StartRunResponse(run=run_to_wire(run, judges=True))
+        return pb.StartRunResponse(run=run_to_wire(run, judges=True))
 
-    def GetRun(  # noqa: N802
-        self, request: coordination_pb2.GetRunRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.GetRunResponse:
+    def GetRun(self, request: pb.GetRunRequest, context: ServicerContext) -> pb.GetRunResponse:
         """The state of a run."""
         name = project_name(request.project)
         run = self._service.store.runs.get(name, known_id(request.run))
-        return coordination_pb2.GetRunResponse(run=run_to_wire(run, judges=self._owns(name, caller(context))))
+        return pb.GetRunResponse(run=run_to_wire(run, judges=self._owns(name, caller(context))))
 
-    def WatchRun(  # noqa: N802
-        self, request: coordination_pb2.WatchRunRequest, context: grpc.ServicerContext
-    ) -> Iterator[project_pb2.RunStatus]:
+    def WatchRun(self, request: pb.WatchRunRequest, context: ServicerContext) -> Iterator[project_pb2.RunStatus]:
         """Every change of a run until it ends, or shortly before the deadline comes."""
         name, run = project_name(request.project), known_id(request.run)
         end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
@@ -168,36 +141,32 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
                 shown = found
                 yield run_to_wire(shown, judges=judges)
 
-    def FetchArtifact(  # noqa: N802
-        self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
+    def FetchArtifact(
+        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of a run's resolution request, or of the handles sealed to the resolver."""
         self._service.require_owner(project_name(request.project), caller(context), "fetch of an artifact")
         return fetch_artifact(self._service, request, None)
 
-    def PutArtifact(  # noqa: N802
-        self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
+    def PutArtifact(
+        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the resolver's result."""
         self._service.require_owner(project_name(request.project), caller(context), "result of the resolver")
         return put_artifact(self._service, request, caller(context), None)
 
-    def GetStatistics(  # noqa: N802
-        self, request: coordination_pb2.GetStatisticsRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.GetStatisticsResponse:
+    def GetStatistics(self, request: pb.GetStatisticsRequest, context: ServicerContext) -> pb.GetStatisticsResponse:
         """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
         self._service.require_owner(name, caller(context), "fetch of results")
         chunk = self._service.store.results.fetch(name, Role.COORDINATOR, run, request.index)
-        return coordination_pb2.GetStatisticsResponse(chunk=chunk.message())
+        return pb.GetStatisticsResponse(chunk=chunk.message())
 
-    def EraseProject(  # noqa: N802
-        self, request: coordination_pb2.EraseProjectRequest, context: grpc.ServicerContext
-    ) -> coordination_pb2.EraseProjectResponse:
+    def EraseProject(self, request: pb.EraseProjectRequest, context: ServicerContext) -> pb.EraseProjectResponse:
         """Destroy the keys of everything stored for a project."""
         member = caller(context)
         project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
-        return coordination_pb2.EraseProjectResponse(status=self._status(project, caller(context)))
+        return pb.EraseProjectResponse(status=self._status(project, caller(context)))
 
     def _status(
         self, project: Project, reader: Member, former: Callable[[str], FormerProjects] | None = None
@@ -226,12 +195,8 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 def _read(text: str) -> Specification:
     size = len(text.encode())
     if size > MAX_SPECIFICATION_BYTES:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
-            where="specification",
-            got=str(size),
-        )
+        what = f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="specification", got=str(size))
     return load_specification(text, "specification")
 
 

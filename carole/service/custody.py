@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import grpc
+from grpc import ServicerContext
 
-from gemel.carole.projects import KeyReport, MessageKind, Project
-from gemel.carole.projects.operations import Detail, key_mismatch
+from gemel.carole.projects.operations.consent import key_mismatch
+from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import KeyReport, MessageKind, Project
 from gemel.carole.projects.tasks import Task, TaskKind, choose
-from gemel.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
+from gemel.carole.service.exchange import (
+    acknowledge_variables,
+    fetch_artifact,
+    fetch_variables,
+    put_artifact,
+    put_variables,
+)
 from gemel.carole.service.manifest import check_manifest
-from gemel.carole.service.statuses import shown_statuses
-from gemel.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
-from gemel.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
+from gemel.carole.service.wire import (
+    canary_parts,
+    leakage_details,
+    messages_to_wire,
+    new_epoch_to_wire,
+    next_task_response,
+    status_to_wire,
+)
 from gemel.carole.store.audit import Log
 from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.file_statement import FileStatement, check_contributed
@@ -28,7 +40,8 @@ from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.protos.linkage.v1 import custody_pb2 as pb
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
 
@@ -36,7 +49,7 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 """Names of a statement's parts in the details of an audit entry."""
 
 
-def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
+def file_details(request: pb.ApproveRequest, member: Member) -> dict[str, Detail]:
     """The details that the audit entry of an approval has of the custodian's file."""
     stated = FileStatement(request.file.records, request.file.origin)
     stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
@@ -56,13 +69,13 @@ MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
 
 _KINDS = {
-    TaskKind.APPROVE: custody_pb2.TASK_KIND_APPROVE,
-    TaskKind.AGREE: custody_pb2.TASK_KIND_AGREE,
-    TaskKind.CONTRIBUTE: custody_pb2.TASK_KIND_CONTRIBUTE,
-    TaskKind.FETCH: custody_pb2.TASK_KIND_FETCH,
-    TaskKind.HANDLES: custody_pb2.TASK_KIND_HANDLES,
-    TaskKind.SEND_VARIABLES: custody_pb2.TASK_KIND_SEND_VARIABLES,
-    TaskKind.FETCH_VARIABLES: custody_pb2.TASK_KIND_FETCH_VARIABLES,
+    TaskKind.APPROVE: pb.TASK_KIND_APPROVE,
+    TaskKind.AGREE: pb.TASK_KIND_AGREE,
+    TaskKind.CONTRIBUTE: pb.TASK_KIND_CONTRIBUTE,
+    TaskKind.FETCH: pb.TASK_KIND_FETCH,
+    TaskKind.HANDLES: pb.TASK_KIND_HANDLES,
+    TaskKind.SEND_VARIABLES: pb.TASK_KIND_SEND_VARIABLES,
+    TaskKind.FETCH_VARIABLES: pb.TASK_KIND_FETCH_VARIABLES,
 }
 
 
@@ -73,9 +86,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         self._service = service
         self._trust = trust
 
-    def NextTask(  # noqa: N802
-        self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.NextTaskResponse:
+    def NextTask(self, request: pb.NextTaskRequest, context: ServicerContext) -> pb.NextTaskResponse:
         """The next task; waits a little when there is none."""
         member, side = _custodian(context)
         waiting = frozenset(request.waiting[:MAX_WAITING])
@@ -89,18 +100,12 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
-        found = shown_statuses(self._service.store, side, request.since)
-        response = custody_pb2.NextTaskResponse(
-            kind=custody_pb2.TASK_KIND_IDLE,
-            projects=found.statuses,
-            position=found.position,
-            more=found.more,
-            certificates=endings_to_wire(self._service.endings()),
-            countersign=self._service.store.audit.awaited(
-                member.name,
-                self._trust.members.in_role(side.other.role).name,
-                [project.name for project in projects if project.shares_awaited],
-            ),
+        response = next_task_response(self._service.store, side, request.since)
+        response.certificates.extend(endings_to_wire(self._service.endings()))
+        response.countersign = self._service.store.audit.awaited(
+            member.name,
+            self._trust.members.in_role(side.other.role).name,
+            [project.name for project in projects if project.shares_awaited],
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)
@@ -115,19 +120,15 @@ class Custody(custody_pb2_grpc.CustodyServicer):
                 response.new_epoch.CopyFrom(new_epoch_to_wire(project.new_epoch))
         return response
 
-    def Approve(  # noqa: N802
-        self, request: custody_pb2.ApproveRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.ApproveResponse:
+    def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
         """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
         digest, file = request.specification_digest, file_details(request, member)
         project = approve(self._service, member, name, digest, request.signature, request.epoch, file)
-        return custody_pb2.ApproveResponse(status=status_to_wire(project))
+        return pb.ApproveResponse(status=status_to_wire(project))
 
-    def Decline(  # noqa: N802
-        self, request: custody_pb2.CustodyDeclineRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.CustodyDeclineResponse:
+    def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
         """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
@@ -135,11 +136,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = self._service.store.projects.decline(
             name, side, member.name, request.specification_digest, reason, request.signature
         )
-        return custody_pb2.CustodyDeclineResponse(status=status_to_wire(project))
+        return pb.CustodyDeclineResponse(status=status_to_wire(project))
 
-    def PostMessage(  # noqa: N802
-        self, request: custody_pb2.PostMessageRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.PostMessageResponse:
+    def PostMessage(self, request: pb.PostMessageRequest, context: ServicerContext) -> pb.PostMessageResponse:
         """Post a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
@@ -149,30 +148,25 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             raise parameter("message.kind", "a message must be an offer or a confirmation", str(request.message.kind))
         kind = MessageKind(request.message.kind)
         self._service.store.projects.post_message(name, side, member.name, request.epoch, kind, request.message.payload)
-        return custody_pb2.PostMessageResponse()
+        return pb.PostMessageResponse()
 
-    def ReportKeys(  # noqa: N802
-        self, request: custody_pb2.ReportKeysRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.ReportKeysResponse:
+    def ReportKeys(self, request: pb.ReportKeysRequest, context: ServicerContext) -> pb.ReportKeysResponse:
         """Take a custodian's check values; they are kept even when they differ from the other's."""
         member, side = _custodian(context)
         name = project_name(request.project)
         parts = canary_parts(request, self._service.specification(name)[1])
         report = KeyReport(request.key_check_value, request.canary_digest, parts)
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
-            raise parameter(
-                "report",
-                f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}",
-                f"{len(report.key_check_value)} and {len(report.canary_digest)}",
-            )
+            what = f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}"
+            raise parameter("report", what, f"{len(report.key_check_value)} and {len(report.canary_digest)}")
         project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
         mismatch = key_mismatch(project)
         if mismatch is not None:
             raise mismatch
-        return custody_pb2.ReportKeysResponse(status=status_to_wire(project))
+        return pb.ReportKeysResponse(status=status_to_wire(project))
 
-    def BeginUpload(  # noqa: N802
-        self, request: contribution_pb2.BeginUploadRequest, context: grpc.ServicerContext
+    def BeginUpload(
+        self, request: contribution_pb2.BeginUploadRequest, context: ServicerContext
     ) -> contribution_pb2.BeginUploadResponse:
         """Announce a contribution, or query its progress."""
         member, side = _custodian(context)
@@ -181,9 +175,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = self._service.store.projects.get(name)
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, "a custodian may contribute for its own side only", where="manifest.side"
-            )
+            what = "a custodian may contribute for its own side only"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where="manifest.side")
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
         stated = check_stated(self._service.store.audit, manifest, spec, member.name)
@@ -207,8 +200,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             committed=progress.committed,
         )
 
-    def PutChunk(  # noqa: N802
-        self, request: contribution_pb2.PutChunkRequest, context: grpc.ServicerContext
+    def PutChunk(
+        self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
     ) -> contribution_pb2.PutChunkResponse:
         """Take one chunk."""
         _, side = _custodian(context)
@@ -217,8 +210,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.PutChunkResponse()
 
-    def CommitUpload(  # noqa: N802
-        self, request: contribution_pb2.CommitUploadRequest, context: grpc.ServicerContext
+    def CommitUpload(
+        self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
         """Commit a complete upload."""
         member, side = _custodian(context)
@@ -233,58 +226,56 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.CommitUploadResponse()
 
-    def FetchArtifact(  # noqa: N802
-        self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
+    def FetchArtifact(
+        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of the caller's own rows of a run's candidate pairs."""
         _, side = _custodian(context)
         return fetch_artifact(self._service, request, side)
 
-    def PutArtifact(  # noqa: N802
-        self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
+    def PutArtifact(
+        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the caller's handles."""
         member, side = _custodian(context)
         return put_artifact(self._service, request, member, side)
 
-    def FetchResult(  # noqa: N802
-        self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.FetchResultResponse:
+    def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
         """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         chunk = self._service.store.results.fetch(name, member.role, run, request.index)
-        return custody_pb2.FetchResultResponse(chunk=chunk.message())
+        return pb.FetchResultResponse(chunk=chunk.message())
 
-    def AcknowledgeResult(  # noqa: N802
-        self, request: custody_pb2.AcknowledgeResultRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.AcknowledgeResultResponse:
+    def AcknowledgeResult(
+        self, request: pb.AcknowledgeResultRequest, context: ServicerContext
+    ) -> pb.AcknowledgeResultResponse:
         """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         alone = normalized_reason(request.alone) if request.alone else ""
         self._service.store.results.acknowledge(name, side, member.name, run, request.root, alone)
-        return custody_pb2.AcknowledgeResultResponse()
+        return pb.AcknowledgeResultResponse()
 
-    def PutVariables(  # noqa: N802
-        self, request: variables_pb2.PutVariablesRequest, context: grpc.ServicerContext
+    def PutVariables(
+        self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
         """Take a chunk of granted columns, sealed to a recipient."""
         return put_variables(self._service, request, caller(context))
 
-    def FetchVariables(  # noqa: N802
-        self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
+    def FetchVariables(
+        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
         """A chunk of the columns that the other custodian has sent."""
         return fetch_variables(self._service, request, caller(context))
 
-    def AcknowledgeVariables(  # noqa: N802
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: grpc.ServicerContext
+    def AcknowledgeVariables(
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
     ) -> variables_pb2.AcknowledgeVariablesResponse:
         """The caller confirms that it holds these columns."""
         return acknowledge_variables(self._service, request, caller(context))
 
 
-def _custodian(context: grpc.ServicerContext) -> tuple[Member, Side]:
+def _custodian(context: ServicerContext) -> tuple[Member, Side]:
     member = caller(context)
     return member, SIDE_OF_ROLE[member.role]

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import io
+import json
+import secrets
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from gemel.carole.assessment import AssessmentContext, Combined, assess
 from gemel.carole.assessment.combined_assessment import Assessment
@@ -12,31 +23,69 @@ from gemel.carole.assessment.ladders import Ladder
 from gemel.carole.assessment.protected import Protected, protected
 from gemel.carole.assessment.released_counts import coding, unpack
 from gemel.carole.engine.linkage.near_copies import NearCopies
+from gemel.carole.engine.resolution.padded import ShownPairs, shown_pairs
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.projects import PolicyDecision, Project
+from gemel.carole.engine.run.result import Linkage
+from gemel.carole.engine.run.specified import plan_of
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.carole.projects.project import PolicyDecision
 from gemel.carole.store import Store
-from gemel.carole.store.release_record import COUNTS
-from gemel.carole.store.releases import Kept, ReleaseTrace
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import Lease, OvertakenError
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
+from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.logging_setup import log
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Members
+from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification
+from gemel.common.wire.chunks import rechunked
 from gemel.risk.models import JointDistribution
+
+if TYPE_CHECKING:
+    from gemel.carole.service.computing import Computing
+
+
+Note = Callable[[int, int, int], None]
+"""Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
+
+
+@dataclass(frozen=True)
+class RunWork:
+    """A run at work: what it links, what it may use, and who is told how far it has come."""
+
+    store: Store
+    lease: Lease
+    spec: Specification
+    reader: Reader
+    """Carole's own keys, and the membership list."""
+    resources: Resources
+    progress: Progress
+    note: Note = lambda pairs, patterns, peak_bytes: None
+    computing: Computing | None = None
+    """With whom she computes in mode shared; every worker has it."""
+
+    @cached_property
+    def plan(self) -> LinkagePlan:
+        """The plan of the specification."""
+        return plan_of(self.spec)
+
+    @property
+    def where(self) -> str:
+        """How errors name the run."""
+        return f"{self.lease.project}, run {self.lease.run}"
 
 
 def end_run(
-    store: Store,
-    lease: Lease,
-    spec: Specification,
+    work: RunWork,
     document: StatisticsDocument,
     combined: Combined | None,
     make_shares: Callable[[StatisticsDocument, JointDistribution | None], dict[str, Iterable[bytes]]],
     held_bytes: int,
-    resources: Resources,
-    progress: Progress,
     copies: tuple[NearCopies, NearCopies] | None = None,
     joint: JointDistribution | None = None,
 ) -> int:
@@ -58,77 +107,68 @@ def end_run(
     make_shares
         Gives every recipient's share, by role, with the statistics and the joint distribution as they are released.
     held_bytes
-        Memory of what the shares are made of.
-    resources
-        What the run may use; the assessment gets what is left of it.
+        Memory of what the shares are made of; the assessment gets what is left of the run's.
     copies
         Near-copies within each contribution, where the specification requests an assessment.
     joint
         What the extended latent step estimated, in codes; None: there was none.
     """
-    links = document.linkage.links
+    links, store, lease = document.linkage.links, work.store, work.lease
     if combined is None:
-        progress("seal", 0.0)
+        work.progress("seal", 0.0)
         store.runs.finish(lease, links, make_shares(document, joint))
         return links
-    left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
     while True:
-        beside = _Beside.now(store, lease, document.linkage, copies, combined, left, progress)
-        found = protected(combined, spec, joint, beside, beside.reports, beside.released)
-        progress("seal", 0.0)
+        beside = _Beside(work, document.linkage, copies, combined, held_bytes)
+        found = protected(combined, work.spec, joint, beside, beside.reports, beside.released)
+        work.progress("seal", 0.0)
         assessment = found.assessment
-        shares = make_shares(_stated(document, found), found.joint)
-        sealed = {**shares, REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
+        sealed = make_shares(_stated(document, found), found.joint)
+        sealed |= {REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
         try:
-            store.runs.finish(lease, links, sealed, _decision(found), beside.runs)
+            store.runs.finish(lease, links, sealed, _decision(found), {trace.run for trace in beside.earlier})
         except OvertakenError:
             log.info("released meanwhile: assessed again", project=lease.project)
         else:
             return links
 
 
-@dataclass(frozen=True)
 class _Beside:
     """What a run's output is assessed beside, as it is now: the same for the output and for what is made of it."""
 
-    store: Store
-    lease: Lease
-    project: Project
-    linkage: LinkageDocument
-    copies: tuple[NearCopies, NearCopies] | None
-    combined: Combined
-    resources: Resources
-    progress: Progress
-    former: tuple[int, int]
-    earlier: tuple[ReleaseTrace, ...]
-    reports: tuple[bytes, ...]
-
-    @classmethod
-    def now(
-        cls,
-        store: Store,
-        lease: Lease,
+    def __init__(
+        self,
+        work: RunWork,
         linkage: LinkageDocument,
         copies: tuple[NearCopies, NearCopies] | None,
         combined: Combined,
-        resources: Resources,
-        progress: Progress,
-    ) -> _Beside:
-        former = store.projects.former()(lease.project)
-        project = store.projects.get(lease.project)
-        earlier = tuple(store.releases.earlier(project.name))
-        reports = tuple(store.results.reports(lease.project))
-        numbers = former.projects, former.links
-        return cls(store, lease, project, linkage, copies, combined, resources, progress, numbers, earlier, reports)
-
-    @property
-    def runs(self) -> set[str]:
-        """The runs whose releases it is assessed beside."""
-        return {trace.run for trace in self.earlier}
+        held_bytes: int,
+    ) -> None:
+        self._work, self._linkage, self._copies = work, linkage, copies
+        self._combined, self._held_bytes = combined, held_bytes
+        store, name = work.store, work.lease.project
+        former = store.projects.former()(name)
+        self._former = former.projects, former.links
+        self._project = store.projects.get(name)
+        self.earlier = tuple(store.releases.earlier(name))
+        self.reports = tuple(store.results.reports(name))
 
     def released(self) -> Iterator[EarlierRelease]:
-        """The releases of the project's custodians, newest first."""
-        return _released(self.store, self.project, self.earlier)
+        """The releases of the project's custodians, newest first.
+
+        The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
+        run's name is reported.
+        """
+        for trace in reversed(self.earlier):
+            own = trace.owner == self._project.owner
+            content = self._work.store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
+            yield EarlierRelease(
+                trace.run,
+                trace.project if own else "",
+                trace.links if own and trace.kept is not Kept.LOST else None,
+                None if content is None else unpack(content),
+                str(Kept.EXPIRED if trace.kept is Kept.COUNTS else trace.kept),
+            )
 
     def __call__(
         self,
@@ -141,18 +181,19 @@ class _Beside:
         advise: bool = True,
     ) -> Assessment:
         """Assess the output, or one that was made of it, which takes memory beside it."""
-        more = 0 if combined is self.combined else self.combined.n_bytes
-        more += 0 if attacked is None else attacked.n_bytes
+        used = self._held_bytes + (0 if combined is self._combined else self._combined.n_bytes)
+        used += 0 if attacked is None else attacked.n_bytes
+        resources, project = self._work.resources, self._project
         context = AssessmentContext(
-            self.lease.run,
+            self._work.lease.run,
             earlier=self.reports,
-            resources=replace(self.resources, memory_bytes=max(0, self.resources.memory_bytes - more)),
-            progress=self.progress,
-            linkage=self.linkage,
+            resources=replace(resources, memory_bytes=max(0, resources.memory_bytes - used)),
+            progress=self._work.progress,
+            linkage=self._linkage,
             released=self.released(),
-            codes=coding(self.project.name, self.project.encoding_digest, self.project.epoch),
-            copies=self.copies,
-            former=self.former,
+            codes=coding(project.name, project.encoding_digest, project.epoch),
+            copies=self._copies,
+            former=self._former,
         )
         return assess(combined, spec, context, joint=joint, attacked=attacked, ladders=ladders, advise=advise)
 
@@ -180,20 +221,161 @@ def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocumen
     return StatisticsDocument.of({**document.plain(), "coarsened": changed}, "statistics")
 
 
-def _released(store: Store, project: Project, earlier: Sequence[ReleaseTrace]) -> Iterator[EarlierRelease]:
-    """The releases of the project's custodians, newest first.
+# Each recipient's share of a result: what the specification grants it, and nothing more.
 
-    The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
-    run's name is reported.
+_ID_BYTES = 8
+
+
+def shares(
+    spec: Specification,
+    run: str,
+    linkage: Linkage,
+    document: StatisticsDocument,
+    members: Members,
+    joint: Mapping[Side, bytes] = MappingProxyType({}),
+) -> dict[str, Iterable[bytes]]:
+    """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
+
+    Raises SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
     """
-    for trace in reversed(earlier):
-        own = trace.owner == project.owner
-        content = store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
-        known = own and trace.kept is not Kept.LOST
-        yield EarlierRelease(
-            trace.run,
-            trace.project if own else "",
-            trace.links if known else None,
-            None if content is None else unpack(content),
-            str(Kept.EXPIRED if trace.kept is Kept.COUNTS else trace.kept),
-        )
+    ids = _ids(linkage.pairs.weight.size)
+    entity_ids = _ids(0 if linkage.entities is None else linkage.entities.n)
+    files: dict[Side, dict[str, bytes]] = {}
+    for side in Side:
+        shown = shown_pairs(linkage, spec.release, side)
+        tables = {} if shown is None else _tables(linkage, shown, side, ids, entity_ids)
+        files[side] = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
+        if side in joint:
+            files[side]["joint.json"] = joint[side]
+    return _sealed(spec, run, document, members, files)
+
+
+def relayed_shares(
+    spec: Specification,
+    run: str,
+    resolved: Mapping[Side, bytes],
+    rows: Mapping[Side, bytes],
+    document: StatisticsDocument,
+    members: Members,
+    joint: Mapping[Side, bytes] = MappingProxyType({}),
+) -> dict[str, Iterable[bytes]]:
+    """The same in mode block_keyed, where the resolver has sealed what is shown of pairs."""
+    files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in resolved.items()}
+    for side, content in joint.items():
+        files.setdefault(side, {})["joint.json"] = content
+    return _sealed(spec, run, document, members, files)
+
+
+def granted_joint(joint: JointDistribution | None, spec: Specification) -> dict[Side, bytes]:
+    """The joint distribution in codes, for those to whom it is granted; it is stored nowhere else."""
+    if joint is None:
+        return {}
+    content = joint.to_json().encode()
+    return {side: content for side in Side if spec.release.joint_to(side)}
+
+
+def _sealed(
+    spec: Specification,
+    run: str,
+    document: StatisticsDocument,
+    members: Members,
+    files: Mapping[Side, Mapping[str, bytes]],
+) -> dict[str, Iterable[bytes]]:
+    statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
+    made: dict[str, Iterable[bytes]] = {}
+    for side in Side:
+        if getattr(spec.release, str(side)) == "nothing":
+            continue
+        member = members.in_role(side.role)
+        content = _archive({**files.get(side, {}), "statistics.json": statistics})
+        context = SealContext(spec.project, run, member.name, spec.suite)
+        made[str(side.role)] = seal(member.sealing, context, rechunked([content]))
+    if spec.release.coordinator != "nothing":
+        made[str(Role.COORDINATOR)] = (statistics,)
+    return made
+
+
+def _tables(
+    linkage: Linkage, shown: ShownPairs, side: Side, ids: NDArray[np.str_], entity_ids: NDArray[np.str_]
+) -> dict[str, pl.DataFrame]:
+    rows = (linkage.pairs.row_a if side is Side.ALICE else linkage.pairs.row_b)[shown.pair]
+    own_ids = ids[shown.pair]
+    pairs = pl.DataFrame(
+        {
+            "row": rows.astype(np.uint32),
+            "pair_id": pl.Series(own_ids, dtype=pl.String),
+            "link_probability": shown.probability,
+            "linked": shown.linked,
+        }
+    ).sort("row", "pair_id")
+    tables = {"links": pairs.filter("linked").drop("linked").rename({"pair_id": "link_id"})}
+    if shown.draws is not None:
+        tables["draws"] = _draws(shown.draws, shown, rows, own_ids)
+    if shown.every:
+        tables["pairs"] = pairs
+    if linkage.entities is not None:
+        own, other = (linkage.entities.a, linkage.entities.b)[:: 1 if side is Side.ALICE else -1]
+        entities = _entities(own, other, entity_ids)
+        return {**tables, "links": _by_entity(tables["links"], entities), "entities": entities}
+    copies = linkage.copies[0 if side is Side.ALICE else 1]
+    return tables if copies is None else {**tables, "copies": _copies(copies)}
+
+
+def _entities(own: NDArray[np.int64], other: NDArray[np.int64], ids: NDArray[np.str_]) -> pl.DataFrame:
+    """The records of one file whose entity has another record, of either file."""
+    together = (np.bincount(own, minlength=len(ids)) > 1) | (np.bincount(other, minlength=len(ids)) > 0)
+    rows = np.flatnonzero(together[own])
+    return pl.DataFrame({"row": rows.astype(np.uint32), "entity_id": pl.Series(ids[own[rows]], dtype=pl.String)})
+
+
+def _by_entity(links: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
+    """A line for each linked record, that of its most probable pair, under the id of its entity."""
+    ranked = links.sort("link_probability", descending=True, maintain_order=True)
+    one_each = ranked.unique("row", keep="first").drop("link_id").join(entities, on="row")
+    return one_each.rename({"entity_id": "link_id"}).select(links.columns).sort("row")
+
+
+def _copies(first: NDArray[np.integer]) -> pl.DataFrame:
+    """The records of one file that counted as one, under a random id for each person."""
+    persons, person, records = np.unique(first, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(records[person] > 1)
+    ids = _ids(persons.size)[person[several]]
+    return pl.DataFrame({"row": several.astype(np.uint32), "copy_id": pl.Series(ids, dtype=pl.String)})
+
+
+def _draws(drawn: DrawnLinks, shown: ShownPairs, rows: NDArray[np.int32], ids: NDArray[np.str_]) -> pl.DataFrame:
+    """A row for each link of each drawn linkage."""
+    at = drawn.pair
+    return pl.DataFrame(
+        {
+            "row": rows[at].astype(np.uint32),
+            "pair_id": pl.Series(ids[at], dtype=pl.String),
+            "draw": drawn.draw.astype(np.uint32),
+            "link_probability": shown.probability[at],
+        }
+    ).sort("draw", "row", "pair_id")
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    content = io.BytesIO()
+    table.write_parquet(content)
+    return content.getvalue()
+
+
+def _archive(files: Mapping[str, bytes]) -> memoryview:
+    content = io.BytesIO()
+    # Stored, not compressed: the recipient then knows the memory it needs from the length.
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        for name, part in files.items():
+            archive.writestr(name, part)
+    return content.getbuffer()
+
+
+def _ids(count: int) -> NDArray[np.str_]:
+    """Distinct random ids of 16 hexadecimal digits."""
+    while True:
+        digits = secrets.token_bytes(count * _ID_BYTES).hex()
+        width = 2 * _ID_BYTES
+        ids = np.array([digits[i * width : (i + 1) * width] for i in range(count)], dtype=f"U{width}")
+        if np.unique(ids).size == count:
+            return ids

@@ -3,21 +3,72 @@
 from __future__ import annotations
 
 import json
+import threading
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.carole.configuration import CaroleConfiguration, load_carole
-from gemel.carole.service.own_service import loopback
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability.readiness import State
 from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.members import Members
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
+
+# Carole's own service, as her worker calls it: over loopback, with her own certificate.
+
+ADDRESS_SECONDS = 60.0
+"""How long the service may take to listen after its workers have been started."""
+
+
+class OwnAddress:
+    """Where the service listens, once the worker's parent has written it."""
+
+    def __init__(self) -> None:
+        self._heard = b""
+        self._known = threading.Event()
+
+    def hear(self, received: bytes) -> None:
+        """What the parent writes: the address, and the end of the line."""
+        self._heard += received
+        if self._heard.endswith(b"\n"):
+            self._known.set()
+
+    def wait(self) -> str:
+        """The address; UNAVAILABLE if it does not come."""
+        if not self._known.wait(ADDRESS_SECONDS):
+            raise GemelError(ErrorCode.UNAVAILABLE, "Carole's service does not listen yet", where="listen")
+        return self._heard.decode().strip()
+
+
+class OwnService:
+    """How the worker calls the service."""
+
+    def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
+        self._keys, self._list = configuration.keys, configuration.members
+        self._address, self._pin = address, pin
+
+    def connect(self) -> Connection:
+        """A connection, with the certificate as it is now.
+
+        Raises UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
+        """
+        members = self._pin.load(self._list or PartyFolder(self._keys).members)
+        credentials = channel_credentials(self._keys, Role.LINKER, members=self._list)
+        return Connection(loopback(self._address.wait()), members.in_role(Role.LINKER).server_name, credentials)
+
+
+def loopback(address: str) -> str:
+    """An address that a service listens on, as it is called from its own machine."""
+    host, _, port = address.rpartition(":")
+    everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - looked for, not listened on
+    return f"{everywhere.get(host, host)}:{port}"
+
 
 SECONDS = 5.0
 """A little more than the checks may take."""
@@ -28,12 +79,8 @@ def check_health(path: Path) -> str:
     """The address at which the Carole of this configuration is ready to serve.
 
     Where she has an HTTP endpoint, it is what her probes see; else she is called with her own certificate, so that no
-    further access need be granted, which shows that she answers and not that she can write.
-
-    Raises
-    ------
-    GemelError
-        UNAVAILABLE if she does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
+    further access need be granted, which shows that she answers and not that she can write. Raises UNAVAILABLE if she
+    does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
     """
     configuration = load_carole(path)
     if configuration.observability.listen:
@@ -52,22 +99,15 @@ def _check_ready(address: str) -> None:
         checks = json.loads(connection.getresponse().read(MAX_BYTES))["checks"]
         failed = ", ".join(f"{name}: {state}" for name, state in checks.items() if state != State.OK)
     except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole does not answer",
-            where=f"http://{address}/readyz",
-            remedy="check that she runs, and `observability.listen` of her configuration",
-        ) from None
+        what = "Carole does not answer"
+        remedy = "check that she runs, and `observability.listen` of her configuration"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=f"http://{address}/readyz", remedy=remedy) from None
     finally:
         connection.close()
     if failed:
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole answers but is not ready",
-            where=f"http://{address}/readyz",
-            got=failed,
-            remedy="her log says why: look for the event `not ready`",
-        )
+        what = "Carole answers but is not ready"
+        remedy = "her log says why: look for the event `not ready`"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=f"http://{address}/readyz", got=failed, remedy=remedy)
 
 
 def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
@@ -88,10 +128,6 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
 
 def _own_address(listen: str, where: str) -> str:
     if int(listen.rpartition(":")[2]) == 0:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "port 0 is another one at every start",
-            where=where,
-            remedy="give a fixed port",
-        )
+        what = "port 0 is another one at every start"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy="give a fixed port")
     return loopback(listen)

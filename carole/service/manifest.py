@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.signatures.fixed_fields import fixed_fields
-from gemel.common.signatures.known_layout import known_layouts
-from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Content, Layout, SetLayout, sample_rows
+from gemel.common.signatures.layout import (
+    CODES,
+    KNOWN,
+    SAMPLES,
+    Content,
+    Layout,
+    SetLayout,
+    fixed_fields,
+    known_layouts,
+    sample_rows,
+)
 from gemel.common.specification import Specification, VariableSpec
 from gemel.common.specification.model.blocking import MAX_ROWS as MAX_PADDED
 from gemel.common.wire.manifest import Manifest

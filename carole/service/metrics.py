@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gemel.carole.projects import RunState
+from gemel.carole.projects.project import RunState
 from gemel.carole.store.monitoring import Figures, LastRun, Monitoring
 from gemel.common.errors import GemelError
 from gemel.common.observability.families import ENDING, days_left, gauge, labelled, service_metrics
@@ -53,7 +53,12 @@ class CaroleMetrics(Collector):
         if figures is not None:
             yield from self._work(figures)
             yield from _last_run(figures.last_run)
-            yield from _stored(figures)
+            yield gauge("gemel_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
+            yield gauge("gemel_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
+            what = "Uploads, artifacts and shares that can be decrypted."
+            yield gauge("gemel_store_payloads", what, figures.payloads)
+            yield gauge("gemel_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
+            yield gauge("gemel_retention_due", "Uploads and results whose retention is over.", figures.due)
             yield from self._audit(figures)
         found = [health() for health in self._workers]
         yield gauge("gemel_workers", "Workers that there should be: runs at a time.", len(found))
@@ -140,11 +145,3 @@ def _last_run(last: LastRun) -> Iterable[Metric]:
 def _rounded(count: float) -> float:
     """To two digits: exact numbers of pairs of two runs tell what one record more has added."""
     return float(f"{count:.1e}")
-
-
-def _stored(figures: Figures) -> Iterable[Metric]:
-    yield gauge("gemel_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
-    yield gauge("gemel_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
-    yield gauge("gemel_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
-    yield gauge("gemel_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
-    yield gauge("gemel_retention_due", "Uploads and results whose retention is over.", figures.due)

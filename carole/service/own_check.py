@@ -30,10 +30,7 @@ from gemel.common.terminal.check_lines import Checks, Note
 def check_carole(config: Path) -> Checks:
     """Make every check of Carole's installation.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    Raises CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_carole(config)
     checks = Checks()
@@ -99,13 +96,9 @@ def _listens(listen: str) -> str:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise Note(f"{listen} is in use: by her, if she serves already") from None
-            raise file_error(
-                ErrorCode.CONFIGURATION,
-                "she cannot listen at this address",
-                Path(listen),
-                error,
-                "set `listen` to an address of this machine, such as 0.0.0.0:7443",
-            ) from None
+            what = "she cannot listen at this address"
+            remedy = "set `listen` to an address of this machine, such as 0.0.0.0:7443"
+            raise file_error(ErrorCode.CONFIGURATION, what, Path(listen), error, remedy) from None
     return f"can listen on {listen}"
 
 

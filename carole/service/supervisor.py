@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gemel.carole.projects.operations import Interruption
+from gemel.carole.projects.operations.linking import Interruption
 from gemel.carole.store import Store
-from gemel.carole.store.sweeping import Swept
+from gemel.carole.store.retention import Swept
 from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log
 

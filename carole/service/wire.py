@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
-from gemel.carole.projects import NewEpoch, Project, Run, State
 from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import NewEpoch, Project, Run, State
 from gemel.carole.projects.restoration import awaited, name_of
-from gemel.carole.projects.tasks import blocking_error
-from gemel.carole.service.conditions import Conditions, Reported
-from gemel.carole.store.former_projects import FormerProjects
+from gemel.carole.projects.tasks import blocking_error, is_over
+from gemel.carole.service.context import Conditions, Reported
+from gemel.carole.store import Store
+from gemel.carole.store.registry import FormerProjects
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.reason import MAX_REASON
-from gemel.common.errors import parameter
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import PART_BYTES, canary_part_names
 from gemel.common.parties import Side
+from gemel.common.rpc.pages import size_of
 from gemel.common.specification import Specification
 from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, project_pb2
@@ -109,9 +112,8 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
     if not (0.0 <= stated.worst <= 1.0 and 0.0 <= stated.limit <= 1.0):
         raise parameter("leakage", "shares are from 0 to 1", "others")
     if stated.overridden and not 0 < len(stated.reason.strip()) <= MAX_REASON:
-        raise parameter(
-            "leakage", f"an override has a reason of up to {MAX_REASON} characters", f"{len(stated.reason)} characters"
-        )
+        what = f"an override has a reason of up to {MAX_REASON} characters"
+        raise parameter("leakage", what, f"{len(stated.reason)} characters")
     details: dict[str, Detail] = {"leakage": round(stated.worst, 4), "leakage_limit": round(stated.limit, 4)}
     if stated.overridden:
         details |= {"leakage_override": stated.reason.strip()}
@@ -121,18 +123,12 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
 def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) -> dict[str, bytes]:
     """The digests of the canary's parts by name: in the wire's order, and by names that Carole herself gives.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for another number of parts, or for a digest of another length.
+    Raises PARAMETER for another number of parts, or for a digest of another length.
     """
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
-        raise parameter(
-            "report",
-            f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes",
-            f"{len(found)} parts",
-        )
+        what = f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes"
+        raise parameter("report", what, f"{len(found)} parts")
     return dict(zip(names, found, strict=True))
 
 
@@ -183,3 +179,88 @@ def _side_to_wire(project: Project, side: Side, conditions: Conditions | None) -
         declined=declined is not None,
         decline_reason="" if declined is None or conditions is None else declined.reason,
     )
+
+
+# Which projects' states a custodian is shown with its next task: what goes on, and what has changed since.
+
+ANSWER_BYTES = 256 << 10
+"""Of the states in one answer."""
+
+_MAX_CHANGED = 5000
+"""Read from the log for one answer: more than an answer has place for."""
+
+
+def next_task_response(store: Store, side: Side, since: custody_pb2.StatusPosition) -> custody_pb2.NextTaskResponse:
+    """An answer without a task, with the states of projects to show to a custodian.
+
+    Projects that go on have three quarters of the answer, and take turns where that is too little. O(projects), and
+    O(entries of the log after `since`).
+    """
+    # The log first: what is read of a project after it is never older than the entry that is named.
+    start = store.audit.confirmed(since.entry, since.leaf)
+    changed, newest = store.audit.changed(start, _MAX_CHANGED)
+    projects = store.projects.all()
+    room = _Room(ANSWER_BYTES)
+    going_on = [project for project in projects if not is_over(project, side)]
+    at = next((place for place, project in enumerate(projects) if project.name == since.open), -1)
+    later = {project.name for project in projects[at + 1 :]}
+    in_turn = sorted(going_on, key=lambda project: project.name not in later)
+    shown = [project.name for project in takewhile(lambda project: room.take(project, 3 / 4), in_turn)]
+    last = shown[-1] if len(shown) < len(in_turn) else ""
+    by_name = {project.name: project for project in projects}
+    reached, more = start, False
+    for place, (name, entry) in enumerate(changed):
+        # The first is always taken: else one that is larger than its part of an answer would never be passed.
+        if name in by_name and not room.take(by_name[name], always=place == 0):
+            more = True
+            break
+        reached = entry
+    else:
+        more = len(changed) == _MAX_CHANGED
+        reached = reached if more else newest
+    position = custody_pb2.StatusPosition(entry=reached, leaf=store.audit.leaf(reached), open=last)
+    return custody_pb2.NextTaskResponse(
+        kind=custody_pb2.TASK_KIND_IDLE, projects=room.found.values(), position=position, more=more
+    )
+
+
+class _Room:
+    """The states in an answer, as many as have place."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._size = 0
+        self.found: dict[str, project_pb2.ProjectStatus] = {}
+
+    def take(self, project: Project, share: float = 1.0, *, always: bool = False) -> bool:
+        """Take a project in, if it is not there yet; False where a share of the answer has no place for it.
+
+        There is place for the first of all, however large.
+        """
+        if project.name in self.found:
+            return True
+        status = status_to_wire(project)
+        size = size_of(status)
+        if self.found and not always and self._size + size > share * self._budget:
+            return False
+        self.found[project.name] = status
+        self._size += size
+        return True
+
+
+# Projects in the order in which lists show them, page by page.
+
+
+def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
+    """The projects that were created before one, the newest first; all, if none is named.
+
+    What is created while a caller turns the pages is on none of them, and moves no other project to another page.
+    """
+    if not after:
+        return list(reversed(projects))
+    found = [place for place, project in enumerate(projects) if project.name == after]
+    if not found:
+        what = "the list has changed since its page before"
+        remedy = "begin with the first page again"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="after", got="the name of no project", remedy=remedy)
+    return list(reversed(projects[: found[0]]))

@@ -24,8 +24,7 @@ from structlog.contextvars import bound_contextvars
 
 from gemel.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from gemel.carole.configuration import CaroleConfiguration, load_carole
-from gemel.carole.service.own_service import OwnAddress, OwnService
-from gemel.carole.service.stages import Stages
+from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.service.supervisor import STORAGE_FAILED
 from gemel.carole.store import Store
 from gemel.carole.store.runs import Lease
@@ -34,7 +33,7 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import open_wrapper
 from gemel.common.logging_setup import begin_log, log, place_of
-from gemel.common.observability.tracing import begin_tracing
+from gemel.common.observability.tracing import begin_span, begin_tracing
 from gemel.common.parties import Role
 from gemel.common.periodic import Periodic
 from gemel.common.pki.folders import PartyFolder
@@ -46,6 +45,8 @@ from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from gemel.carole.engine.run.resources import Resources, UnitPools
     from gemel.carole.service.computing import Computing
 
@@ -55,6 +56,50 @@ QUIET_SECONDS = 5.0
 """How often to renew the lease when there is no progress to report."""
 
 RETENTION_SECONDS = 600.0
+
+
+class Stages:
+    """What a run has spent on its stages; a stage ends where the next one begins."""
+
+    def __init__(self, run: str, project: str = "", request: str = "") -> None:
+        self._run = run
+        self._request = request
+        self._project = project
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._begun = 0.0
+        self._span: Span | None = None
+        self._seconds: dict[str, float] = {}
+        self.sizes: dict[str, float] = {}
+
+    def note(self, pairs: int, patterns: int, peak_bytes: int) -> None:
+        """Note the sizes of the work; see `ending.Note`."""
+        named = {"candidate_pairs": pairs, "patterns": patterns, "peak_bytes": peak_bytes}
+        self.sizes |= {name: float(size) for name, size in named.items()}
+
+    def enter(self, stage: str) -> None:
+        """Note that the run is in a stage now; called often, and by several threads."""
+        if stage == self._stage:
+            return
+        with self._lock:
+            if stage != self._stage:
+                self._end()
+                self._stage, self._begun = stage, time.monotonic()
+                self._span = begin_span(f"run {stage}", run=self._run, request=self._request)
+                if self._project:
+                    self._span.set_attribute("gemel.project", self._project)
+
+    def end(self) -> dict[str, float]:
+        """End the last stage; the seconds of each, in the order in which they first began."""
+        with self._lock:
+            self._end()
+            return dict(self._seconds)
+
+    def _end(self) -> None:
+        if self._span is not None:
+            self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + time.monotonic() - self._begun
+            self._span.end()
+        self._stage, self._span = "", None
 
 
 class LostRunError(Exception):
@@ -105,16 +150,8 @@ class Heartbeat:
 class Worker:
     """Takes runs and carries them out, until the process ends.
 
-    Parameters
-    ----------
-    owner
-        The worker's name.
-    holder
-        Its Carole's, under which it writes.
-    service
-        Hers too, which it calls where it computes with others.
-    pin
-        Which membership list to take.
+    `holder`: its Carole's, under which it writes. `service`: hers too, which it calls where it computes with others.
+    `pin`: which membership list to take.
     """
 
     def __init__(
@@ -177,6 +214,7 @@ class Worker:
 
     def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
+        from gemel.carole.service.ending import RunWork
         from gemel.carole.service.linking import carry_out
 
         log.info("run started", project=lease.project, attempt=lease.attempt)
@@ -191,10 +229,8 @@ class Worker:
                 # The list is read for every run: it may have changed since the last one.
                 reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
                 require_sealing_keys(spec, reader.members, f"run of {spec.project}")
-                links = carry_out(
-                    *(self._store, lease, spec, reader, self._resources, heart.progress, stages.note),
-                    computing=self._computing,
-                )
+                work = (self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
+                links = carry_out(RunWork(*work, computing=self._computing))
         except LostRunError:
             log.warning("run lost", project=lease.project)
         except GaveWayError:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit.checkpoint import LARGEST
 from gemel.common.audit.entry import canonical, new_salt
 from gemel.common.audit.signed_note import NoteLine
 from gemel.common.errors import ErrorCode, GemelError
@@ -34,18 +36,10 @@ def append(connection: Connection, at: int, project: str, entries: Iterable[Entr
         connection.execute(update(meta).where(meta.c.key == "audit").values(value=meta.c.value + 1))
         text = canonical(reported.details)
         entry = AuditEntry(last(connection), at, project, reported.actor, str(reported.action), text, new_salt())
-        connection.execute(
-            insert(audit).values(
-                sequence=entry.sequence,
-                at=entry.at,
-                project=entry.project,
-                actor=entry.actor,
-                action=entry.action,
-                details=entry.text,
-                salt=entry.salt,
-            )
-        )
-        made = merkle.completed(entry.sequence - 1, entry.leaf, lambda h, p: node(connection, h, p))
+        values = {"sequence": entry.sequence, "at": at, "project": project, "actor": entry.actor}
+        values |= {"action": entry.action, "details": text, "salt": entry.salt}
+        connection.execute(insert(audit).values(values))
+        made = merkle.completed(entry.sequence - 1, entry.leaf, partial(node, connection))
         connection.execute(
             insert(audit_nodes), [{"height": height, "position": place, "hash": value} for height, place, value in made]
         )
@@ -69,7 +63,7 @@ def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
 
 
 def _checkpoint(connection: Connection, identity: Identity, clock: Clock, log: str, size: int) -> None:
-    root = merkle.root(size, lambda h, p: node(connection, h, p))
+    root = merkle.root(size, partial(node, connection))
     signed = Checkpoint.sign(identity, log, size, root, clock())
     values = {"size": size, "log": log, "root": root, "at": signed.at, "signature": signed.signature}
     connection.execute(insert(audit_checkpoints).values(values))
@@ -99,13 +93,7 @@ def entry_of(row: Row[Any]) -> AuditEntry:
 
 
 def node(connection: Connection, height: int, position: int) -> bytes:
-    """A full node of the tree.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is missing.
-    """
+    """A full node of the tree. Raises AUDIT if it is missing."""
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
@@ -117,6 +105,14 @@ def node(connection: Connection, height: int, position: int) -> bytes:
             remedy="stop Carole, keep the database as it is, and run 'gemel audit verify'",
         )
     return bytes(found)
+
+
+_LISTS = (
+    select(audit)
+    .where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
+    .order_by(audit.c.sequence.desc())
+)
+"""The recorded membership lists, newest first."""
 
 
 class Log:
@@ -137,20 +133,15 @@ class Log:
 
     def last_members(self) -> dict[str, Any] | None:
         """The membership list recorded last, by name; None before the first."""
-        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
         with self._database.read() as connection:
-            row = connection.execute(which.order_by(audit.c.sequence.desc()).limit(1)).first()
+            row = connection.execute(_LISTS.limit(1)).first()
         return None if row is None else entry_of(row).details["members"]
 
     def last_as_member(self, name: str) -> dict[str, str] | None:
         """The entry of a name in the newest recorded membership list that has it; None if none has."""
-        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
         with self._database.read() as connection:
-            for row in connection.execute(which.order_by(audit.c.sequence.desc())):
-                found = entry_of(row).details["members"].get(name)
-                if found is not None:
-                    return dict(found)
-        return None
+            lists = (entry_of(row).details["members"] for row in connection.execute(_LISTS))
+            return next((dict(listed[name]) for listed in lists if name in listed), None)
 
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""
@@ -162,13 +153,19 @@ class Log:
         with self._database.read() as connection:
             return newest(connection)
 
+    def at(self, size: int) -> Checkpoint:
+        """The checkpoint of the log's first `size` entries, as a party may have seen it; AUDIT if there is none."""
+        query = select(audit_checkpoints).where(audit_checkpoints.c.size == min(size, LARGEST))
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            raise no_such_checkpoint(size)
+        return checkpoint_of(row)
+
     def continued(self, size: int) -> tuple[Checkpoint, list[bytes]]:
         """The newest checkpoint with the proof that it continues the log's first `size` entries.
 
-        Raises
-        ------
-        GemelError
-            AUDIT if the log has fewer: it was cut, or the caller has seen another.
+        Raises AUDIT if the log has fewer: it was cut, or the caller has seen another.
         """
         with self._database.read() as connection:
             shown = newest(connection)
@@ -180,7 +177,7 @@ class Log:
                     got=f"{shown.size} entries, and {size} were seen",
                     remedy="keep the checkpoint as evidence and contact Carole's operator",
                 )
-            return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
+            return shown, merkle.consistency_proof(size, shown.size, partial(node, connection))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:
         """Store the checkpoint a member has accepted, unless a later one is stored. All signatures are verified.
@@ -192,7 +189,7 @@ class Log:
         if former is not None and former[0].size >= seen.size:
             return  # no transaction that writes for what changes nothing
         with self._database.write() as connection:
-            if seen.root != merkle.root(seen.size, lambda h, p: node(connection, h, p)):
+            if seen.root != merkle.root(seen.size, partial(node, connection)):
                 return
             which = audit_witnesses.c.member == member
             stored = connection.scalar(select(audit_witnesses.c.size).where(which))
@@ -208,13 +205,8 @@ class Log:
     def awaited(self, member: str, other: str, projects: Collection[str]) -> int:
         """The size up to which a custodian has yet to countersign the log; 0 if it has.
 
-        Parameters
-        ----------
-        member, other
-            The custodian, and the other one.
-        projects
-            Those whose released result a custodian has yet to fetch: it waits until the other one has countersigned
-            their releases, and whatever it had seen itself when they were offered to it.
+        `projects`: those whose released result a custodian has yet to fetch: it waits until the other one has
+        countersigned their releases, and whatever it had seen itself when they were offered to it.
         """
         if not projects:
             return 0
@@ -231,14 +223,7 @@ class Log:
     def changed(self, after: int, maximum: int) -> tuple[list[tuple[str, int]], int]:
         """The projects that entries after a number are about, each with its last entry's number; and the newest number.
 
-        Parameters
-        ----------
-        maximum
-            Of the projects: those that changed first, by their last entries.
-
-        Notes
-        -----
-        O(entries after the number).
+        `maximum`: of the projects: those that changed first, by their last entries. O(entries after the number).
         """
         number = func.max(audit.c.sequence)
         query = select(audit.c.project, number).where(audit.c.sequence > after, audit.c.project != "")
@@ -275,7 +260,7 @@ class Log:
             for row in connection.execute(query.where(audit.c.sequence <= size).order_by(audit.c.sequence.desc())):
                 entry = entry_of(row)
                 if entry.details["run"] == run:
-                    path = merkle.inclusion_proof(entry.sequence - 1, size, lambda h, p: node(connection, h, p))
+                    path = merkle.inclusion_proof(entry.sequence - 1, size, partial(node, connection))
                     return entry, path
         return None
 
@@ -286,19 +271,12 @@ class Log:
         return None if row is None else (Checkpoint.from_text(row.checkpoint, "witnesses"), bytes(row.countersignature))
 
     def proof(self, old: int, new: int) -> list[bytes]:
-        """Proof that the first `new` entries begin with the first `old`.
-
-        Raises
-        ------
-        GemelError
-            AUDIT if the log has fewer entries.
-        """
+        """Proof that the first `new` entries begin with the first `old`. Raises AUDIT if the log has fewer entries."""
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
-                raise GemelError(
-                    ErrorCode.AUDIT, "the audit log has fewer entries", where="audit log", got=f"{old} and {new}"
-                )
-            return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
+                what = "the audit log has fewer entries"
+                raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=f"{old} and {new}")
+            return merkle.consistency_proof(old, new, partial(node, connection))
 
     def proven(
         self, project: str | None, after: int, maximum: int
@@ -311,9 +289,16 @@ class Log:
             shown = newest(connection)
             found = [entry_of(row) for row in connection.execute(query)]
             return shown, [
-                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, lambda h, p: node(connection, h, p)))
+                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, partial(node, connection)))
                 for entry in found
             ]
+
+
+def no_such_checkpoint(size: int) -> GemelError:
+    """The error for a statement about the owner of a project, signed at a checkpoint that is not of this ownership."""
+    what = "the statement does not name a checkpoint of this audit log since the project came to its owner"
+    remedy = "sign again: the command reads the newest checkpoint first"
+    return GemelError(ErrorCode.AUDIT, what, where="audit log", got=f"{size} entries", remedy=remedy)
 
 
 def cosigned(connection: Connection, member: str) -> str | None:

@@ -10,39 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
-from gemel.carole.store.audit import checkpoint_of, entry_of, last
+from gemel.carole.store.audit import checkpoint_of, entry_of, last, newest, node
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from gemel.common.audit import AuditEntry, Checkpoint, Tree
-from gemel.common.errors import GemelError
-from gemel.common.keys.identity import PublicIdentity
+from gemel.common.audit import Checkpoint, Tree, merkle
+from gemel.common.errors import GemelError, parameter
+from gemel.common.keys.identity import Identity, PublicIdentity
 
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a verification.
-
-    Attributes
-    ----------
-    size
-        How many entries there are.
-    checkpoint
-        The newest checkpoint; None if there is none.
-    compared
-        How many kept checkpoints the log is consistent with.
-    finding
-        The first error, with the entry where it begins; empty if there is none.
-    entry
-        Number of the first entry that cannot be trusted, where known.
-    """
+    """The result of a verification."""
 
     size: int
+    """How many entries there are."""
     checkpoint: Checkpoint | None
+    """The newest checkpoint; None if there is none."""
     compared: int = 0
+    """How many kept checkpoints the log is consistent with."""
     finding: str = ""
+    """The first error, with the entry where it begins; empty if there is none."""
     entry: int | None = None
+    """Number of the first entry that cannot be trusted, where known."""
 
     @property
     def intact(self) -> bool:
@@ -60,12 +53,7 @@ class _FoundError(Exception):
 def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:
     """Check the log in a database; O(entries) time, and about a hundred bytes of memory for each.
 
-    Parameters
-    ----------
-    linker
-        The member who must have signed the checkpoints.
-    kept
-        Checkpoints of this log kept by other parties; the more, the more precisely a rewriting is located.
+    `kept`: checkpoints of this log kept by other parties; the more, the more precisely a rewriting is located.
     """
     if not all(inspect(connection).has_table(table.name) for table in (meta, audit, audit_nodes, audit_checkpoints)):
         return Verified(0, None, finding="the audit log is missing: its tables do not exist", entry=1)
@@ -111,7 +99,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         (row.height, row.position): bytes(row.hash)
         for row in connection.execute(select(audit_nodes).order_by(audit_nodes.c.height, audit_nodes.c.position))
     }
-    for entry in _entries(connection):
+    for row in connection.execution_options(yield_per=1000).execute(select(audit).order_by(audit.c.sequence)):
+        entry = entry_of(row)
         expected = tree.size + 1
         if entry.sequence != expected:
             raise _FoundError(
@@ -132,11 +121,6 @@ def _read(connection: Connection, tree: Tree) -> None:
     outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
     if outside_blocks:
         raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(outside_blocks) + 1}", tree.size + 1)
-
-
-def _entries(connection: Connection) -> Iterator[AuditEntry]:
-    for row in connection.execution_options(yield_per=1000).execute(select(audit).order_by(audit.c.sequence)):
-        yield entry_of(row)
 
 
 def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
@@ -177,3 +161,42 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
 def _between(agreed: int, size: int, what: str) -> _FoundError:
     span = f"entry {size}" if agreed + 1 == size else f"an entry from {agreed + 1} to {size}"
     return _FoundError(f"the log was rewritten: {span} differs from what {what} covered", agreed + 1)
+
+
+# The audit log for readers without Gemel: what is hashed of each entry, and its proofs; see docs/audit-log.md.
+
+
+def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
+    """The lines of an export: the newest checkpoint first, then the entries, oldest first.
+
+    `identity`: Carole's: it signs the checkpoint's note. `project`: whose entries; None for all. `since`: size of the
+    log that is to be shown to be continued. O(log n) hashes for each entry of a log of n. Raises PARAMETER if the log
+    has fewer entries than `since`.
+    """
+    shown = newest(connection)
+    if since > shown.size:
+        what = "the log has fewer entries than the older checkpoint"
+        remedy = "if the checkpoint is this log's, the log was cut: run 'gemel audit verify' with it"
+        raise parameter("--since", what, f"{since}, and {shown.size} entries", remedy)
+
+    hash_of = partial(node, connection)
+    yield {
+        "checkpoint": shown.noted(identity).to_text(),
+        "since": since,
+        "continues": [part.hex() for part in merkle.consistency_proof(since, shown.size, hash_of)],
+    }
+    query = select(audit).where(audit.c.sequence <= shown.size).order_by(audit.c.sequence)
+    if project is not None:
+        query = query.where(audit.c.project == project)
+    for row in connection.execution_options(yield_per=1000).execute(query):
+        entry = entry_of(row)
+        yield {
+            "sequence": entry.sequence,
+            "at": entry.at,
+            "project": entry.project,
+            "actor": entry.actor,
+            "action": entry.action,
+            "details": entry.text,
+            "salt": entry.salt.hex(),
+            "included": [part.hex() for part in merkle.inclusion_proof(entry.sequence - 1, shown.size, hash_of)],
+        }

@@ -45,41 +45,29 @@ _ROWS = 1000
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup holds.
-
-    Attributes
-    ----------
-    store
-        The store's identity.
-    entries
-        Of its audit log.
-    made_at
-        Milliseconds since 1970.
-    files
-        Of encrypted chunks.
-    """
+    """What a backup holds."""
 
     store: str
+    """The store's identity."""
     entries: int
+    """Of its audit log."""
     made_at: int
+    """Milliseconds since 1970."""
     files: int
+    """Of encrypted chunks."""
 
 
 def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manifest:
     """Write a backup of a store, which may be in use, into a new folder.
 
-    Raises
-    ------
-    GemelError
-        EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
-        written, DATABASE if blobs cannot be read now: then nothing of it is left.
+    Raises EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
+    written, DATABASE if blobs cannot be read now: then nothing of it is left.
     """
     try:
         target.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        raise GemelError(
-            ErrorCode.EXISTS, "a backup is written into a new folder", where=str(target), remedy="name another one"
-        ) from None
+        what = "a backup is written into a new folder"
+        raise GemelError(ErrorCode.EXISTS, what, where=str(target), remedy="name another one") from None
     source = Database(url)
     try:
         with source.read() as connection:
@@ -109,19 +97,11 @@ def restore(
 ) -> tuple[Manifest, int]:
     """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
 
-    A dry run checks the backup and the place, and puts nothing back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program;
-        AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
-        blobs may remain, and a repetition goes on.
-
-    Notes
-    -----
-    The blobs come first, then the database in one transaction, then the blobs' identity. The entry about an upgrade
-    follows that about the restoration, which has the log as it was put back.
+    A dry run checks the backup and the place, and puts nothing back. Raises DATABASE if the place is not empty, or the
+    backup is not complete, or of a version newer than this program; AUDIT if its log is not intact under Carole's key.
+    The database is then as it was; files of blobs may remain, and a repetition goes on. The blobs come first, then the
+    database in one transaction, then the blobs' identity. The entry about an upgrade follows that about the
+    restoration, which has the log as it was put back.
     """
     with _opened(source) as (manifest, connection, version):
         found = audit_check.verify(connection, identity.public)
@@ -131,12 +111,10 @@ def restore(
 
         def prepare(written: Connection, where: str) -> None:
             if schema_version(written) is not None:
+                what = "a backup is restored into an empty database"
+                remedy = "name a new one in the configuration, or move this one elsewhere"
                 raise GemelError(
-                    ErrorCode.DATABASE,
-                    "a backup is restored into an empty database",
-                    where=where,
-                    got="one with tables of Carole's",
-                    remedy="name a new one in the configuration, or move this one elsewhere",
+                    ErrorCode.DATABASE, what, where=where, got="one with tables of Carole's", remedy=remedy
                 )
             require_unused(blobs, where, {payload for payload, _ in files})
             _copy(connection, written, version)
@@ -178,24 +156,20 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
         nonlocal version
         found = schema_version(connection)
         if found is None or found > STORE:
+            what = f"a backup must have schema version {STORE} or an earlier one"
+            remedy = "restore it with the version of Gemel that wrote it"
             raise GemelError(
-                ErrorCode.DATABASE,
-                f"a backup must have schema version {STORE} or an earlier one",
-                where=str(source),
-                got="none" if found is None else str(found),
-                remedy="restore it with the version of Gemel that wrote it",
+                ErrorCode.DATABASE, what, where=str(source), got="none" if found is None else str(found), remedy=remedy
             )
         version = found
 
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
+        what = "this is not a complete backup"
+        remedy = "name the folder that 'gemel carole backup' wrote"
         raise GemelError(
-            ErrorCode.DATABASE,
-            "this is not a complete backup",
-            where=str(source),
-            got=f"no {MANIFEST} that can be read",
-            remedy="name the folder that 'gemel carole backup' wrote",
+            ErrorCode.DATABASE, what, where=str(source), got=f"no {MANIFEST} that can be read", remedy=remedy
         ) from None
     database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
     try:
@@ -242,13 +216,9 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
         except GemelError as error:
             if error.code is not ErrorCode.VAULT:
                 raise
-            raise GemelError(
-                ErrorCode.BUSY,
-                "content was erased while the backup was made, or an upload was completed",
-                where=error.where,
-                got=error.got,
-                remedy="make the backup again",
-            ) from None
+            what = "content was erased while the backup was made, or an upload was completed"
+            remedy = "make the backup again"
+            raise GemelError(ErrorCode.BUSY, what, where=error.where, got=error.got, remedy=remedy) from None
         (target / payload).mkdir(mode=0o700, exist_ok=True)
         with whole_file(target / payload / name) as file:
             file.write(content)
@@ -258,10 +228,8 @@ def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> No
 def _refuse_missing(blobs: Path, files: list[tuple[str, str]]) -> None:
     missing = sum(not (blobs / payload / name).is_file() for payload, name in files)
     if missing:
+        what = "this is not a complete backup"
+        remedy = "use another backup"
         raise GemelError(
-            ErrorCode.DATABASE,
-            "this is not a complete backup",
-            where=str(blobs),
-            got=f"{missing} of {len(files)} files missing",
-            remedy="use another backup",
+            ErrorCode.DATABASE, what, where=str(blobs), got=f"{missing} of {len(files)} files missing", remedy=remedy
         )

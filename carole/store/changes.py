@@ -3,7 +3,7 @@
 What an operation of `projects.operations` changes in a `Project` is written here, with its audit entries, in one
 transaction. What a `Project` does not hold (a run's lease, an upload's chunks, a share) is written by the caller, in
 the same transaction. The keys of erased payloads are destroyed in it, with an entry that proves it, and their files
-removed after it; what a kill leaves of these, `sweeping` removes.
+removed after it; what a kill leaves of these, `retention` removes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from gemel.carole.projects import Grant, Project, Run, RunState, State, Upload
-from gemel.carole.projects.operations import Entry, Outcome
+from gemel.carole.projects.operations.outcome import Entry, Outcome
+from gemel.carole.projects.project import Project, Run, RunState, State, Upload
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads
-from gemel.carole.store.release_record import record_release, released_counts
+from gemel.carole.store.releases import record_release, released_counts
 from gemel.carole.store.tables import (
     approvals,
     artifacts,
@@ -39,7 +39,7 @@ from gemel.carole.store.tables import (
     uploads,
 )
 from gemel.carole.store.view import lock_project
-from gemel.common.parties import Role, Side
+from gemel.common.parties import Side
 
 Row = tuple[tuple[str, Any], ...]
 """A row's key within its project: names of columns and their values."""
@@ -67,13 +67,7 @@ class Changes:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Change]:
-        """A transaction that locks a project against other writers.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """A transaction that locks a project against other writers. Raises NOT_FOUND."""
         with self._database.write() as connection:
             held = lock_project(connection, name)
             change = Change(connection, held.id, held.project, self._clock(), self._payloads)
@@ -92,16 +86,7 @@ class Changes:
 class Change:
     """A project within the transaction that changes it.
 
-    Attributes
-    ----------
-    connection
-        Of the transaction.
-    id, project
-        The project's row, and its current state.
-    at
-        Milliseconds since 1970.
-    erased
-        Payloads whose keys are destroyed by the change, with the digests of these.
+    `erased`: payloads whose keys are destroyed by the change, with the digests of these.
     """
 
     def __init__(
@@ -195,19 +180,11 @@ class Change:
 
     def _begin(self, project: Project, side: Side, upload: Upload) -> None:
         last = self.connection.scalar(select(func.max(uploads.c.sequence)).where(uploads.c.project == self.id))
-        values = {
-            "project": self.id,
-            "side": str(side),
-            "upload": upload.upload,
-            "sequence": 0 if last is None else last + 1,
-            "payload": self._payloads.create(self.connection, self.id),
-            "epoch": project.epoch,
-            "rows": upload.rows,
-            "total_bytes": upload.total_bytes,
-            "layout": upload.layout,
-            "begun_at": self.at,
-        }
-        self.connection.execute(insert(uploads).values(values))
+        names: dict[str, Any] = {"project": self.id, "side": str(side), "epoch": project.epoch, "begun_at": self.at}
+        names |= {"sequence": 0 if last is None else last + 1}
+        names |= {"payload": self._payloads.create(self.connection, self.id)}
+        described = _columns(upload, "upload", "rows", "total_bytes", "layout")
+        self.connection.execute(insert(uploads).values(names | described))
 
     def _runs(self, before: Project, after: Project) -> None:
         former = {run.run: run for run in before.runs}
@@ -245,48 +222,36 @@ def _destroyed(digests: Iterable[str]) -> Iterator[Entry]:
 def project_columns(project: Project) -> dict[str, Any]:
     """The changeable columns of a project's row."""
     return {
+        **_columns(project, "epoch", "specification_digest", "owner", "signatures"),
         "state": int(project.state),
-        "epoch": project.epoch,
-        "specification_digest": project.specification_digest,
-        "grants": grants_text(project.grants),
+        "grants": json.dumps({str(role): str(grant) for role, grant in sorted(project.grants.items())}),
         "policy": str(project.policy),
-        "owner": project.owner,
-        "signatures": project.signatures,
         "transfers": json.dumps(project.transfers),
     }
 
 
-def grants_text(grants: Mapping[Role, Grant]) -> str:
-    """The grants of a project's row."""
-    return json.dumps({str(role): str(grant) for role, grant in sorted(grants.items())})
+def _columns(value: object, *names: str) -> dict[str, Any]:
+    """Columns that are called as what they hold."""
+    return {name: getattr(value, name) for name in names}
 
 
 def _approvals(project: Project) -> dict[Row, dict[str, Any]]:
     return {
-        (("role", str(role)),): {"member": a.member, "digest": a.digest, "signature": a.signature, "at": a.at}
-        for role, a in project.approvals.items()
+        (("role", str(role)),): _columns(approval, "member", "digest", "signature", "at")
+        for role, approval in project.approvals.items()
     }
 
 
 def _declines(project: Project) -> dict[Row, dict[str, Any]]:
     return {
-        (("side", str(side)),): {
-            "member": d.member,
-            "digest": d.digest,
-            "reason": d.reason,
-            "signature": d.signature,
-            "at": d.at,
-        }
-        for side, d in project.declines.items()
+        (("side", str(side)),): _columns(decline, "member", "digest", "reason", "signature", "at")
+        for side, decline in project.declines.items()
     }
 
 
 def _new_epoch(project: Project) -> dict[Row, dict[str, Any]]:
     new = project.new_epoch
-    if new is None:
-        return {}
-    values = {"member": new.member, "reason": new.reason, "signature": new.signature, "at": new.at}
-    return {(("epoch", new.epoch),): values}
+    return {} if new is None else {(("epoch", new.epoch),): _columns(new, "member", "reason", "signature", "at")}
 
 
 def _hand_over(project: Project) -> dict[Row, dict[str, Any]]:
@@ -294,26 +259,13 @@ def _hand_over(project: Project) -> dict[Row, dict[str, Any]]:
     if pending is None:
         return {}
     statement = pending.statement
-    values = {
-        "former": statement.former,
-        "successor": statement.successor,
-        "member": pending.member,
-        "reason": statement.reason,
-        "checkpoint": statement.seen.to_text(),
-        "signature": pending.signature,
-        "at": pending.at,
-    }
-    return {(): values}
+    stated = _columns(statement, "former", "successor", "reason")
+    return {(): stated | _columns(pending, "member", "signature", "at") | {"checkpoint": statement.seen.to_text()}}
 
 
 def _signed(project: Project) -> dict[Row, dict[str, Any]]:
     return {
-        (("run", one.run), ("member", one.member)): {
-            "identity": one.identity,
-            "report": one.report,
-            "signature": one.signature,
-            "at": one.at,
-        }
+        (("run", one.run), ("member", one.member)): _columns(one, "identity", "report", "signature", "at")
         for one in project.release_signatures
     }
 
@@ -328,8 +280,7 @@ def _messages(project: Project) -> dict[Row, dict[str, Any]]:
 def _reports(project: Project) -> dict[Row, dict[str, Any]]:
     return {
         (("epoch", project.epoch), ("side", str(side))): {
-            "key_check_value": report.key_check_value,
-            "canary_digest": report.canary_digest,
+            **_columns(report, "key_check_value", "canary_digest"),
             "canary_parts": json.dumps({name: part.hex() for name, part in report.canary_parts.items()}),
         }
         for side, report in project.reports.items()
@@ -342,13 +293,5 @@ def _live(project: Project) -> dict[tuple[Side, str], Upload]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    return {
-        "state": int(run.state),
-        "active": 1 if run.state.active else None,
-        "stage": run.stage,
-        "fraction": run.fraction,
-        "error": run.error,
-        "links": run.links,
-        "released": int(run.released),
-        "attempt": run.attempt,
-    }
+    state = {"state": int(run.state), "active": 1 if run.state.active else None, "released": int(run.released)}
+    return state | _columns(run, "stage", "fraction", "error", "links", "attempt")

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, insert, select, update
 
-from gemel.carole.projects.operations import Entry
+from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
-from gemel.carole.store import audit, tenure
+from gemel.carole.store import audit
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import meta
@@ -30,13 +30,7 @@ _KEY = "clock"
 
 
 class ClockGuard:
-    """Compares the clock with the time at which the store was last in use.
-
-    Parameters
-    ----------
-    clock
-        Milliseconds since 1970.
-    """
+    """Compares the clock with the time at which the store was last in use."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -52,13 +46,7 @@ class ClockGuard:
                 believe(connection, now)
 
     def require(self) -> None:
-        """Refuse a clock that has moved too far from when the store was last in use.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """Refuse a clock that has moved too far from when the store was last in use. Raises CONFIGURATION."""
         now = self._clock()
         with self._database.read() as connection:
             before = _remembered(connection)
@@ -80,20 +68,12 @@ def believe(connection: Connection, now: int) -> None:
         connection.execute(insert(meta).values(key=_KEY, value=now))
 
 
-def confirm(connection: Connection, place: str, where: str, now: int) -> int:
-    """Believe the clock as it is now, by an operator's word; the days by which it had moved. No Carole may serve.
-
-    Raises
-    ------
-    GemelError
-        BUSY while a Carole holds the store.
-    """
-    holder = tenure.take(connection, place, where)
+def confirm(connection: Connection, now: int) -> int:
+    """Believe the clock as it is now, by an operator's word; the days by which it had moved. No Carole may serve."""
     before = _remembered(connection)
     days = 0 if before is None else round((now - before) / DAY_MS)
     believe(connection, now)
     audit.append(connection, now, "", [Entry(SYSTEM, Action.CONFIRM_CLOCK, {"days": days})])
-    tenure.release(connection, holder)
     return days
 
 

@@ -48,14 +48,11 @@ class DatabaseFile:
         try:
             self._standing = StandingFile(path, "the database", _VANISHED)
         except OSError as error:
-            raise file_error(
-                ErrorCode.DATABASE,
-                "there is no database",
-                path,
-                error,
+            remedy = (
                 "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
-                "store, 'gemel carole init'",
-            ) from None
+                "store, 'gemel carole init'"
+            )
+            raise file_error(ErrorCode.DATABASE, "there is no database", path, error, remedy) from None
 
     def connect(self) -> sqlite3.Connection:
         """A connection to the file, which must exist."""
@@ -63,13 +60,7 @@ class DatabaseFile:
         return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
 
     def require(self) -> None:
-        """Refuse to go on unless the file that was opened is still where it was.
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
-        """
+        """Refuse to go on unless the file that was opened is still where it was. Raises DATABASE."""
         self._standing.require()
 
 
@@ -119,33 +110,14 @@ _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "
 
 
 class Database:
-    """Transactions on Carole's database.
+    """Transactions on Carole's database, ``sqlite:///path`` or ``postgresql+psycopg://...``.
 
-    Parameters
-    ----------
-    url
-        ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password
-        file, the environment) work and keep it out of the configuration.
-    seal
-        Called at the end of every writing transaction, within it: what it writes is committed with the rest.
-    prepare
-        Called with the database at the opening, in a writing transaction: it refuses, makes or changes the schema.
-    create
-        Whether a missing file of SQLite is made.
-    dry_run
-        Whether what `prepare` writes is taken back.
-
-    Attributes
-    ----------
-    holder
-        The name under which this process may write (see `tenure`); empty before it may.
-    where
-        The database in errors and logs.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
+    PostgreSQL's own ways to give a password (a password file, the environment) work and keep it out of the
+    configuration. `seal` is called at the end of every writing transaction, within it; `prepare` at the opening, in a
+    writing transaction: it refuses, makes or changes the schema. With `create` a missing file of SQLite is made; a
+    `dry_run` takes back what `prepare` writes. `holder` is the name under which this process may write (see `tenure`),
+    empty before it may; `where` names the database in errors and logs. Raises CONFIGURATION for a URL that is neither;
+    DATABASE if it cannot be opened; errors of `prepare`.
     """
 
     def __init__(
@@ -210,11 +182,8 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that writes; it is committed at the end of the block, or not at all.
 
-        Raises
-        ------
-        GemelError
-            BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
-            block counts, even where it was committed to a file that is no longer the store.
+        Raises BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
+        block counts, even where it was committed to a file that is no longer the store.
         """
         with self._checked(), self._engine.begin() as connection:
             tenure.require(connection, self.holder, self.where)
@@ -290,12 +259,8 @@ def _parse(url: str) -> URL:
         known = False
     if not known or (parsed.get_backend_name() == "sqlite" and not parsed.database):
         # The URL itself is not shown: it may hold a password.
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the database is given as sqlite:///path or postgresql+psycopg://user@host/name",
-            where="store.database",
-            got="another scheme",
-        )
+        what = "the database is given as sqlite:///path or postgresql+psycopg://user@host/name"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="store.database", got="another scheme")
     return parsed
 
 
@@ -307,12 +272,10 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     try:
         engine = create_engine(url, pool_size=10, max_overflow=20, **options)
     except (ImportError, NoSuchModuleError, ArgumentError):
+        what = "the driver of this database is not installed"
+        remedy = f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}"
         raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the driver of this database is not installed",
-            where="store.database",
-            got=url.drivername,
-            remedy=f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}",
+            ErrorCode.CONFIGURATION, what, where="store.database", got=url.drivername, remedy=remedy
         ) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)

@@ -13,15 +13,14 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store.audit import last
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import counts_due
 from gemel.carole.store.retention import results_due, uploads_due
-from gemel.carole.store.run_queue import LEASE_MS
-from gemel.carole.store.runs import STAGE
+from gemel.carole.store.runs import LEASE_MS, STAGE
 from gemel.carole.store.tables import (
     audit_checkpoints,
     audit_witnesses,
@@ -34,7 +33,7 @@ from gemel.carole.store.tables import (
     tenure,
     uploads,
 )
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.store.tenure import not_held
 from gemel.common.observability.machine_check import check_writable
 
 
@@ -97,35 +96,20 @@ class _UndoneError(Exception):
 class Monitoring:
     """Reads figures, and checks what the store needs.
 
-    Parameters
-    ----------
-    url
-        Of the database.
-    blobs
-        The encrypted chunks.
-
-    Attributes
-    ----------
-    disks
-        The folders that the store writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
+    `check_blobs` refuses blobs that cannot be written to now; no file is left. `disks`: the folders that the store
+    writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
     """
 
     def __init__(self, database: Database, url: str, blobs: Blobs, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._blobs = blobs
+        self.check_blobs = blobs.check
         self.disks = {} if blobs.folder is None else {"blobs": blobs.folder}
         if database.is_sqlite:
             self.disks["database"] = Path(make_url(url).database or "").absolute().parent
 
     def figures(self) -> Figures:
-        """What the store holds now.
-
-        Raises
-        ------
-        GemelError
-            DATABASE or BUSY.
-        """
+        """What the store holds now. Raises DATABASE or BUSY."""
         now = self._clock()
         with self._database.read() as connection:
             projects_by_state = _counts(connection, projects.c.state)
@@ -144,10 +128,8 @@ class Monitoring:
                 {state: projects_by_state.get(int(state), 0) for state in State},
                 {state: runs_by_state.get(int(state), 0) for state in RunState},
                 _active(connection, now),
-                int(opened[0]),
-                int(opened[1]),
-                int(stored[0]),
-                int(stored[1]),
+                *(int(opened[0]), int(opened[1])),
+                *(int(stored[0]), int(stored[1])),
                 last(connection),
                 _witnessed(connection, now),
                 sum(len(connection.execute(due(now)).all()) for due in (uploads_due, results_due, counts_due)),
@@ -155,13 +137,7 @@ class Monitoring:
             )
 
     def check_database(self) -> None:
-        """Refuse a database that cannot be written to now; nothing is changed in it.
-
-        Raises
-        ------
-        GemelError
-            DATABASE or BUSY.
-        """
+        """Refuse a database that cannot be written to now; nothing is changed in it. Raises DATABASE or BUSY."""
         try:
             with self._database.write() as connection:
                 # On PostgreSQL this would leave a dead row with every probe, and the lock that every write takes on the
@@ -175,32 +151,11 @@ class Monitoring:
             check_writable(self.disks["database"], "the folder of the database")
 
     def check_tenure(self) -> None:
-        """Refuse a store that another Carole holds, or this one no longer.
-
-        Raises
-        ------
-        GemelError
-            BUSY, or DATABASE.
-        """
+        """Refuse a store that another Carole holds, or this one no longer. Raises BUSY, or DATABASE."""
         with self._database.read() as connection:
             held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
         if held is None or not self._database.holder:
-            raise GemelError(
-                ErrorCode.BUSY,
-                "this Carole does not hold the store",
-                where=self._database.where,
-                remedy="if another has taken over, let her serve; else restart this one",
-            )
-
-    def check_blobs(self) -> None:
-        """Refuse blobs that cannot be written to now; no file is left.
-
-        Raises
-        ------
-        GemelError
-            DATABASE, or STORAGE_FULL of an object store.
-        """
-        self._blobs.check()
+            raise not_held(self._database.where)
 
 
 def _counts(connection: Connection, column: Any) -> dict[int, int]:

@@ -26,35 +26,21 @@ _KEY = "notified"
 
 @dataclass(frozen=True)
 class Notice:
-    """A message for one way.
-
-    Attributes
-    ----------
-    id, way
-        Of the message and of the way, together one row.
-    text
-        The message, as whoever wrote it reads it.
-    attempts
-        How often it was tried to send it.
-    kept_until
-        Milliseconds since 1970 until which its row stays after its end, so that it is not made again; 0: not at all.
-    """
+    """A message for one way."""
 
     id: str
     way: str
+    """`id`, `way`: of the message and of the way, together one row."""
     text: str
+    """The message, as whoever wrote it reads it."""
     attempts: int = 0
+    """How often it was tried to send it."""
     kept_until: int = 0
+    """Milliseconds since 1970 until which its row stays after its end, so that it is not made again; 0: not at all."""
 
 
 class Outbox:
-    """What waits to be sent.
-
-    Parameters
-    ----------
-    clock
-        Milliseconds since 1970.
-    """
+    """What waits to be sent."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -92,10 +78,7 @@ class Outbox:
     def put(self, made: Iterable[Notice], position: int | None = None) -> int:
         """Keep messages that are not there yet, and that the log has been read up to `position`.
 
-        Returns
-        -------
-        int
-            How many were not taken, since `MAX_WAITING` of their way wait already.
+        Returns how many were not taken, since `MAX_WAITING` of their way wait already.
         """
         now, refused = self._clock(), 0
         with self._database.write() as connection:

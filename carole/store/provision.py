@@ -7,7 +7,7 @@ mistaken for a new store because a volume is missing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import make_url
 
 from gemel.carole.bucket import Bucket
-from gemel.carole.projects.operations import Entry
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, clock_guard, tenure
 from gemel.carole.store.database import Database, Prepare, newest_schema
@@ -33,16 +32,9 @@ from gemel.common.versions import STORE
 def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
     """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
 
-    Raises
-    ------
-    GemelError
-        DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
-        if a Carole uses the folder.
-
-    Notes
-    -----
     The database is made first, in one transaction, then the folder gets the identity. What was interrupted between the
-    two is completed when it is called again.
+    two is completed when it is called again. Raises DATABASE where one of database and folder exists without the other,
+    or both do and are not of one store; BUSY if a Carole uses the folder.
     """
     blobs = Blobs(place)
     if blobs.identity() is None:
@@ -79,20 +71,11 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
 
 
 def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None:
-    """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database.
-
-    Raises
-    ------
-    GemelError
-        DATABASE.
-    """
+    """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database."""
     if not blobs.is_unused(ours):
-        raise GemelError(
-            ErrorCode.DATABASE,
-            "the database is empty, and the folder of blobs is that of a store",
-            where=where,
-            remedy="find the store's database; for a new store, name a new folder of blobs",
-        )
+        what = "the database is empty, and the folder of blobs is that of a store"
+        remedy = "find the store's database; for a new store, name a new folder of blobs"
+        raise GemelError(ErrorCode.DATABASE, what, where=where, remedy=remedy)
 
 
 def upgrade(
@@ -100,13 +83,8 @@ def upgrade(
 ) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
-    A dry run upgrades it, and takes that back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE for an empty or a newer database, or where folder and database are not of one store; BUSY while a
-        Carole holds it.
+    A dry run upgrades it, and takes that back. Raises DATABASE for an empty or a newer database, or where folder and
+    database are not of one store; BUSY while a Carole holds it.
     """
     blobs, before = Blobs(place), STORE
 
@@ -119,7 +97,7 @@ def upgrade(
         before = found
         migrate(connection)
         holder = tenure.take(connection, blobs.place, where)
-        _require_pair(connection, blobs)
+        require_pair(connection, blobs)
         record_upgrade(connection, before, clock())
         tenure.release(connection, holder)
 
@@ -139,25 +117,41 @@ def record_upgrade(connection: Connection, before: int, at: int) -> None:
 def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
 
-    A dry run takes that back.
-
-    Raises
-    ------
-    GemelError
-        BUSY while a Carole holds the store; DATABASE.
+    A dry run takes that back. Raises BUSY while a Carole holds the store; DATABASE.
     """
-    blobs, days = Blobs(place), 0
+    days = 0
+
+    def believe(connection: Connection, blobs: Blobs) -> None:
+        nonlocal days
+        days = clock_guard.confirm(connection, clock())
+
+    change_held(url, place, identity, clock, believe, dry_run=dry_run)
+    return days
+
+
+def change_held(
+    url: str,
+    place: Path | Bucket,
+    identity: Identity,
+    clock: Clock,
+    change: Callable[[Connection, Blobs], None],
+    *,
+    dry_run: bool,
+) -> None:
+    """Change a store as its holder, in one transaction; a dry run takes that back. BUSY while a Carole holds it."""
+    blobs = Blobs(place)
 
     def prepare(connection: Connection, where: str) -> None:
-        nonlocal days
         newest_schema(connection, where)
-        days = clock_guard.confirm(connection, blobs.place, where, clock())
+        holder = tenure.take(connection, blobs.place, where)
+        change(connection, blobs)
+        tenure.release(connection, holder)
 
     with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run):
-        return days
+        pass
 
 
-def _require_pair(connection: Connection, blobs: Blobs) -> None:
+def require_pair(connection: Connection, blobs: Blobs) -> None:
     """Refuse a folder and a database that are not of one store."""
     blobs.require(audit.log_name(connection))
     blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))

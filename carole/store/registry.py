@@ -1,89 +1,111 @@
-"""Projects: their creation, consents, agreement messages and key reports, and their end."""
+"""Projects: their creation, consents, agreement messages and key reports, owners, and their end."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from gemel.carole.projects import (
+from gemel.carole.projects.operations.consent import (
+    amend,
+    approve,
+    hand_over,
+    open_epoch,
+    post_message,
+    report_keys,
+    take_over,
+)
+from gemel.carole.projects.operations.contribution import decline
+from gemel.carole.projects.operations.outcome import Detail, Entry
+from gemel.carole.projects.operations.release import erase
+from gemel.carole.projects.project import (
     Approval,
     Decline,
     Grant,
     KeyReport,
     MessageKind,
     NewEpoch,
+    PendingHandOver,
     Policy,
     Project,
     State,
-    operations,
 )
-from gemel.carole.projects.operations import Detail, Entry
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes, project_columns
 from gemel.carole.store.database import Database, state_of
-from gemel.carole.store.former_projects import FormerProjects, former_projects
 from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.tables import projects
+from gemel.carole.store.tables import approvals, projects, runs
+from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
+from gemel.common.audit import Checkpoint
+from gemel.common.audit.hand_over import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.content import RELEASES_DAYS
 from gemel.common.specification.model.granted_variables import Transfer
 
-# All projects, kept in memory as long as nothing is written: every custodian asks for them, again and again.
+# Projects of the same two custodians that were released lately: many of them are what repeated probing looks like.
+
+DAYS = 365
+"""Releases older than this are not counted."""
+
+_DAY_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True)
-class _Known:
-    """Projects by name in the order they were created, in one state of the database."""
+class FormerProjects:
+    """Projects of the same two custodians."""
 
-    state: int | None
-    projects: Mapping[str, Held]
+    projects: int
+    """Other projects of which a run was released within `DAYS` days."""
+    links: int
+    """Links of the newest such run of each, in all."""
 
 
-class KnownProjects:
-    """Reads projects; what was read in the database's present state is not read again.
+def former_projects(database: Database, now: int) -> Callable[[str], FormerProjects]:
+    """Count released projects of the same two custodians.
 
-    A call costs one query of one row where nothing was written since the last. It is the database that says so: nothing
-    depends on who writes, or from which process.
+    By a project's name: the other released projects of its two custodians; none before both have approved.
+    Erased projects count: approvals and numbers of links stay when a project is erased. O(projects) once.
     """
+    consented = (
+        select(projects.c.name, approvals.c.role, approvals.c.member)
+        .join(approvals, approvals.c.project == projects.c.id)
+        .where(approvals.c.role.in_([str(side.role) for side in Side]))
+    )
+    released = (
+        select(projects.c.name, runs.c.links)
+        .join(runs, runs.c.project == projects.c.id)
+        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * _DAY_MS)
+        .order_by(runs.c.sequence)
+    )
+    parties: dict[str, dict[str, str]] = {}
+    with database.read() as connection:
+        for row in connection.execute(consented):
+            parties.setdefault(row.name, {})[row.role] = row.member
+        links = {row.name: int(row.links) for row in connection.execute(released)}
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._known = _Known(None, {})
+    released_of: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
+    for name, number in links.items():
+        released_of[frozenset(parties.get(name, {}).items())].append(number)
+    sums = {both: FormerProjects(len(numbers), sum(numbers)) for both, numbers in released_of.items()}
 
-    def all(self) -> list[Held]:
-        """Every project, oldest first."""
-        known = self._known
-        if known.state != self._state():
-            with self._database.read() as connection:
-                known = _Known(state_of(connection), {held.project.name: held for held in all_held(connection)})
-            self._known = known
-        return list(known.projects.values())
+    def others(name: str) -> FormerProjects:
+        own = parties.get(name, {})
+        all_of = sums.get(frozenset(own.items()))
+        if len(own) < len(Side) or all_of is None:
+            return FormerProjects(0, 0)
+        if name not in links:
+            return all_of
+        return FormerProjects(all_of.projects - 1, all_of.links - links[name])
 
-    def one(self, name: str) -> Held:
-        """A project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
-        known = self._known
-        if name in known.projects and known.state == self._state():
-            return known.projects[name]
-        with self._database.read() as connection:
-            return read_project(connection, name)
-
-    def _state(self) -> int:
-        with self._database.glance() as connection:
-            return state_of(connection)
+    return others
 
 
 @dataclass(frozen=True)
@@ -104,21 +126,23 @@ class NewProject:
 
 
 class Registry:
-    """Projects by name."""
+    """Projects by name, kept in memory as long as nothing is written: every custodian asks for them, again and again.
+
+    A call costs one query of one row where nothing was written since the last. It is the database that says so: nothing
+    depends on who writes, or from which process.
+    """
 
     def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
         self._database = database
         self._changes = changes
         self._clock = clock
-        self._known = KnownProjects(database)
+        self._read: tuple[int | None, Mapping[str, Held]] = None, {}
+        """A state of the database, and the projects in it by name, in the order they were created."""
 
     def create(self, new: NewProject, member: str) -> Project:
         """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if there is a project of this name with another specification, or of another coordinator.
+        Raises EXISTS if there is a project of this name with another specification, or of another coordinator.
         """
         with self._database.write() as connection:
             if connection.execute(select(projects.c.id).where(projects.c.name == new.name)).first() is None:
@@ -129,20 +153,13 @@ class Registry:
                     pass  # another caller was faster; its project is compared below
             project = read_project(connection, new.name).project
         if project.specification_digest != new.specification_digest:
-            raise GemelError(
-                ErrorCode.EXISTS,
-                "a project of this name exists with another specification",
-                where=new.name,
-                remedy="give the new project another name: an agreed specification is not replaced",
-            )
+            what = "a project of this name exists with another specification"
+            remedy = "give the new project another name: an agreed specification is not replaced"
+            raise GemelError(ErrorCode.EXISTS, what, where=new.name, remedy=remedy)
         if project.owner != member:
-            raise GemelError(
-                ErrorCode.EXISTS,
-                "a project of this name belongs to another coordinator",
-                where=new.name,
-                got=f"owner {project.owner}",
-                remedy="give the new project another name",
-            )
+            what = "a project of this name belongs to another coordinator"
+            remedy = "give the new project another name"
+            raise GemelError(ErrorCode.EXISTS, what, where=new.name, got=f"owner {project.owner}", remedy=remedy)
         return project
 
     def amend(self, new: NewProject, member: str) -> Project:
@@ -151,7 +168,7 @@ class Registry:
         A run that waits for handles or for the resolver is ended: the amendment may change what it waits for.
         """
         with self._changes.of(new.name) as change:
-            outcome = operations.amend(
+            outcome = amend(
                 change.project,
                 member,
                 new.specification_digest,
@@ -167,18 +184,17 @@ class Registry:
             return outcome.project
 
     def get(self, name: str) -> Project:
-        """A project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
-        return self._known.one(name).project
+        """A project. Raises NOT_FOUND."""
+        return self._held(name).project
 
     def all(self) -> list[Project]:
         """Every project, oldest first."""
-        return [held.project for held in self._known.all()]
+        state, held = self._read
+        if state != self._state():
+            with self._database.read() as connection:
+                held = {one.project.name: one for one in all_held(connection)}
+                self._read = state_of(connection), held
+        return [one.project for one in held.values()]
 
     def owners(self) -> set[str]:
         """The coordinators that projects which are not erased belong to."""
@@ -187,14 +203,8 @@ class Registry:
             return set(connection.scalars(query.distinct()))
 
     def specification(self, name: str) -> str:
-        """A project's specification as its coordinator wrote it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
-        return self._known.one(name).specification
+        """A project's specification as its coordinator wrote it. Raises NOT_FOUND."""
+        return self._held(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
         """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
@@ -218,9 +228,7 @@ class Registry:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
         return self._changes.apply(
             name,
-            lambda project, now: operations.approve(
-                project, role, Approval(member, digest, signature, now, epoch), file
-            ),
+            lambda project, now: approve(project, role, Approval(member, digest, signature, now, epoch), file),
         )
 
     def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:
@@ -229,8 +237,7 @@ class Registry:
         Errors as `operations.open_epoch`, and NOT_FOUND.
         """
         return self._changes.apply(
-            name,
-            lambda project, now: operations.open_epoch(project, NewEpoch(epoch, member, reason, signature, now)),
+            name, lambda project, now: open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
         )
 
     def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:
@@ -240,29 +247,63 @@ class Registry:
         """
         return self._changes.apply(
             name,
-            lambda project, now: operations.decline(project, side, Decline(member, digest, reason, signature, now)),
+            lambda project, now: decline(project, side, Decline(member, digest, reason, signature, now)),
         )
 
     def post_message(
         self, name: str, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes
     ) -> Project:
         """Keep a message for the other custodian; errors as `operations.post_message`, and NOT_FOUND."""
-        return self._changes.apply(
-            name, lambda project, _: operations.post_message(project, side, member, epoch, kind, payload)
-        )
+        return self._changes.apply(name, lambda project, _: post_message(project, side, member, epoch, kind, payload))
 
     def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
         """Store a custodian's key report, replacing its former one; errors as `operations.report_keys`.
 
         Unequal reports raise no error here: they are stored, and `operations.key_mismatch` returns the error.
         """
-        return self._changes.apply(
-            name, lambda project, _: operations.report_keys(project, side, member, epoch, report)
-        )
+        return self._changes.apply(name, lambda project, _: report_keys(project, side, member, epoch, report))
 
     def erase(self, name: str, role: Role, member: str) -> Project:
         """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: operations.erase(project, role, member))
+        return self._changes.apply(name, lambda project, _: erase(project, role, member))
+
+    def hand_over(self, role: Role, member: str, statement: HandOver, signature: bytes) -> Project:
+        """Keep an offer whose signature has been verified; errors as `operations.hand_over`, NOT_FOUND, and AUDIT for a
+        statement of a time before the present owner's.
+        """
+        with self._changes.of(statement.project) as change:
+            _require_newer(change.connection, statement.project, statement.seen)
+            pending = PendingHandOver(statement, member, signature, change.at)
+            return change.apply(hand_over(change.project, role, pending))
+
+    def take_over(
+        self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes = b""
+    ) -> Project:
+        """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
+
+        All signatures have been verified: of its act, of its `consent` to the specification of this digest, and, after
+        the first epoch, of the `opening` of the one that the project is in.
+        """
+        with self._changes.of(statement.project) as change:
+            if change.project.owner != statement.successor:
+                _require_newer(change.connection, statement.project, statement.seen)
+            approval = Approval(statement.successor, digest, consent, change.at, epoch)
+            opened = change.project.new_epoch
+            signed = None
+            if opened is not None and opening:
+                signed = replace(opened, member=statement.successor, signature=opening, at=change.at)
+            return change.apply(take_over(change.project, statement, signature, approval, signed))
+
+    def _held(self, name: str) -> Held:
+        state, held = self._read
+        if name in held and state == self._state():
+            return held[name]
+        with self._database.read() as connection:
+            return read_project(connection, name)
+
+    def _state(self) -> int:
+        with self._database.glance() as connection:
+            return state_of(connection)
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
@@ -285,6 +326,14 @@ class Registry:
             "state": State.DRAFT.name,
         }
         audit.append(connection, now, new.name, [Entry(member, Action.CREATE, details)])
+
+
+def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> None:
+    """Refuse a statement that was signed before the project came to its present owner: it is not about that one."""
+    came = entries.c.action.in_([str(Action.CREATE), str(Action.TAKE_OVER)])
+    query = select(func.max(entries.c.sequence)).where(entries.c.project == project, came)
+    if seen.size < (connection.scalar(query) or 0):
+        raise audit.no_such_checkpoint(seen.size)
 
 
 def _kept(new: NewProject) -> dict[str, Any]:

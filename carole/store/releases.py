@@ -1,7 +1,7 @@
 """What was released: every release of the same custodians, in whatever project, and the counts that are kept of it.
 
 A release leaves a row in the transaction that makes it. Its counts, in the form of `released_counts` of the
-assessment, are a payload under a key of its own. That key outlives the project (see `release_record`), and is
+assessment, are a payload under a key of its own. That key outlives the project, and is
 destroyed by `retention` when the days are over that the specification gives them.
 
 A store that was put back has lost the releases since its backup. Of those that a party names when it accepts the
@@ -16,17 +16,44 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, Connection, Select, cast, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, cast, exists, insert, select
 
-from gemel.carole.projects import Project, State
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
-from gemel.carole.store.release_record import COUNTS
 from gemel.carole.store.tables import audit, payloads, projects, releases, results, runs
 from gemel.carole.store.view import read_project
-from gemel.common.parties import CUSTODIANS
+from gemel.common.parties import CUSTODIANS, Role
+
+# What stays of a release when its project is erased: that it was made, and the counts of its tables.
+
+COUNTS = "counts"
+"""The recipient under which the counts of a run's tables are stored: no party's share."""
+
+
+def released_counts() -> ColumnElement[bool]:
+    """Whether a payload is the counts of a release."""
+    return exists().where(
+        results.c.payload == payloads.c.id, results.c.recipient == COUNTS, releases.c.run == results.c.run
+    )
+
+
+def record_release(connection: Connection, number: int, project: Project, run: str, at: int) -> None:
+    """Record a release in the transaction that makes it."""
+    days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
+    connection.execute(
+        insert(releases).values(
+            run=run,
+            project=number,
+            alice=project.approvals[Role.CUSTODIAN_A].member,
+            bob=project.approvals[Role.CUSTODIAN_B].member,
+            specification_digest=project.specification_digest,
+            at=at,
+            days=days,
+        )
+    )
 
 
 class Kept(StrEnum):
@@ -40,35 +67,24 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseTrace:
-    """One release.
-
-    Attributes
-    ----------
-    run, project
-        What was released.
-    owner
-        The coordinator that the project belongs to; empty of one that was lost.
-    alice, bob
-        The custodians, by their names in the membership list; empty of one that was lost.
-    specification_digest
-        Empty of one that was lost.
-    links
-        Number of links.
-    at
-        Milliseconds since 1970; 0 of one that was lost.
-    kept
-        What is kept of it.
-    """
+    """One release."""
 
     run: str
     project: str
+    """`run`, `project`: what was released."""
     owner: str
+    """The coordinator that the project belongs to; empty of one that was lost."""
     alice: str
     bob: str
+    """`alice`, `bob`: the custodians, by their names in the membership list; empty of one that was lost."""
     specification_digest: bytes
+    """Empty of one that was lost."""
     links: int
+    """Number of links."""
     at: int
+    """Milliseconds since 1970; 0 of one that was lost."""
     kept: Kept
+    """What is kept of it."""
 
 
 def counts_due(now: int) -> Select[tuple[str, str]]:
@@ -98,36 +114,19 @@ class Releases:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.
 
         Custodians are the same if both their names in the membership list are. A release that was lost belongs to all.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
         """
         with self._database.read() as connection:
             return of_custodians(connection, read_project(connection, name).project)
 
     def held_counts(self, name: str, run: str) -> bytes | None:
-        """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none."""
         with self._database.read() as connection:
             project = read_project(connection, name).project
             held = project.state is State.HELD and project.newest_run is not None and project.newest_run.run == run
         return self._read(name, run) if held else None
 
     def since(self, name: str, run: str) -> list[ReleaseTrace]:
-        """The releases of a project's custodians whose counts are kept, made after a run of the project had ended.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """The releases of a project's custodians whose counts are kept, made after a run of the project had ended."""
         with self._database.read() as connection:
             made = of_custodians(connection, read_project(connection, name).project)
             ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
@@ -176,15 +175,7 @@ def _traces(connection: Connection) -> Iterator[ReleaseTrace]:
     for row in connection.execute(query):
         kept = Kept.NONE if row.payload is None else Kept.COUNTS if row.readable else Kept.EXPIRED
         yield ReleaseTrace(
-            row.run,
-            row.name,
-            row.owner,
-            row.alice,
-            row.bob,
-            bytes(row.specification_digest),
-            row.links,
-            row.at,
-            kept,
+            row.run, row.name, row.owner, row.alice, row.bob, bytes(row.specification_digest), row.links, row.at, kept
         )
 
 

@@ -15,17 +15,17 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, insert, select
 
 from gemel.carole.bucket import Bucket
-from gemel.carole.projects import Project, RestoreDecision
-from gemel.carole.projects.operations import Entry, decide_restore
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Entry
+from gemel.carole.projects.operations.release import decide_restore
+from gemel.carole.projects.project import Project, RestoreDecision
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
-from gemel.carole.store import audit, tenure
+from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes
-from gemel.carole.store.database import Database, newest_schema
+from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock, newest
-from gemel.carole.store.provision import claimed
+from gemel.carole.store.payloads.encrypted_payloads import Clock
+from gemel.carole.store.provision import change_held, require_pair
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
@@ -42,12 +42,7 @@ MAX_RECORDED = 1000
 def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     """Record that the log, as it is now, is that of a store put back; returns its number of entries.
 
-    Parameters
-    ----------
-    made_at
-        Time of the backup, in milliseconds since 1970; that of the newest entry where it is not known.
-    at
-        The present time.
+    `made_at`: time of the backup, in milliseconds since 1970; that of the newest entry where it is not known.
     """
     was = audit.newest(connection)
     details: dict[str, Detail] = {"store": was.log, "entries": was.size, "root": was.root.hex(), "made_at": made_at}
@@ -60,49 +55,32 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
 def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
 
-    Returns the number of entries of its log. A dry run takes the record back.
-
-    Raises
-    ------
-    GemelError
-        DATABASE where database and folder are not of one store, or of another version; BUSY while a Carole holds it.
+    Returns the number of entries of its log. A dry run takes the record back. Raises DATABASE where database and folder
+    are not of one store, or of another version; BUSY while a Carole holds it.
     """
-    blobs = Blobs(place)
     size = 0
 
-    def prepare(connection: Connection, where: str) -> None:
+    def declare(connection: Connection, blobs: Blobs) -> None:
         nonlocal size
-        newest_schema(connection, where)
-        holder = tenure.take(connection, blobs.place, where)
-        blobs.require(audit.log_name(connection))
-        blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
+        require_pair(connection, blobs)
         size = record_restoration(connection, audit.newest(connection).at, clock())
-        tenure.release(connection, holder)
 
-    with claimed(blobs):
-        Database(url, partial(audit.seal, identity=identity, clock=clock), prepare=prepare, dry_run=dry_run).close()
+    change_held(url, place, identity, clock, declare, dry_run=dry_run)
     return size
 
 
 @dataclass(frozen=True)
 class RestoredLog:
-    """The newest restoration, with the proofs that the log has it.
-
-    Attributes
-    ----------
-    newest
-        The newest checkpoint.
-    entry, included
-        The restoration's entry, and the proof that it is under `newest`.
-    restored, continues
-        The log as it was put back, and the proof that `newest` continues it.
-    """
+    """The newest restoration, with the proofs that the log has it."""
 
     newest: Checkpoint
+    """The newest checkpoint."""
     entry: AuditEntry
     included: list[bytes]
+    """`entry`, `included`: the restoration's entry, and the proof that it is under `newest`."""
     restored: Checkpoint
     continues: list[bytes]
+    """`restored`, `continues`: the log as it was put back, and the proof that `newest` continues it."""
 
 
 class Restorations:
@@ -123,10 +101,7 @@ class Restorations:
             entry = audit.entry_of(connection.execute(select(entries).where(entries.c.sequence == sequence)).one())
             size = int(entry.details["entries"])
             row = connection.execute(select(audit_checkpoints).where(audit_checkpoints.c.size == size)).one()
-
-            def node(height: int, position: int) -> bytes:
-                return audit.node(connection, height, position)
-
+            node = partial(audit.node, connection)
             return RestoredLog(
                 shown,
                 entry,
@@ -140,13 +115,9 @@ class Restorations:
 
         A party may accept the log also where no project waits for it: one that the store has lost, or one made since.
         That is recorded, and what it names as released is not released again under the project's name. So may a
-        coordinator that the project does not belong to: it reads on, and decides nothing for the project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for
-            too many acceptances for which nothing waits.
+        coordinator that the project does not belong to: it reads on, and decides nothing for the project. Raises
+        NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for too
+        many acceptances for which nothing waits.
         """
         with self._database.read() as connection:
             known = connection.execute(select(projects.c.id).where(projects.c.name == decision.project)).first()
@@ -155,13 +126,7 @@ class Restorations:
             sealed = decision.runs.items() if role in CUSTODIANS else ()
             fetched = frozenset(run for run, root in sealed if root and root == _root(connection, run, role))
         made = RestoreDecision(
-            decision.restoration,
-            role,
-            member,
-            decision.accept,
-            decision.reason,
-            frozenset(decision.runs),
-            fetched,
+            decision.restoration, role, member, decision.accept, decision.reason, frozenset(decision.runs), fetched
         )
         details = _details(made, decision, signature)
         if made.accepted and (held is None or not concerns(held, role, member)):
@@ -178,11 +143,8 @@ class Restorations:
             mine = entries.c.actor == made.member, entries.c.action == str(Action.ACCEPT_RESTORE), since
             done = connection.execute(select(entries.c.project).where(*mine)).scalars().all()
             if newest_restoration(connection) != made.restoration or len(done) >= MAX_RECORDED:
-                raise parameter(
-                    project,
-                    f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits",
-                    f"{len(done)}, and restoration {made.restoration}",
-                )
+                what = f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits"
+                raise parameter(project, what, f"{len(done)}, and restoration {made.restoration}")
             if project not in done:
                 audit.append(connection, self._clock(), project, [Entry(made.member, Action.ACCEPT_RESTORE, details)])
 

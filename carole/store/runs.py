@@ -13,22 +13,58 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, not_, or_, select, update
 
-from gemel.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
-from gemel.carole.projects.operations import Interruption
+from gemel.carole.projects.operations.linking import (
+    Interruption,
+    fail_run,
+    finish_run,
+    join_rows,
+    request_row_handles,
+    requeue_run,
+    start_run,
+    take_run,
+)
+from gemel.carole.projects.operations.release import override, refuse
+from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State
 from gemel.carole.projects.restoration import standstill
-from gemel.carole.store.artifacts import Artifacts
 from gemel.carole.store.changes import Change, Changes
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import of_custodians
-from gemel.carole.store.results import Results
-from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting
+from gemel.carole.store.results import Artifacts, Results
 from gemel.carole.store.tables import projects, run_figures, runs
 from gemel.carole.store.view import not_found, read_project, run_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
+
+# Which runs wait for a worker, and in which order.
+
+LEASE_MS = 60_000
+"""How long a worker may be silent before its run is taken again."""
+
+PAUSE_MS = 300_000
+"""How long a run that gave way is behind all others: its parties are looked for again as often."""
+
+
+def free(now: int) -> ColumnElement[bool]:
+    """Runs that are queued, or whose worker has been silent for too long."""
+    return or_(runs.c.state == int(RunState.QUEUED), and_(runs.c.state == int(RunState.RUNNING), _past(now)))
+
+
+def gave_way(now: int) -> ColumnElement[bool]:
+    """Runs that wait for another party, and gave way a while ago: a queued run has a stage for no other reason."""
+    return and_(runs.c.state == int(RunState.QUEUED), runs.c.stage != "", not_(_past(now)))
+
+
+def waiting(now: int) -> Select[tuple[str, str]]:
+    """Project and name of the runs that a worker may take."""
+    return select(projects.c.name, runs.c.run).join(projects).where(runs.c.active == 1, free(now))
+
+
+def _past(now: int) -> ColumnElement[bool]:
+    return or_(runs.c.lease_until.is_(None), runs.c.lease_until < now)
+
 
 STAGE = "stage "
 """Begins the name of a figure that is a stage's seconds."""
@@ -66,25 +102,12 @@ class Runs:
         """Request a run; `run` is its name, if this request has none yet, and `call` as `Run.call`.
 
         A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
-        project = self._changes.apply(
-            name, lambda project, _: operations.start_run(project, member, request, run, call)
-        )
+        project = self._changes.apply(name, lambda project, _: start_run(project, member, request, run, call))
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
-        """One run of a project.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """One run of a project. Raises NOT_FOUND."""
         with self._database.read() as connection:
             query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
             row = connection.execute(query).first()
@@ -113,10 +136,10 @@ class Runs:
                     continue
                 run = _run(change.project, found.run)
                 if run.state is RunState.RUNNING:
-                    outcome = operations.requeue_run(change.project, found.run, Interruption.LEASE_LOST)
+                    outcome = requeue_run(change.project, found.run, Interruption.LEASE_LOST)
                     run = _run(change.apply(outcome), found.run)
                 if run.state is RunState.QUEUED:
-                    run = _run(change.apply(operations.take_run(change.project, found.run)), found.run)
+                    run = _run(change.apply(take_run(change.project, found.run)), found.run)
                     values = {"owner": owner, "lease_until": now + LEASE_MS}
                     change.connection.execute(update(runs).where(runs.c.run == found.run).values(values))
                     return Lease(found.run, found.name, owner, run.attempt, run.call)
@@ -134,10 +157,7 @@ class Runs:
     def give_way(self, lease: Lease) -> bool:
         """Queue a run that waits for another party behind the runs that a worker could go on with; False if none waits.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
+        Raises WRONG_STATE if the run is no longer this worker's.
         """
         now = self._clock()
         with self._database.read() as connection:
@@ -145,7 +165,7 @@ class Runs:
             if not any(_may_be_taken(connection, row.name) for row in others):
                 return False
         with self._own(lease) as change:
-            change.apply(operations.requeue_run(change.project, lease.run, Interruption.GAVE_WAY))
+            change.apply(requeue_run(change.project, lease.run, Interruption.GAVE_WAY))
             paused = update(runs).where(runs.c.run == lease.run).values(lease_until=now + PAUSE_MS)
             change.connection.execute(paused)
         return True
@@ -155,35 +175,21 @@ class Runs:
     ) -> None:
         """Store a run's artifacts and let it wait for handles, and for a resolver if any, in one transaction.
 
-        Parameters
-        ----------
-        pairs
-            Number of candidate pairs.
-        by
-            The party that joins the rows, and so reads the handles.
-        contents
-            Carole's artifacts by name.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's; nothing is stored then.
+        `by`: the party that joins the rows, and so reads the handles. Raises WRONG_STATE if the run is no longer this
+        worker's; nothing is stored then.
         """
         owned = partial(self._own, lease)
         with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
-            change.apply(operations.request_row_handles(change.project, lease.run, pairs, by))
+            change.apply(request_row_handles(change.project, lease.run, pairs, by))
             write(change.connection, lease.run)
 
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
         """Record that the worker learned which rows of the run are one record; as `operations.join_rows`.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
+        Raises WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
-            change.apply(operations.join_rows(change.project, lease.run, member, records, maximum))
+            change.apply(join_rows(change.project, lease.run, member, records, maximum))
 
     def finish(
         self,
@@ -195,27 +201,15 @@ class Runs:
     ) -> None:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
-        Parameters
-        ----------
-        shares
-            By recipient, the share's bytes in parts of any length; with a policy decision also the report, as `REPORT`.
-        policy_decision
-            The result of the assessment, where the specification requests one.
-        compared
-            The runs whose releases it was assessed beside.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
-            then.
-        OvertakenError
-            If the same custodians have another release meanwhile, of which the assessment knows nothing: nothing is
-            stored. The log's lock, which every release takes, makes one of two the first.
+        `shares`: by recipient, the share's bytes in parts of any length; with a policy decision also the report, as
+        `REPORT`. `compared`: the runs whose releases it was assessed beside. Raises WRONG_STATE if the run is no longer
+        this worker's, or lacks a required policy decision; nothing is stored then. Raises `OvertakenError` if the same
+        custodians have another release meanwhile, of which the assessment knows nothing: nothing is stored. The log's
+        lock, which every release takes, makes one of two the first.
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
-            change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
+            change.apply(finish_run(change.project, lease.run, links, policy_decision))
             if compared is not None:
                 made = {trace.run for trace in of_custodians(change.connection, change.project)}
                 if made - {lease.run, *compared}:
@@ -226,30 +220,20 @@ class Runs:
         """Store a steward's signature on the release of a held result, which has been verified; the last one that is
         required releases it.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
+        Raises NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
-            name,
-            lambda project, now: operations.override(project, replace(given, at=now), reason, stewards),
+            name, lambda project, now: override(project, replace(given, at=now), reason, stewards)
         )
 
     def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
         """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""
-        return self._changes.apply(name, lambda project, _: operations.refuse(project, given, reason))
+        return self._changes.apply(name, lambda project, _: refuse(project, given, reason))
 
     def fail(self, lease: Lease, error: str) -> None:
-        """Fail the run; `error` holds no record's value.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if the run is no longer this worker's.
-        """
+        """Fail the run; `error` holds no record's value. Raises WRONG_STATE if the run is no longer this worker's."""
         with self._own(lease) as change:
-            change.apply(operations.fail_run(change.project, lease.run, error))
+            change.apply(fail_run(change.project, lease.run, error))
 
     def note_figures(self, name: str, run: str, stages: Mapping[str, float], sizes: Mapping[str, float]) -> None:
         """Store what a run has spent on its stages, added to what it spent before, and the sizes of its work.
@@ -282,7 +266,7 @@ class Runs:
         for name, run in found:
             with self._changes.of(name) as change:
                 if change.connection.execute(query.where(runs.c.run == run)).first() is not None:
-                    change.apply(operations.requeue_run(change.project, run, cause))
+                    change.apply(requeue_run(change.project, run, cause))
                     count += 1
         return count
 
@@ -301,12 +285,7 @@ class Runs:
 
 
 def _mine(lease: Lease) -> tuple[Any, ...]:
-    return (
-        runs.c.run == lease.run,
-        runs.c.active == 1,
-        runs.c.owner == lease.owner,
-        runs.c.attempt == lease.attempt,
-    )
+    return (runs.c.run == lease.run, runs.c.active == 1, runs.c.owner == lease.owner, runs.c.attempt == lease.attempt)
 
 
 def _run(project: Project, name: str) -> Run:

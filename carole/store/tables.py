@@ -24,12 +24,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("key", String(32), primary_key=True),
-    Column("value", BigInteger, nullable=False),
-)
+meta = Table("meta", metadata, Column("key", String(32), primary_key=True), Column("value", BigInteger, nullable=False))
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
 transaction which writes draws; `payloads` the number of the newest payload; `notified` the last audit entry of which
 people are notified; `clock` the newest time at which Carole served."""
@@ -154,7 +149,7 @@ payloads = Table(
 """What is encrypted under one key: an upload, an artifact or a share of a result. Without its wrapped key it is erased.
 
 How many chunks it has and their root digest are known from its first chunk on; `complete` is 1 once all are there.
-Digests rest encrypted (`resting_digests`), but for the roots of artifacts and of custodians' shares.
+Digests rest encrypted (see `encrypted_payloads`), but for the roots of artifacts and of custodians' shares.
 `writer` is the worker that writes it, until a row of a result or of an artifact names it. `swept` is 1 once no file can
 be left of it that no row names.
 """
@@ -267,8 +262,8 @@ artifacts = Table(
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
     Column("acknowledged_at", BigInteger),
 )
-"""What is exchanged during a run of mode block_keyed (see `artifacts`), and the granted columns that custodians send
-after its release (see `granted_variables`), which alone are acknowledged."""
+"""What is exchanged during a run of mode block_keyed (see `results`), and the granted columns that custodians send
+after its release, which alone are acknowledged."""
 
 notices = Table(
     "notices",

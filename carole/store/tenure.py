@@ -41,20 +41,9 @@ class Standing(StrEnum):
 def take(connection: Connection, place: str, where: str) -> str:
     """Become the holder; her name, random.
 
-    Parameters
-    ----------
-    place
-        Of the locked folder: a former holder of the same place is dead.
-
-    Raises
-    ------
-    GemelError
-        BUSY while another holds the store.
-
-    Notes
-    -----
-    On PostgreSQL it waits for the transactions of the former holder that are under way: changing the row's key
-    conflicts with the lock that these hold on it (`require`); renewing does not.
+    `place`: of the locked folder: a former holder of the same place is dead. On PostgreSQL it waits for the
+    transactions of the former holder that are under way: changing the row's key conflicts with the lock that these hold
+    on it (`require`); renewing does not. Raises BUSY while another holds the store.
     """
     holder, now = secrets.token_hex(16), _now(connection)
     over = or_(tenure.c.place == place, tenure.c.until < now, tenure.c.until > now + 2 * TENURE_MS)
@@ -73,21 +62,16 @@ def take(connection: Connection, place: str, where: str) -> str:
 
 
 def require(connection: Connection, holder: str, where: str) -> None:
-    """Refuse to write where another holds the store; until the transaction ends, no other can take over.
-
-    Raises
-    ------
-    GemelError
-        BUSY.
-    """
+    """Refuse to write where another holds the store; until the transaction ends, no other can take over."""
     mine = select(tenure.c.holder).where(tenure.c.holder == holder)
     if not holder or connection.execute(mine.with_for_update(read=True, key_share=True)).first() is None:
-        raise GemelError(
-            ErrorCode.BUSY,
-            "this Carole does not hold the store",
-            where=where,
-            remedy="if another has taken over, let her serve; else restart this one",
-        )
+        raise not_held(where)
+
+
+def not_held(where: str) -> GemelError:
+    """The error where another holds the store, or this Carole no longer does."""
+    remedy = "if another has taken over, let her serve; else restart this one"
+    return GemelError(ErrorCode.BUSY, "this Carole does not hold the store", where=where, remedy=remedy)
 
 
 def renew(connection: Connection, holder: str) -> bool:

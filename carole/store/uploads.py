@@ -12,37 +12,84 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, select
 
-from gemel.carole.projects import Upload, operations
+from gemel.carole.projects.operations.contribution import begin_upload, commit_upload
 from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.project import Upload
 from gemel.carole.store.audit import log_name
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.chunk_packing import pack
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, erased
-from gemel.carole.store.payloads.integrity import (
+from gemel.carole.store.payloads.payload_reader import PayloadReader, PayloadReference
+from gemel.carole.store.payloads.stored_sets import (
     MAX_RANGES,
+    StoredContribution,
     check_place,
     gaps_error,
     layout_from_text,
     layout_to_text,
+    pack,
     sealed_seeds_from_text,
     validate_payload,
 )
-from gemel.carole.store.payloads.payload_reader import PayloadReader
-from gemel.carole.store.payloads.payload_reference import PayloadReference
-from gemel.carole.store.payloads.stored_sets import StoredContribution
-from gemel.carole.store.quota import Quota
-from gemel.carole.store.tables import uploads
-from gemel.carole.store.view import not_found, number, read_project, upload_of
+from gemel.carole.store.tables import artifacts, chunks, uploads
+from gemel.carole.store.view import not_found, number, read_project, sent_by, upload_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, KNOWN, Layout
 from gemel.common.signatures.payload import from_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
+
+# How much one custodian may begin to store, so that it fills neither the disk nor the audit log.
+
+_DAY_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What one custodian may begin to store."""
+
+    max_stored_bytes: int
+    """Of all its contributions in all projects, and of the granted columns that it has sent."""
+    new_uploads: int
+    """In one project in 24 hours: each one that begins writes to the audit log, which is kept for ever."""
+
+    def check(self, connection: Connection, project: int, side: Side, total_bytes: int, at: int) -> None:
+        """Refuse a new upload above the quota. Raises UPLOAD_LIMIT."""
+        mine = uploads.c.side == str(side)
+        recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
+        begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0
+        if begun >= self.new_uploads:
+            what = f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours"
+            remedy = "find out why they do not end; if it is right, ask Carole's operator for more"
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=f"{begun} already", remedy=remedy)
+        # The one in progress to the same project is dropped by the new one.
+        dropped = and_(uploads.c.project == project, uploads.c.committed_at.is_(None))
+        self._check_stored(connection, side, total_bytes, not_(dropped))
+
+    def check_transfer(self, connection: Connection, side: Side, total_bytes: int) -> None:
+        """Refuse granted columns, of about so many bytes, above the quota."""
+        self._check_stored(connection, side, total_bytes)
+
+    def _check_stored(
+        self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]
+    ) -> None:
+        mine = uploads.c.side == str(side)
+        contributed = select(func.sum(uploads.c.total_bytes)).where(mine, uploads.c.ended.is_(None), *counted)
+        sent = select(func.sum(chunks.c.size)).join(artifacts, artifacts.c.payload == chunks.c.payload)
+        used = int(connection.scalar(contributed) or 0)
+        used += int(connection.scalar(sent.where(artifacts.c.name.like(f"{sent_by(side)}%"))) or 0)
+        if used + total_bytes > self.max_stored_bytes:
+            raise GemelError(
+                ErrorCode.UPLOAD_LIMIT,
+                f"a custodian may store {self.max_stored_bytes} bytes in all projects",
+                where="upload",
+                got=f"{total_bytes} more than the {used} it has",
+                remedy="have projects that have ended erased, or ask Carole's operator for more",
+            )
 
 
 @dataclass(frozen=True)
@@ -57,22 +104,15 @@ class UploadProgress:
 
 @dataclass(frozen=True)
 class SharesOfUpload:
-    """What a compute party needs of a contribution besides its payload.
-
-    Attributes
-    ----------
-    upload, epoch
-        Its name, and the epoch that it was made in.
-    layout
-        Its sizes.
-    sealed_seeds
-        By compute party, what its shares are opened by.
-    """
+    """What a compute party needs of a contribution besides its payload."""
 
     upload: str
     epoch: int
+    """`upload`, `epoch`: its name, and the epoch that it was made in."""
     layout: Layout
+    """Its sizes."""
     sealed_seeds: tuple[bytes, ...]
+    """By compute party, what its shares are opened by."""
 
 
 class Uploads:
@@ -101,12 +141,8 @@ class Uploads:
         """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
 
         In modes open and trusted `decoys` of the rows are no records. In mode shared `sealed_seeds` come with it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it is
-            new and above the quota.
+        Raises NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it
+        is new and above the quota.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
         rows = layout.records or layout.sets[0].rows - decoys
@@ -117,7 +153,7 @@ class Uploads:
                 raise erased()
             if row is None and quota is not None:
                 quota.check(change.connection, change.id, side, layout.total_bytes, change.at)
-            change.apply(operations.begin_upload(change.project, side, member, begun, measured))
+            change.apply(begin_upload(change.project, side, member, begun, measured))
             row = _living(change.connection, change.id, side, upload)
             count = chunk_count(row.total_bytes)
             committed = row.committed_at is not None
@@ -128,12 +164,9 @@ class Uploads:
     def put(self, name: str, side: Side, upload: str, chunk: Chunk) -> None:
         """Take one chunk. Repeating a chunk is harmless.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index
-            or a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the
-            whole its root digest; CHUNK_CONFLICT if another chunk exists under this index.
+        Raises NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index or
+        a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the whole its
+        root digest; CHUNK_CONFLICT if another chunk exists under this index.
         """
         where = f"{name}, upload {upload}, chunk {chunk.index}"
         with self._database.read() as connection:
@@ -149,11 +182,8 @@ class Uploads:
     ) -> None:
         """Commit an upload, after checking that it is complete and matches its layout and digest.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND, WRONG_STATE; UPLOAD_GAPS with the first missing ranges; UPLOAD_CORRUPT if counts or digest
-            differ, or the arrays are not a contribution of its layout.
+        Raises NOT_FOUND, WRONG_STATE; UPLOAD_GAPS with the first missing ranges; UPLOAD_CORRUPT if counts or digest
+        differ, or the arrays are not a contribution of its layout.
         """
         where = f"{name}, upload {upload}"
         with self._database.read() as connection:
@@ -181,22 +211,15 @@ class Uploads:
                 pack(self._database, self._blobs, self._payloads, row.payload)
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
-            change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
+            change.apply(commit_upload(change.project, side, member, upload_of(row, 0)))
 
     def open(self, name: str, side: Side) -> StoredContribution:
         """The layout of one side's contribution, and a reader of any range of its bytes.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
+        Raises WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
         """
         with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
+            row = _contributed(connection, name, side)
             chunks = self._payloads.chunks(connection, row.payload)
             key = self._payloads.key(connection, row.payload)
             wrapped, store = self._payloads.wrapped_key(connection, row.payload), log_name(connection)
@@ -208,17 +231,10 @@ class Uploads:
     def shares(self, name: str, side: Side) -> SharesOfUpload:
         """What the compute parties need of one side's contribution, in mode shared.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; NOT_FOUND if it has no shares.
+        Raises WRONG_STATE if there is none; NOT_FOUND if it has no shares.
         """
         with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
+            row = _contributed(connection, name, side)
         sealed = sealed_seeds_from_text(row.layout)
         if not sealed:
             raise not_found()
@@ -227,10 +243,7 @@ class Uploads:
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the contribution of one side: as many bytes of memory as it has.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
+        Raises WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
         """
         there = self.open(name, side)
         return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
@@ -238,10 +251,7 @@ class Uploads:
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which a contribution of mode block_keyed has.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the contribution has none; otherwise as `read`.
+        Raises NOT_FOUND if the contribution has none; otherwise as `read`.
         """
         there = self.open(name, side)
         places = [place for place, part in enumerate(there.layout.sets) if part.rule == CODES]
@@ -250,15 +260,16 @@ class Uploads:
         return there.read(places[0])
 
     def known(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
-        """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any.
-
-        Raises
-        ------
-        GemelError
-            As `read`.
-        """
+        """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any."""
         there = self.open(name, side)
         return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)
+
+
+def _contributed(connection: Connection, name: str, side: Side) -> Row[Any]:
+    held = read_project(connection, name)
+    if not held.project.contributed(side):
+        raise erased()
+    return _living(connection, held.id, side, held.project.uploads[side].upload)
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Row, Select, Table, bindparam, func, select
 
-from gemel.carole.projects import (
+from gemel.carole.projects.project import (
     Approval,
     Decline,
     Grant,
@@ -146,13 +146,7 @@ def read_project(connection: Connection, name: str) -> Held:
 
 
 def number(connection: Connection, name: str, *, lock: bool = False) -> int:
-    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND.
-    """
+    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested."""
     query = select(projects.c.id).where(projects.c.name == name)
     found = connection.execute(query.with_for_update() if lock else query).scalar()
     if found is None:
@@ -167,11 +161,8 @@ def all_held(connection: Connection) -> list[Held]:
 
 def not_found() -> GemelError:
     """The same error for what does not exist and for what the caller may not know; it contains no name."""
-    return GemelError(
-        ErrorCode.NOT_FOUND,
-        "it does not exist, or you may not see it",
-        remedy="check the project's name and the identifiers",
-    )
+    what = "it does not exist, or you may not see it"
+    return GemelError(ErrorCode.NOT_FOUND, what, remedy="check the project's name and the identifiers")
 
 
 def _one(connection: Connection, name: str, *, lock: bool) -> Held:
@@ -203,9 +194,11 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     received = {payload: int(size) for payload, size in connection.execute(_RECEIVED, {"ids": ids})}
     attempts = of(_RUNS)
     signed = of(_SIGNATURES)
-    acknowledged = _acknowledged(connection, ids)
+    acknowledged = of(_ACKNOWLEDGED)
     sent = of(_SENT)
-    handles_received_from = _handles_received_from(connection, ids)
+    handles_received_from: dict[str, list[Side]] = defaultdict(list)
+    for run, name in connection.execute(_HANDLES, {"ids": ids}):
+        handles_received_from[run].append(_SIDE_OF_HANDLES[name])
     restorations, decisions = _restored(connection, {row.name: row.owner for row in rows})
     return [
         Held(
@@ -221,19 +214,10 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 owner=row.owner,
                 hand_over=next((_hand_over(row.name, offer) for offer in offers[row.id]), None),
                 approvals={
-                    Role(consent.role): Approval(
-                        consent.member, consent.digest, consent.signature, consent.at, row.epoch
-                    )
-                    for consent in consents[row.id]
+                    Role(given.role): Approval(given.member, given.digest, given.signature, given.at, row.epoch)
+                    for given in consents[row.id]
                 },
-                new_epoch=next(
-                    (
-                        NewEpoch(opened.epoch, opened.member, opened.reason, opened.signature, opened.at)
-                        for opened in openings[row.id]
-                        if opened.epoch == row.epoch
-                    ),
-                    None,
-                ),
+                new_epoch=next((_new_epoch(opened) for opened in openings[row.id] if opened.epoch == row.epoch), None),
                 declines={
                     Side(d.side): Decline(d.member, d.digest, d.reason, d.signature, d.at) for d in refusals[row.id]
                 },
@@ -246,7 +230,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 uploads=_newest(contributions[row.id], received),
                 pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
-                acknowledged=frozenset(acknowledged[row.id]),
+                acknowledged=frozenset(SIDE_OF_ROLE[Role(share.recipient)] for share in acknowledged[row.id]),
                 transfers=transfers_of(row.transfers),
                 sent=_transferred(row.transfers, sent[row.id]),
                 received=_transferred(row.transfers, [one for one in sent[row.id] if one.acknowledged_at is not None]),
@@ -320,25 +304,13 @@ def _hand_over(project: str, row: Row[Any]) -> PendingHandOver:
     return PendingHandOver(statement, row.member, bytes(row.signature), row.at)
 
 
+def _new_epoch(row: Row[Any]) -> NewEpoch:
+    return NewEpoch(row.epoch, row.member, row.reason, row.signature, row.at)
+
+
 def _report(row: Row[Any]) -> KeyReport:
     parts = {name: bytes.fromhex(part) for name, part in json.loads(row.canary_parts).items()}
     return KeyReport(row.key_check_value, row.canary_digest, parts)
-
-
-def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side]]:
-    """Per project the sides that have confirmed their share of the run released last."""
-    found: dict[int, list[Side]] = defaultdict(list)
-    for project, recipient in connection.execute(_ACKNOWLEDGED, {"ids": ids}):
-        found[project].append(SIDE_OF_ROLE[Role(recipient)])
-    return found
-
-
-def _handles_received_from(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
-    """By run the sides whose handles are stored."""
-    found: dict[str, list[Side]] = defaultdict(list)
-    for run, name in connection.execute(_HANDLES, {"ids": ids}):
-        found[run].append(_SIDE_OF_HANDLES[name])
-    return found
 
 
 def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
@@ -368,29 +340,13 @@ def _pending(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, U
 
 def upload_of(row: Row[Any], received: int) -> Upload:
     """A row of `uploads` as the rules see it."""
-    return Upload(
-        row.upload,
-        row.committed_at is not None,
-        row.rows,
-        row.total_bytes,
-        received,
-        expired=row.ended == "expired",
-        layout=row.layout,
-    )
+    committed, expired = row.committed_at is not None, row.ended == "expired"
+    return Upload(row.upload, committed, row.rows, row.total_bytes, received, expired, row.layout)
 
 
 def run_of(row: Row[Any], handles_received_from: frozenset[Side] = frozenset()) -> Run:
     """A row of `runs` as the rules see it."""
+    progress = row.stage, row.fraction, row.error, row.links, row.attempt
     return Run(
-        row.run,
-        row.request,
-        RunState(row.state),
-        row.stage,
-        row.fraction,
-        row.error,
-        row.links,
-        row.attempt,
-        bool(row.released),
-        handles_received_from,
-        row.call,
+        row.run, row.request, RunState(row.state), *progress, bool(row.released), handles_received_from, row.call
     )

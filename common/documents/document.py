@@ -9,8 +9,10 @@ import textwrap
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 
@@ -81,19 +83,9 @@ class Document(Part):
 
     @classmethod
     def of(cls, content: object, where: str) -> Self:
-        """Check plain dictionaries and lists.
+        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors.
 
-        Parameters
-        ----------
-        content
-            As read from JSON.
-        where
-            The document's name in errors.
-
-        Raises
-        ------
-        GemelErrors
-            PARAMETER, with every error and its place; never a value.
+        Raises `GemelErrors`: PARAMETER, with every error and its place; never a value.
         """
         try:
             return cls.model_validate(content)
@@ -102,13 +94,7 @@ class Document(Part):
 
     @classmethod
     def read(cls, text: bytes, where: str, max_bytes: int = MAX_BYTES) -> Self:
-        """Read a document from JSON.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise.
-        """
+        """Read a document from JSON; UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise."""
         if len(text) > max_bytes:
             raise GemelError(ErrorCode.UPLOAD_LIMIT, f"the document is longer than {max_bytes:,} bytes", where=where)
         try:
@@ -122,12 +108,7 @@ class Document(Part):
 
 
 def one_length(**arrays: list[Any]) -> None:
-    """Refuse arrays of different lengths.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse arrays of different lengths."""
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {length}" for name, length in lengths.items())
@@ -141,3 +122,61 @@ def _refused(error: ValidationError, where: str) -> GemelErrors:
         words = entry["msg"].removeprefix("Value error, ")
         found.append(parameter(place, words))
     return GemelErrors(ErrorCode.PARAMETER, found, where=where)
+
+
+KEY = "gemel"
+"""Of the file's metadata that holds it, as JSON."""
+
+CLASSES = (
+    "the chance that the two records are of one person, given both files, as the mean of a class of links or of other"
+    " pairs"
+)
+EXACT = "the chance that the two records are of one person, given both files, to the last digit"
+
+
+LINKED_FILES = {"links": "linked.parquet", "draws": "linked_draws.parquet"}
+"""In a custodian's folder of results: its links, and drawn links, with columns that the other custodian has sent."""
+
+
+class Provenance(Document):
+    """Of which run a table is, and what stands in it."""
+
+    project: str
+    run: str
+    """The run's name at Carole; "in process" where `gemel.link` made it."""
+    table: Literal["links", "pairs", "draws", "copies", "entities"]
+    sides: list[Literal["alice", "bob"]] = Field(min_length=1, max_length=2)
+    """Whose identifiers or variables are in it."""
+    specification_digest: str
+    """Hexadecimal."""
+    encoding_digest: str
+    assignment: str
+    """`links.assignment` of the specification: under clusters a link's id is on all records of its person."""
+    exact: bool
+    """Whether link probabilities are exact; else means of classes."""
+    probabilities: str
+    """What they mean."""
+    created: str
+    """ISO 8601 with its offset."""
+    version: str
+    """Of Gemel."""
+
+    def metadata(self) -> dict[str, str]:
+        """What is put into a Parquet file's metadata."""
+        return {KEY: self.model_dump_json()}
+
+
+def read_provenance(path: Path) -> Provenance:
+    """The provenance in a Parquet file.
+
+    Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
+    """
+    try:
+        found = pl.read_parquet_metadata(path).get(KEY)
+    except (OSError, pl.exceptions.PolarsError):
+        raise GemelError(ErrorCode.SOURCE, "cannot be read as a Parquet file", where=str(path)) from None
+    if found is None:
+        what = "a table of linked records has its provenance in its metadata"
+        remedy = "give the table as the custodian's service or `gemel join` wrote it"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got="none", remedy=remedy)
+    return Provenance.read(found.encode(), f"provenance of {path}")

@@ -7,10 +7,8 @@ from typing import Any
 
 from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.documents.document import Document
-from gemel.common.documents.evaluation_document import EvaluationDocument
-from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.model_document import ModelDocument
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.linkage_document import EvaluationDocument, LinkageDocument
+from gemel.common.documents.model_document import ModelDocument, StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 
 DOCUMENTS: dict[str, type[Document]] = {
@@ -24,13 +22,7 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 
 def document_schema(name: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of one of `DOCUMENTS`.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there is no document of this name.
-    """
+    """JSON Schema (draft 2020-12) of one of `DOCUMENTS`; NOT_FOUND if there is no document of this name."""
     if name not in DOCUMENTS:
         raise GemelError(
             ErrorCode.NOT_FOUND, f"expected one of {', '.join(DOCUMENTS)}", where="document", got=name[:60]

@@ -35,15 +35,7 @@ class ResultWarning(Part):
 
 
 def result_warning(code: str, **figures: str | float) -> ResultWarning:
-    """Build a warning by its code and the figures of its text.
-
-    Parameters
-    ----------
-    code
-        One of `WARNING_CODES`.
-    figures
-        Values for the names in braces of the code's text.
-    """
+    """Build a warning by its code, one of `WARNING_CODES`, and the figures named in braces in the code's text."""
     known = WARNING_CODES[code]
     text = known.text.format(**figures)
     if known.remedy:

@@ -20,14 +20,15 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.database_cells import (
     WHERE,
+    bad_url,
     column_text,
     decimal_text,
     no_text,
     out_of_range,
+    parts,
     uuid_text,
     zoned_text,
 )
-from gemel.common.records.database_url import bad_url, parts
 
 _ROWS_AT_ONCE = 20_000
 _BYTES_AT_ONCE = 1 << 22
@@ -41,12 +42,7 @@ Cells = Iterator[list[pl.Series]]
 class Database(Protocol):
     """What differs from database to database; a connection is one of the driver's `dbapi`.
 
-    Attributes
-    ----------
-    driver
-        The package of its driver.
-    first
-        Statements by which the transaction may not write.
+    `driver` is the package of its driver, `first` are statements by which the transaction may not write.
     """
 
     driver: str
@@ -183,13 +179,9 @@ def _known(zone: str, column: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(zone)
     except (LookupError, ValueError, OSError):
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"column '{column}' has moments, and the session's time zone is not a known one",
-            where=WHERE,
-            got=zone,
-            remedy="write `AT TIME ZONE` in the query, or give the session a time zone such as Europe/Berlin",
-        ) from None
+        what = f"column '{column}' has moments, and the session's time zone is not a known one"
+        remedy = "write `AT TIME ZONE` in the query, or give the session a time zone such as Europe/Berlin"
+        raise GemelError(ErrorCode.SOURCE, what, where=WHERE, got=zone, remedy=remedy) from None
 
 
 def _series(values: Any, column: str, before: int) -> pl.Series:
@@ -198,12 +190,9 @@ def _series(values: Any, column: str, before: int) -> pl.Series:
         if str(values.type) == "string":
             values.validate(full=True)
     except ValueError:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"column '{column}' has text that is not UTF-8",
-            where=WHERE,
-            remedy="correct it in the database, or convert it in the query",
-        ) from None
+        what = f"column '{column}' has text that is not UTF-8"
+        remedy = "correct it in the database, or convert it in the query"
+        raise GemelError(ErrorCode.SOURCE, what, where=WHERE, remedy=remedy) from None
     series = pl.Series(column, values)
     if series.null_count() != values.null_count:
         # A time of day that polars does not know, such as 24:00.

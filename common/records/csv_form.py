@@ -60,20 +60,13 @@ class CsvOptions:
     def of_files(cls, encodings: Sequence[str], separators: Sequence[str]) -> tuple[CsvOptions, CsvOptions]:
         """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for more than two values, or one that is no encoding or no separator.
+        Raises `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator.
         """
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:
-                raise parameter(
-                    option,
-                    "there are two files",
-                    f"{len(values)} values",
-                    "give it once for both, or twice: for Alice's file, then for Bob's",
-                )
+                remedy = "give it once for both, or twice: for Alice's file, then for Bob's"
+                raise parameter(option, "there are two files", f"{len(values)} values", remedy)
             pairs.append([values[0], values[-1]] if values else [None, None])
         alice, bob = (cls(encoding, separator).checked() for encoding, separator in zip(*pairs, strict=True))
         return alice, bob
@@ -98,15 +91,10 @@ def _check(option: str, value: str | None, check: Callable[[str], str]) -> None:
 def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     """A CSV file as its source: what is not given of its form is found.
 
-    Raises
-    ------
-    GemelError
-        SOURCE if the file cannot be read, or has one column by the separator given and several by another;
-        TEXT_ENCODING if an encoding of one byte per character is given for a file that is UTF-8 with other letters
-        than those of ASCII.
+    Raises `GemelError`: SOURCE if the file cannot be read, or has one column by the separator given and several by
+    another; TEXT_ENCODING if an encoding of one byte per character is given for a file that is UTF-8 with other
+    letters than those of ASCII.
 
-    Notes
-    -----
     Reads the whole file once to see whether it is UTF-8, a gigabyte in some seconds.
     """
     try:
@@ -121,13 +109,10 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     likely = max(SEPARATORS, key=lambda separator: _width(lines, separator))
     separator = given.separator or likely
     if _width(lines, separator) <= 1 < _width(lines, likely):
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"the file has no columns by the separator {separator!r}",
-            where=str(path),
-            got=f"{_width(lines, likely)} columns by {likely!r}",
-            remedy="leave out --separator, or give the file's own",
-        )
+        what = f"the file has no columns by the separator {separator!r}"
+        got = f"{_width(lines, likely)} columns by {likely!r}"
+        remedy = "leave out --separator, or give the file's own"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=got, remedy=remedy)
     return CsvSource(path=path, encoding=encoding, separator=separator)
 
 
@@ -140,13 +125,7 @@ def as_found(source: CsvSource) -> CsvSource:
 
 
 def read_as(source: Source) -> str:
-    """How a CSV file is read, in words, what was left to be found as it was found; empty for any other kind.
-
-    Raises
-    ------
-    GemelError
-        As `as_found`.
-    """
+    """How a CSV file is read, in words, what was left to be found as it was found; empty for any other kind."""
     if source.csv is None:
         return ""
     found = as_found(source.csv)
@@ -220,12 +199,8 @@ def _refuse_mistaken(path: Path, given: str | None, found: str) -> None:
     if given is None or found != "utf-8" or _decodes(path, "ascii"):
         return
     if len("é".encode(given, errors="replace")) == 1:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"the file is given as {given}, and is UTF-8: its letters would be read as others",
-            where=str(path),
-            remedy="leave out --encoding",
-        )
+        what = f"the file is given as {given}, and is UTF-8: its letters would be read as others"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), remedy="leave out --encoding")
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:

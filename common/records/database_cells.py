@@ -8,14 +8,57 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import zoneinfo
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.private_files import read_private
+from gemel.common.records.sources import DatabaseSource
 from gemel.common.records.table import SourceTable, trimmed
+
+
+def stated_url(source: DatabaseSource) -> str:
+    """The URL of a source, as it is written."""
+    if source.url_file is not None:
+        return read_private(source.url_file, "the database's URL").decode("utf-8", errors="replace").strip()
+    if source.url_variable is not None:
+        url = os.environ.get(source.url_variable, "").strip()
+        if not url:
+            what = f"the environment variable {source.url_variable} is not set"
+            remedy = "set it to the database's URL where the service is started"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where="source.database.url_variable", remedy=remedy)
+        return url
+    assert source.url is not None  # noqa: S101
+    return source.url
+
+
+def parts(url: str) -> URL:
+    """What a URL consists of; CONFIGURATION for a text that is no URL; it is not shown."""
+    try:
+        return make_url(url)
+    except (ArgumentError, ValueError):
+        # ValueError: a port that is no number, which the message would show.
+        raise unknown_url() from None
+
+
+def unknown_url() -> GemelError:
+    """The error (CONFIGURATION) for a URL that names no known database."""
+    return bad_url(
+        "the database's URL is not one that SQLAlchemy knows",
+        "write it as dialect+driver://user:password@host:port/database",
+    )
+
+
+def bad_url(what: str, remedy: str) -> GemelError:
+    """An error (CONFIGURATION) about the URL."""
+    return GemelError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
+
 
 WHERE = "the database query"
 _WHOLE = 2**53
@@ -24,10 +67,7 @@ _PLAIN_DECIMAL = r"^-?[1-9]\d*(\.\d+)?$|^-?0\.\d{1,6}$|^0$"
 """Decimals that `str` of one writes as they are, without an exponent."""
 _DAYS = (datetime.date.min.toordinal() - 719_163, datetime.date.max.toordinal() - 719_163)
 """First and last day of the years 1 to 9999, counted from 1970."""
-_RANGES = {
-    pl.Date: _DAYS,
-    pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1),
-}
+_RANGES = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """Least and greatest count of what Python's own types hold; PostgreSQL has infinity and years after 9999."""
 
 
@@ -39,24 +79,16 @@ def query_table(columns: Sequence[str], cells: Sequence[pl.Series], before: int)
 
 def refused_query(kind: str) -> GemelError:
     """The error (SOURCE) for a database that refuses; of its own message only the kind, as it quotes values."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        "the database refused the connection or the query",
-        where=WHERE,
-        got=kind,
-        remedy="run the query with the database's own client to see why",
-    )
+    what = "the database refused the connection or the query"
+    remedy = "run the query with the database's own client to see why"
+    return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)
 
 
 def no_text(column: str, kind: str) -> GemelError:
     """The error (SOURCE) for a column whose values cannot be written as text."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column}' is of a type that has no text form",
-        where=WHERE,
-        got=kind,
-        remedy="cast it to text, number or date in the query",
-    )
+    what = f"column '{column}' is of a type that has no text form"
+    remedy = "cast it to text, number or date in the query"
+    return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)
 
 
 def cell_text(value: object, column: str) -> str | None:
@@ -152,12 +184,9 @@ def _check_range(values: pl.Series, column: str, before: int) -> None:
 
 def out_of_range(column: str, row: int) -> GemelError:
     """The error (SOURCE) for a date or time that Python's own types cannot hold."""
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column}' has a date outside of the years 1 to 9999, or a time that no clock shows",
-        where=f"{WHERE}, row {row}",
-        remedy="leave such rows out of the query, or cast the column to text",
-    )
+    what = f"column '{column}' has a date outside of the years 1 to 9999, or a time that no clock shows"
+    remedy = "leave such rows out of the query, or cast the column to text"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{WHERE}, row {row}", remedy=remedy)
 
 
 def _except(texts: pl.Series, rest: pl.Series, values: pl.Series, text: Callable[[object], str | None]) -> pl.Series:

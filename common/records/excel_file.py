@@ -39,13 +39,9 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
     where = f"{source.path}, sheet {sheet}"
     filled = [number for number, row in enumerate(cells.iter_rows()) if any(cell and cell.strip() for cell in row)][:1]
     if not filled:
-        raise GemelError(
-            ErrorCode.EMPTY_SOURCE,
-            "the first row must hold the names of the columns",
-            where=where,
-            got="an empty sheet",
-            remedy="name another sheet with `sheet:`, or check that the right file is configured",
-        )
+        what = "the first row must hold the names of the columns"
+        remedy = "name another sheet with `sheet:`, or check that the right file is configured"
+        raise GemelError(ErrorCode.EMPTY_SOURCE, what, where=where, got="an empty sheet", remedy=remedy)
     header = [(name or "").strip() for name in cells.row(filled[0])]
     named = [name for name in header if name]
     chosen = named if columns is None else columns
@@ -73,25 +69,19 @@ def _cells(source: ExcelSource) -> tuple[str, pl.DataFrame]:
         return sheet, table.to_polars()
     except fastexcel.FastExcelError:
         # The reader's own message may quote what it read.
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "not a whole workbook: it was cut short, damaged, has a password, or is of another format",
-            where=str(path),
-            got=f"{path.stat().st_size} bytes",
-            remedy="open it and save it again as .xlsx without a password, or save the sheet as CSV in UTF-8",
-        ) from None
+        what = "not a whole workbook: it was cut short, damaged, has a password, or is of another format"
+        got = f"{path.stat().st_size} bytes"
+        remedy = "open it and save it again as .xlsx without a password, or save the sheet as CSV in UTF-8"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=got, remedy=remedy) from None
 
 
 def _sheet(names: Sequence[str], source: ExcelSource) -> str:
     if source.sheet is not None:
         if source.sheet in names:
             return source.sheet
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"there is no sheet '{source.sheet}'",
-            where=str(source.path),
-            remedy=f"its sheets are: {', '.join(names)}",
-        )
+        what = f"there is no sheet '{source.sheet}'"
+        remedy = f"its sheets are: {', '.join(names)}"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=str(source.path), remedy=remedy)
     if len(names) != 1:
         raise GemelError(
             ErrorCode.SOURCE,

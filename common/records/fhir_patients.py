@@ -68,7 +68,7 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
         available += [IDENTIFIER + system for system in _systems(path)]
     chosen = available if columns is None else columns
-    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/custodian.md")
+    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/records.md")
     cells: list[list[str | None]] = [[] for _ in chosen]
     positions: list[int] = []
     for number, patient in _patients(path):
@@ -128,12 +128,9 @@ def _patient(line: bytes, path: Path, number: int) -> Resource:
     try:
         found = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            "the line is not in UTF-8, as JSON has to be",
-            where=f"{path}, line {number}",
-            remedy="export the resources again",
-        ) from None
+        what = "the line is not in UTF-8, as JSON has to be"
+        remedy = "export the resources again"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, line {number}", remedy=remedy) from None
     except (ValueError, RecursionError):
         raise _refused(path, number, "the line is no JSON") from None
     if not isinstance(found, dict) or found.get("resourceType") != "Patient":
@@ -142,12 +139,8 @@ def _patient(line: bytes, path: Path, number: int) -> Resource:
 
 
 def _refused(path: Path, number: int, what: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SOURCE,
-        what,
-        where=f"{path}, line {number}",
-        remedy="each line must be one FHIR Patient as JSON, as bulk export writes them (application/fhir+ndjson)",
-    )
+    remedy = "each line must be one FHIR Patient as JSON, as bulk export writes them (application/fhir+ndjson)"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{path}, line {number}", remedy=remedy)
 
 
 def _flattened(patient: Resource) -> dict[str, str | None]:

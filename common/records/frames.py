@@ -39,16 +39,8 @@ def frame_of(records: Records, where: str) -> pl.DataFrame:
     except ModuleNotFoundError as error:
         raise missing_module(error) from None
     except Exception:  # noqa: BLE001 - whatever the converter raises may quote a value
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "a column holds values of several types",
-            where=where,
-            got=type(records).__name__,
-            remedy="make every column one type, such as text: frame.astype('string')",
-        ) from None
-    raise GemelError(
-        ErrorCode.SOURCE,
-        "records are a polars, pandas or Arrow table, or the path of a file",
-        where=where,
-        got=type(records).__name__,
-    )
+        what = "a column holds values of several types"
+        remedy = "make every column one type, such as text: frame.astype('string')"
+        raise GemelError(ErrorCode.SOURCE, what, where=where, got=type(records).__name__, remedy=remedy) from None
+    what = "records are a polars, pandas or Arrow table, or the path of a file"
+    raise GemelError(ErrorCode.SOURCE, what, where=where, got=type(records).__name__)

@@ -11,10 +11,9 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.sources import ParquetSource
-from gemel.common.records.table import SourceTable, require_columns
-from gemel.common.records.typed_columns import text_tables
+from gemel.common.records.table import SourceTable, require_columns, text_tables
 
-_ROWS_AT_ONCE = 1 << 18
+_GROUP_ROWS = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
 
 
@@ -30,7 +29,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
         yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
 
 
-def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
+def read_parquet(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """Some columns of a Parquet file, or all, of their own types."""
     with _refusing(path):
         stored = list(pl.read_parquet_schema(path))
@@ -49,13 +48,9 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _unreadable(path, (error.strerror or "input error").lower()) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # The reader's own message may quote what it read.
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "not a whole Parquet file: it was cut short, damaged, or is of another format",
-            where=str(path),
-            got=f"{size} bytes",
-            remedy="copy the file again from where it was made, and compare its size",
-        ) from None
+        what = "not a whole Parquet file: it was cut short, damaged, or is of another format"
+        remedy = "copy the file again from where it was made, and compare its size"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size} bytes", remedy=remedy) from None
 
 
 def _is_undecided(kind: pl.DataType) -> bool:
@@ -66,9 +61,9 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Some rows after the other; one frame without rows for a file without any."""
     # The path is no pattern of paths, and read as it is.
     file = pl.scan_parquet(path, glob=False).select(columns)
-    begin, height = 0, _ROWS_AT_ONCE
-    while height == _ROWS_AT_ONCE:
-        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
+    begin, height = 0, _GROUP_ROWS
+    while height == _GROUP_ROWS:
+        frame = file.slice(begin, _GROUP_ROWS).collect()
         height = frame.height
         if height or not begin:
             yield frame
@@ -76,9 +71,5 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def _unreadable(path: Path, reason: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SOURCE,
-        f"cannot be read: {reason}",
-        where=str(path),
-        remedy="check the path in the configuration and the file's permissions",
-    )
+    remedy = "check the path in the configuration and the file's permissions"
+    return GemelError(ErrorCode.SOURCE, f"cannot be read: {reason}", where=str(path), remedy=remedy)

@@ -7,27 +7,98 @@ imported when there is such a file.
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from gemel.common.configuration import load_configuration
+from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.records.csv_file import lines_of, refuse_other_mark, undecodable
 from gemel.common.records.csv_form import CsvOptions, csv_source
 from gemel.common.records.sources import (
+    DETECT,
     CsvSource,
     DatabaseSource,
     ExcelSource,
     FhirSource,
+    FixedColumn,
     FixedWidthSource,
     OmopSource,
     ParquetSource,
     Source,
     StatisticalSource,
 )
-from gemel.common.records.table import SourceTable, joined, no_records
+from gemel.common.records.table import SourceTable, joined, no_records, require_columns, trimmed
+
+# A text file without a header, in whose lines each column is at the same characters: the configuration says which.
+#
+# A column's place is counted in characters and not in bytes. Nothing in such a file says that a line is shifted, so a
+# line that is shorter than its columns is refused, unless blanks at the ends of lines are known to have been cut off.
+
+_ROWS_AT_ONCE = 50_000
+
+
+def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    """Read the selected columns, or all, as text, some lines at a time; wholly empty lines are skipped."""
+    path, where = source.path, str(source.path)
+    names = [column.name for column in source.columns]
+    chosen = names if columns is None else columns
+    require_columns(names, chosen, where, "name the columns in the configuration: `columns: [{name, start, width}]`")
+    places = {column.name: column for column in source.columns}
+    width = max(column.end for column in source.columns)
+    needed = 0 if source.short_lines else width
+    encoding = source.encoding
+    try:
+        if encoding == DETECT:
+            encoding = csv_source(path, CsvOptions(separator=",")).encoding
+        refuse_other_mark(path, encoding)
+        decoder = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+        with path.open("rb") as file, io.TextIOWrapper(file, encoding=decoder, errors="strict") as text:
+            lines: list[str] = []
+            positions: list[int] = []
+            for number, line in enumerate(lines_of(text, path, 0), 1):
+                bare = line.rstrip("\n")
+                if not bare.strip():
+                    continue
+                if len(bare) < needed:
+                    raise _short(where, number, needed, len(bare))
+                lines.append(bare)
+                positions.append(number)
+                if len(lines) == _ROWS_AT_ONCE:
+                    yield _table(lines, positions, chosen, places, where)
+                    lines, positions = [], []
+            yield _table(lines, positions, chosen, places, where)
+    except UnicodeError:
+        raise undecodable(path, encoding) from None
+    except OSError as error:
+        raise file_error(
+            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
+        ) from None
+
+
+def _table(
+    lines: list[str], positions: list[int], chosen: Sequence[str], places: dict[str, FixedColumn], where: str
+) -> SourceTable:
+    frame = pl.DataFrame(
+        {
+            name: trimmed(pl.Series(name, [line[place.start - 1 : place.end] for line in lines], dtype=pl.String))
+            for name, place in ((name, places[name]) for name in chosen)
+        }
+    )
+    return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
+
+
+def _short(where: str, line: int, needed: int, found: int) -> GemelError:
+    what = f"every line must have {needed} characters, up to the end of the last column"
+    remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
+    return GemelError(ErrorCode.SOURCE, what, where=f"{where}, line {line}", got=f"{found}", remedy=remedy)
+
 
 FOUND = CsvOptions()
 """Nothing of a file's form is given."""
@@ -45,16 +116,9 @@ Columns = Sequence[str] | None
 class Kind:
     """How one kind of records is named, and what reads it.
 
-    Attributes
-    ----------
-    name
-        Its key in the section `source`.
-    endings
-        Of a file's name, by which a command knows the kind; none where a path alone is not enough.
-    model
-        What a source of this kind states.
-    batches
-        Reads the selected columns of a source, or all.
+    `name` is its key in the section `source`; `endings` are those of a file's name by which a command knows the kind,
+    none where a path alone is not enough; `model` has what a source of this kind states; `batches` reads columns, or
+    all.
     """
 
     name: str
@@ -87,12 +151,6 @@ def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
     return statistical_batches(source, columns)
 
 
-def _fixed_width(source: FixedWidthSource, columns: Columns) -> Tables:
-    from gemel.common.records.fixed_width import fixed_width_batches
-
-    return fixed_width_batches(source, columns)
-
-
 def _fhir(source: FhirSource, columns: Columns) -> Tables:
     from gemel.common.records.fhir_patients import fhir_batches
 
@@ -116,7 +174,7 @@ KINDS = (
     Kind("parquet", (".parquet", ".pq"), ParquetSource, _parquet),
     Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, _excel),
     Kind("statistical", (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"), StatisticalSource, _statistical),
-    Kind("fixed_width", (), FixedWidthSource, _fixed_width),
+    Kind("fixed_width", (), FixedWidthSource, fixed_width_batches),
     Kind("fhir", (".ndjson",), FhirSource, _fhir),
     Kind("omop", (), OmopSource, _omop),
     Kind("database", (), DatabaseSource, _database),
@@ -137,10 +195,7 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
 
     A YAML file (``.yaml``) is not records but says where they are, in the words of a configuration's section `source`.
 
-    Raises
-    ------
-    GemelError
-        As `csv_source`; CONFIGURATION for a YAML file that is not such a section.
+    Raises as `csv_source`; CONFIGURATION for a YAML file that is not such a section.
     """
     ending = path.suffix.lower()
     if ending in DESCRIPTIONS:
@@ -150,34 +205,19 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
 
 
 def read_table(path: Path, given: CsvOptions = FOUND) -> pl.DataFrame:
-    """All columns of a file (`file_source`), as text.
-
-    Raises
-    ------
-    GemelError
-        As `file_source` and `read_source`.
-    """
+    """All columns of a file (`file_source`), as text."""
     return read_source(file_source(path, given), None).frame
 
 
 def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
-    """Read the selected columns, each once, or all, as text; nothing else of the source is kept.
-
-    Raises
-    ------
-    GemelError
-        As `source_batches`.
-    """
+    """Read the selected columns, each once, or all, as text; nothing else of the source is kept."""
     return joined(source_batches(source, columns))
 
 
 def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
     """Read the selected columns, each once, or all, as text, at most so many rows at a time.
 
-    Raises
-    ------
-    GemelError
-        As the kind's reader; EMPTY_SOURCE for a source without records.
+    Raises as the kind's reader; EMPTY_SOURCE for a source without records.
     """
     selected = None if columns is None else list(dict.fromkeys(columns))
     records = 0
@@ -192,10 +232,8 @@ def source_batches(source: Source, columns: Sequence[str] | None, rows: int = RO
 def check_driver(source: Source) -> None:
     """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
 
-    Raises
-    ------
-    GemelError
-        MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed.
+    Raises `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or
+    malformed.
     """
     match source.chosen:
         case DatabaseSource() as chosen:

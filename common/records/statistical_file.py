@@ -19,8 +19,7 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.missing_module import missing_module
 from gemel.common.records.sources import StatisticalSource
-from gemel.common.records.table import SourceTable, require_columns
-from gemel.common.records.typed_columns import text_tables
+from gemel.common.records.table import SourceTable, require_columns, text_tables
 
 ENDINGS = {
     ".dta": ("read_dta", "Stata"),
@@ -75,21 +74,16 @@ def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
 def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
     """Codes replaced by their labels; a code without a label stays.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if two codes of a column have one label.
+    Raises `GemelError`: PARAMETER if two codes of a column have one label.
     """
     for name in table.columns:
         own = found.get(name)
         if not own or table[name].dtype == pl.Null:
             continue
         if len(set(own.values())) < len(own):
-            raise parameter(
-                f"{path}, column {name}",
-                "two codes have the same label, and would become one category",
-                remedy="take the codes (`values: codes`), or mend the labels",
-            )
+            what = "two codes have the same label, and would become one category"
+            remedy = "take the codes (`values: codes`), or mend the labels"
+            raise parameter(f"{path}, column {name}", what, remedy=remedy)
         column = _whole(table[name])
         # Codes as the column has them: a whole number is written without decimals.
         codes = pl.Series(list(own), dtype=column.dtype, strict=False).cast(pl.String).to_list()
@@ -114,33 +108,23 @@ def _call(path: Path, encoding: str | None, **options: Any) -> Any:
     try:
         return call(path) if encoding is None else call(path, encoding=encoding)
     except UnicodeDecodeError:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"texts are not in {encoding or 'the encoding that the file states'}",
-            where=str(path),
-            remedy="give the encoding of its texts, such as `encoding: cp1252`, or save it again in UTF-8",
-        ) from None
+        what = f"texts are not in {encoding or 'the encoding that the file states'}"
+        remedy = "give the encoding of its texts, such as `encoding: cp1252`, or save it again in UTF-8"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), remedy=remedy) from None
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, OSError, OverflowError):
         # The reader's own message may quote what it read.
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"could not be read as a file of {kind}",
-            where=str(path),
-            got="no such file" if not path.is_file() else f"{path.stat().st_size} bytes",
-            remedy="is it whole, and is its ending that of its kind? otherwise save it again, or as CSV",
-        ) from None
+        what = f"could not be read as a file of {kind}"
+        got = "no such file" if not path.is_file() else f"{path.stat().st_size} bytes"
+        remedy = "is it whole, and is its ending that of its kind? otherwise save it again, or as CSV"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=got, remedy=remedy) from None
 
 
 def _kind(path: Path) -> tuple[str, str]:
     found = ENDINGS.get(path.suffix.lower())
     if found is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a file of Stata, SPSS or SAS is known by its ending",
-            where=str(path),
-            got=path.suffix or "no ending",
-            remedy=f"rename it to end with one of {', '.join(ENDINGS)}",
-        )
+        what = "a file of Stata, SPSS or SAS is known by its ending"
+        remedy = f"rename it to end with one of {', '.join(ENDINGS)}"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=path.suffix or "no ending", remedy=remedy)
     return found
 
 

@@ -7,7 +7,7 @@ line or row where it is, never the value.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,51 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.language.message_words import closest
-from gemel.common.records.positions import Found, Positions
+
+SHOWN = 5
+"""How many positions a message names."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the rows of a table are: `numbers` is int64, shape (n_rows,), the 1-based ``line`` or ``row`` of each."""
+
+    numbers: NDArray[np.int64] = field(repr=False)
+    unit: str = "row"
+
+    @classmethod
+    def of_rows(cls, n_rows: int) -> Positions:
+        """Rows by their own numbers."""
+        return cls(np.arange(1, n_rows + 1, dtype=np.int64))
+
+
+class Found:
+    """Rows found in the tables of a source, one after the other: how many, and where the first are.
+
+    Examples
+    --------
+    >>> found = Found()
+    >>> found.add(Positions(np.array([2, 3, 4]), "line"), np.array([False, True, True]))
+    >>> str(found)
+    'lines 3, 4'
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[int] = []
+        self._unit = "row"
+
+    def add(self, positions: Positions, chosen: NDArray[np.bool_]) -> None:
+        """Add the chosen rows of a table."""
+        here = positions.numbers[chosen]
+        self.count += len(here)
+        self._unit = positions.unit
+        self._first += here[: SHOWN - len(self._first)].tolist()
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self._first))
+        return f"{self._unit}{'s' if self.count > 1 else ''} {shown}{', ...' if self.count > SHOWN else ''}"
+
 
 NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
 """The remedy where none of the selected columns is there."""
@@ -26,16 +70,8 @@ NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and
 class SourceTable:
     """The requested columns, and nothing else.
 
-    Attributes
-    ----------
-    frame
-        One text column per requested column, in the order of the request.
-    positions
-        1-based line (CSV) or row (Parquet, database) of every row, shape (n_rows,).
-    unit
-        What a position counts: ``line`` or ``row``.
-    where
-        The source, for messages.
+    `frame` has one text column per requested column, in the order of the request; `positions`, shape (n_rows,), the
+    1-based line (CSV) or row (Parquet, database) of every row; `unit` is ``line`` or ``row``, `where` the source.
     """
 
     frame: pl.DataFrame = field(repr=False)
@@ -93,24 +129,12 @@ def can_shorten(column: pl.Series) -> bool:
 
 
 def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Series:
-    """A typed column as text, the way a person would write it in a CSV file.
+    """A typed column, or a part of one, as text, the way a person would write it in a CSV file.
 
     Whole numbers stored as floating point (as a file with gaps often has them) lose their ``.0``, dates are written
-    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out.
-
-    Parameters
-    ----------
-    column
-        Or a part of one.
-    where
-        The source, for the error.
-    shorten
-        Whether the whole column can be written so (`can_shorten`); None: this is the whole.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a type that has no one text, such as a list or bytes.
+    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out. `shorten` is whether the whole column can
+    be written so (`can_shorten`); None: this is the whole. Raises `GemelError`: SOURCE for a type that has no one text,
+    such as a list or bytes.
     """
     kind = column.dtype
     if kind == pl.String:
@@ -128,13 +152,9 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
         return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
     if kind == pl.Time:
         return column.dt.to_string("%H:%M:%S")
-    raise GemelError(
-        ErrorCode.SOURCE,
-        f"column '{column.name}' is of a type that has no text form",
-        where=where,
-        got=str(kind.base_type().__name__),
-        remedy="store it as text, number or date",
-    )
+    what = f"column '{column.name}' is of a type that has no text form"
+    remedy = "store it as text, number or date"
+    raise GemelError(ErrorCode.SOURCE, what, where=where, got=str(kind.base_type().__name__), remedy=remedy)
 
 
 def numbers_of(column: pl.Series) -> pl.Series:
@@ -147,17 +167,11 @@ def numbers_of(column: pl.Series) -> pl.Series:
 
 
 def require_columns(
-    available: Sequence[str],
-    selected: Collection[str],
-    where: str,
-    none_found: str = NO_COLUMN_FOUND,
+    available: Sequence[str], selected: Collection[str], where: str, none_found: str = NO_COLUMN_FOUND
 ) -> None:
     """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
 
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
+    Raises `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
     """
     present = set(available)
     missing = [name for name in selected if name not in present]
@@ -194,25 +208,14 @@ def require_columns(
 
 def no_records(where: str) -> GemelError:
     """The error (EMPTY_SOURCE) for a source without records."""
-    return GemelError(
-        ErrorCode.EMPTY_SOURCE,
-        "the source has column names but no records",
-        where=where,
-        remedy="check that the right file or query is configured",
-    )
+    remedy = "check that the right file or query is configured"
+    return GemelError(ErrorCode.EMPTY_SOURCE, "the source has column names but no records", where=where, remedy=remedy)
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
-    """The custodian's own identifiers, none missing and none repeated.
+    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated.
 
-    Returns
-    -------
-    Series of String, shape (n_rows,)
-
-    Raises
-    ------
-    GemelError
-        DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
+    Raises `GemelError`: DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
     """
     identifiers = table.frame.get_column(column)
     missing = identifiers.is_null().to_numpy()
@@ -227,10 +230,7 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
 def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
     """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
 
-    Raises
-    ------
-    GemelError
-        DUPLICATE_IDENTIFIER.
+    Raises `GemelError`: DUPLICATE_IDENTIFIER.
     """
     problems = []
     if without.count:
@@ -238,10 +238,30 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
     if repeated.count:
         problems.append(f"{distinct} identifiers on {repeated.count} rows ({repeated})")
     if problems:
-        raise GemelError(
-            ErrorCode.DUPLICATE_IDENTIFIER,
-            f"every row needs an identifier of its own in column '{column}'",
-            where=where,
-            got=" and ".join(problems),
-            remedy="give every record one row with its own identifier, or name another column as the identifier",
-        )
+        what = f"every row needs an identifier of its own in column '{column}'"
+        remedy = "give every record one row with its own identifier, or name another column as the identifier"
+        raise GemelError(ErrorCode.DUPLICATE_IDENTIFIER, what, where=where, got=" and ".join(problems), remedy=remedy)
+
+
+Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
+"""Reads some columns of a file from its beginning, in parts: one at least, which may be without rows."""
+
+
+def text_tables(
+    stored: Sequence[str], undecided: Collection[str], frames: Frames, columns: Sequence[str] | None, where: str
+) -> Iterator[SourceTable]:
+    """The selected columns of a file, or all, as text; `undecided` ones are read twice."""
+    names = [name.strip() for name in stored]
+    columns = names if columns is None else columns
+    require_columns(names, columns, where)
+    own: Mapping[str, str] = dict(zip(names, stored, strict=True))
+    used = [own[name] for name in columns]
+    twice = [name for name in used if name in undecided]
+    shorten = dict.fromkeys(used, True)
+    for frame in frames(twice) if twice else ():
+        shorten |= {name: shorten[name] and can_shorten(frame[name]) for name in twice}
+    before = 0
+    for frame in frames(used):
+        text = pl.DataFrame([as_text(frame[own[name]], where, shorten[own[name]]).alias(name) for name in columns])
+        yield SourceTable(text, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", where)
+        before += frame.height

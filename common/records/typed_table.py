@@ -14,7 +14,7 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records import csv_form, statistical_file
 from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.parquet_file import read_typed
+from gemel.common.records.parquet_file import read_parquet
 from gemel.common.records.registry import BY_ENDING, FOUND, file_source, read_source
 from gemel.common.records.sources import Values
 
@@ -44,12 +44,10 @@ def is_text(path: Path) -> bool:
 def read_records(
     path: Path, names: Sequence[str] | None = None, values: Values = "codes", csv: CsvOptions = FOUND
 ) -> pl.DataFrame:
-    """Some columns of a file of records.
+    """Some columns of a file of records of any kind of `common.records.registry`, by its ending.
 
     Parameters
     ----------
-    path
-        Of any kind of `common.records.registry`, by its ending.
     names
         The columns, in the order wanted; by default all.
     values
@@ -69,7 +67,7 @@ def read_records(
         return pl.DataFrame()
     match _kind(path):
         case "parquet":
-            return read_typed(path, chosen)
+            return read_parquet(path, chosen)
         case "statistical":
             table = statistical_file.read_typed(path, chosen)
             own = statistical_file.labels(path) if values == "labels" else {}

@@ -22,7 +22,7 @@ Partition = Sequence[int]
 def ordered(
     partitions: Sequence[Partition], ranks: Sequence[Any], of_group: Callable[[Iterable[Any]], Any] = min
 ) -> list[int]:
-    """The categories in the order of their codes.
+    """The categories in the order of their codes, as places in the public list.
 
     Parameters
     ----------
@@ -32,11 +32,6 @@ def ordered(
         What orders categories, and groups of one shape: keyed digests.
     of_group
         The rank of a group from those of its categories: the smallest.
-
-    Returns
-    -------
-    list of int
-        Places in the public list.
     """
     return _ordered(list(range(len(ranks))), partitions, ranks, of_group)[1]
 
@@ -44,17 +39,7 @@ def ordered(
 def code_groups(partitions: Sequence[Partition], n_categories: int) -> tuple[NDArray[np.int32], ...]:
     """The group of each code under each step, numbered in the order of the codes: known without a key.
 
-    Parameters
-    ----------
-    partitions
-        As in `ordered`.
-    n_categories
-        Categories of the variable.
-
-    Returns
-    -------
-    tuple of ndarray of int32, shape (n_categories,)
-        One by step.
+    `partitions` are as in `ordered`; one array of int32, shape (n_categories,), by step.
     """
     order = ordered(partitions, list(range(n_categories)))
     found = []

@@ -58,15 +58,9 @@ def intervals(n_rows: int) -> int:
 def in_intervals(
     rows: NDArray[np.int64], digests: NDArray[np.uint64], count: int | None = None
 ) -> Iterator[tuple[Interval, NDArray[np.int64]]]:
-    """The rows of each interval, in their order.
+    """The rows of each interval, in their order, by the digests of their blocks; both arrays of shape (n_rows,).
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n_rows,)
-    digests : ndarray of uint64, shape (n_rows,)
-        Of the block that each is in.
-    count
-        Number of intervals; None: that of a rule with these rows.
+    `count` is the number of intervals; None: that of a rule with these rows.
     """
     count = intervals(len(rows)) if count is None else count
     number = interval_of(digests, count)

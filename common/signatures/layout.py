@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.row_words import RowWords
-from gemel.common.specification.model.blocking import MAX_KNOWN_ROWS
+from gemel.common.specification import BlockingRule, Specification
+from gemel.common.specification.model.blocking import MAX_KNOWN_ROWS, JointSpec, TrainingSpec
+from gemel.common.specification.model.content import SpecificationContent
 
 Content = Literal["signatures", "values", "fixed", "shared", "withheld"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has
@@ -280,3 +283,47 @@ def _limit(number: int, minimum: int, maximum: int, what: str, where: str, *, mu
 def _limits(what: str, where: str, got: str) -> GemelError:
     remedy = "make the contribution again from the agreed specification"
     return GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)
+
+
+# The fields of which nothing is sent in the rows of a blocking rule, because its key already fixes them.
+#
+# In mode block_keyed rows are compared inside a block only. Where the rule's key has a field as a whole, all rows of a
+# block have the same value of it, so that their signatures would be equal: a constant says as much, in no bytes.
+
+
+def fixed_fields(rule: BlockingRule, spec: SpecificationContent) -> frozenset[str]:
+    """The fields of a specification of mode block_keyed that a rule's key fixes.
+
+    Not those that are also compared crosswise, for which signatures are needed; nor those with randomised response,
+    whose agreement the noise hides in the other rules' rows: a pair is to count the same under every rule.
+    """
+    whole = {key.field for key in rule.keys if key.part is None and key.prefix is None}
+    whole |= {rule.split} if rule.split else set()
+    exchanged = {name for swap in spec.swaps for name in swap}
+    noisy = {field.name for field in spec.fields if field.randomised_response}
+    return frozenset(whole - exchanged - noisy)
+
+
+KnownFile = TrainingSpec | JointSpec
+
+
+def known_files(spec: Specification, side: Side | str) -> dict[str, KnownFile]:
+    """The files of known values that one custodian has, by the name of their set, in the order of the sets."""
+    if spec.latent is None:
+        return {}
+    named: tuple[KnownFile | None, ...] = (spec.latent.training, spec.latent.joint)
+    return {
+        rule: file for rule, file in zip(KNOWN, named, strict=True) if file is not None and Side(file.by) is Side(side)
+    }
+
+
+def known_layouts(spec: Specification, side: Side) -> tuple[SetLayout, ...]:
+    """The sizes of the sets that one custodian makes of its files of known values; they follow from the specification.
+
+    What Carole requires of them too: a file of another length is not the one that was named.
+    """
+    variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.value_variables)
+    return tuple(
+        SetLayout(rule, file.records if isinstance(file, TrainingSpec) else file.cells, (), (), variables)
+        for rule, file in known_files(spec, side).items()
+    )

@@ -60,7 +60,7 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
 
 
 def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
-    """Read a contribution's payload and check it.
+    """Read a contribution's payload and check it: its sets, in the order of `layout`.
 
     Parameters
     ----------
@@ -68,11 +68,6 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
         The sizes announced before the payload was sent; checked here too.
     payload
         The whole payload, for instance a memory map. The arrays returned are read-only views of it.
-
-    Returns
-    -------
-    tuple of SignatureSet
-        In the order of `layout`.
 
     Raises
     ------
@@ -83,13 +78,10 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
     layout.validate()
     view = memoryview(payload).cast("B").toreadonly()
     if view.nbytes != layout.total_bytes:
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"the payload must have the {layout.total_bytes} bytes of its layout",
-            where="contribution",
-            got=f"{view.nbytes} bytes",
-            remedy="upload the contribution again",
-        )
+        what = f"the payload must have the {layout.total_bytes} bytes of its layout"
+        got = f"{view.nbytes} bytes"
+        remedy = "upload the contribution again"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="contribution", got=got, remedy=remedy)
     reader, sets = _Reader(view), []
     for part in layout.sets:
         sets.append(_read_set(part, reader))

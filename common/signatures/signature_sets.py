@@ -14,7 +14,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.intervals import WHOLE, Interval
 from gemel.common.signatures.layout import (
     CODES,
@@ -28,7 +28,54 @@ from gemel.common.signatures.layout import (
     VariableLayout,
     where_of,
 )
-from gemel.common.signatures.values import unpack_values
+
+# Values themselves as rows of fixed width, for a trusted linkage unit.
+#
+# In trusted mode a field's table holds, in place of each distinct signature, the value's UTF-8 text padded with zero
+# bytes to the field's `bits`. So a table of values has the size, the order and the checks of a table of signatures, and
+# its size is known before any of it arrives. A value that does not fit is refused at its custodian.
+
+
+def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint64]:
+    """Values, not empty and without U+0000, as rows of `bits` bits: uint64, shape (n_values, bits // 64).
+
+    Raises `GemelError`: PARAMETER if a value is empty, has U+0000 or is longer than ``bits // 8`` bytes; the number of
+    such is named, and `where` is the field.
+    """
+    width = bits // 8
+    texts = [value.encode("utf-8") for value in values]
+    long = sum(len(text) > width for text in texts)
+    if long:
+        what = f"a value may have at most {width} bytes of UTF-8 in trusted mode"
+        remedy = f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more"
+        raise parameter(where, what, f"{long} longer ones, of up to {max(map(len, texts))} bytes", remedy)
+    if unfit := sum(not text or b"\0" in text for text in texts):
+        remedy = "add `unicode` and `whitespace` to the field's cleaning"
+        raise parameter(where, "a value must not be empty or contain U+0000", f"{unfit} others", remedy)
+    rows = np.array(texts, dtype=f"S{width}")
+    return rows.view("<u8").reshape(len(texts), bits // 64).astype(np.uint64, copy=False)
+
+
+def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
+    """The values of `pack_values`, from another party and therefore checked.
+
+    Raises `GemelError`: UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
+    """
+    width = rows.shape[1] * 8
+    texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()
+    values = []
+    for text in texts:
+        try:
+            value = text.decode("utf-8")
+        except UnicodeDecodeError:
+            value = ""
+        if not value or "\0" in value:
+            what = "a value must be UTF-8 text, padded with zero bytes and not empty"
+            remedy = "make the contribution again and upload it again"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got="something else", remedy=remedy)
+        values.append(value)
+    return values
+
 
 MISSING = -1
 """Code of a row that has no value in a field."""
@@ -54,7 +101,7 @@ class FieldSignatures:
     codes
         int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
     content
-        Content of `signatures`: in trusted mode the values, as `values.pack_values` writes them. A fixed field has one
+        Content of `signatures`: in trusted mode the values, as `pack_values` writes them. A fixed field has one
         signature of zeros, which all rows have, and nothing of it is sent.
     """
 
@@ -136,14 +183,9 @@ class SignatureSet:
     def validate(self) -> None:
         """Check everything that can be checked without the key.
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong type or
-            shape, a code out of range, signatures out of order or repeated, or a signature no row has.
+        Raises `GemelError`: UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong
+        type or shape, a code out of range, signatures out of order or repeated, or a signature no row has.
 
-        Notes
-        -----
         O(total size), working memory of a few MB and a byte per distinct signature.
         """
         where = where_of(self.rule)

@@ -32,10 +32,11 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
-from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
+from gemel.common.wire.signed_form import Forged, SignedForm
 
 VALUES, LINKS, DRAWS = "values", "links", "draws"
 ID = "id"
@@ -52,7 +53,7 @@ SHARE_SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
 MAX_ROWS = 1 << 31
 """Of a table, for a recipient that cannot know how many there are."""
 
-_MARK = b"gemel variables 1\n"
+_FORM = SignedForm(b"gemel variables 1\n", SigningPurpose.VARIABLES)
 _LENGTH_BYTES = 8
 _SMALLEST = 4096
 """Bytes of the shortest message."""
@@ -134,8 +135,7 @@ def seal_variables(
         SEALED as `seal`.
     """
     content = _archive(tables)
-    head = _MARK + identity.sign(SigningPurpose.VARIABLES, *about.parts(content))
-    head += len(content).to_bytes(_LENGTH_BYTES, "big")
+    head = b"".join(_FORM.signed(identity, about.parts, content)) + len(content).to_bytes(_LENGTH_BYTES, "big")
     size = len(head) + len(content)
     return seal(key, about.sealing, (head, content, bytes(padded_bytes(size) - size)))
 
@@ -163,24 +163,29 @@ def open_variables(
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
         signed content has another form, other columns, or values of other records than expected.
     """
-    message = b"".join(open_sealed(key, about.sealing, sealed))
-    signed = len(_MARK) + SIGNATURE_BYTES
-    start = signed + _LENGTH_BYTES
-    length = int.from_bytes(message[signed:start], "big")
-    if not message.startswith(_MARK) or len(message) < start or len(message) != padded_bytes(start + length):
-        raise _malformed(about, f"{len(message)} bytes of another form")
-    content = message[start : start + length]
-    if not custodian.is_signed(message[len(_MARK) : signed], SigningPurpose.VARIABLES, *about.parts(content)):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            f"the columns that Carole passed on were not signed by {about.sender.title()} for this run and recipient",
-            where=about.where,
-            got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
-            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            "both are right they were replaced on their way: report it to Carole's operator and the custodian",
-        )
-    if any(message[start + length :]):
-        raise _malformed(about, "bytes behind its end")
+    forged = Forged(
+        f"the columns that Carole passed on were not signed by {about.sender.title()} for this run and recipient",
+        about.where,
+        "they were replaced on their way: report it to Carole's operator and the custodian",
+    )
+
+    def content_of(rest: bytes) -> bytes | None:
+        length = int.from_bytes(rest[:_LENGTH_BYTES], "big")
+        end = _LENGTH_BYTES + length
+        head = len(_FORM.mark) + SIGNATURE_BYTES
+        is_whole = len(rest) >= _LENGTH_BYTES and head + len(rest) == padded_bytes(head + end)
+        return rest[_LENGTH_BYTES:end] if is_whole and not any(rest[end:]) else None
+
+    content = _FORM.open(
+        key,
+        custodian,
+        about.sealing,
+        about.parts,
+        sealed,
+        malformed=lambda got: _malformed(about, got),
+        forged=forged,
+        content_of=content_of,
+    )
     return _unpacked(about, content, expected)
 
 

@@ -18,21 +18,23 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
-from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
+from gemel.common.keys.sealing import SealContext
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.wire.row_handles import UPLOAD_BYTES
+from gemel.common.wire.signed_form import Forged, SignedForm
 
 SESSION_BYTES = 16
 
-_PART = b"gemel row shares 1\n"
+_PART = SignedForm(b"gemel row shares 1\n", SigningPurpose.ROW_SHARES)
 _SHARED_ROWS = b"gemel shared rows 1\n"
 _DIGEST_BYTES = 32
 _HEAD = len(_SHARED_ROWS) + UPLOAD_BYTES + SESSION_BYTES
@@ -127,8 +129,9 @@ class NamedRowsContext:
         """The context that a part is sealed under."""
         return SealContext(self.project, self.run, self.reader, self.suite)
 
-    def signed(self, party: ComputeParty, digest_of_next: bytes, share: bytes) -> tuple[bytes, ...]:
-        """What a party signs."""
+    def parts(self, party: ComputeParty, content: bytes) -> tuple[bytes, ...]:
+        """What a party signs: its content is the digest of the next one's share, and its own."""
+        digest_of_next, share = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         texts = (self.project, self.run, self.side.value, self.reader, party.name)
         names = self.session, self.specification, bytes.fromhex(self.upload), self.key.raw
         return *(text.encode() for text in texts), *names, digest_of_next, hashlib.sha256(share).digest()
@@ -151,9 +154,8 @@ def seal_row_share(
         uint32, one for each pair: its two shares of this file's row numbers, which were checked.
     """
     share, of_next = (words.astype("<u4").tobytes() for words in (first, second))
-    digest_of_next = hashlib.sha256(of_next).digest()
-    signature = identity.sign(SigningPurpose.ROW_SHARES, *context.signed(own, digest_of_next, share))
-    return b"".join(seal(context.key, context.sealing, (_PART, signature, digest_of_next, share)))
+    content = hashlib.sha256(of_next).digest() + share
+    return _PART.seal(identity, context.key, context.sealing, partial(context.parts, own), content)
 
 
 def open_rows(
@@ -212,27 +214,29 @@ def _opened(
     key: SealingKey, party: ComputeParty, identity: PublicIdentity, context: NamedRowsContext, part: bytes
 ) -> tuple[bytes, bytes]:
     """A party's share, and the digest that it gives of the next one's."""
+    forged = Forged(
+        f"a share of row numbers that Carole passed on was not signed by {party.title} for this run, session and"
+        " upload",
+        f"project {context.project}, run {context.run}",
+        "the share was replaced on its way: report it to Carole's operator and the coordinator",
+    )
     try:
-        content = b"".join(open_sealed(key, context.sealing, [part]))
+        content = _PART.open(
+            key,
+            identity,
+            context.sealing,
+            partial(context.parts, party),
+            [part],
+            malformed=lambda got: _malformed(f"{got} from {party.title}"),
+            forged=forged,
+            content_of=lambda rest: rest if len(rest) >= _DIGEST_BYTES and len(rest) % 4 == 0 else None,
+        )
     except GemelError as error:
+        if error.code is not ErrorCode.SEALED:
+            raise
         what = f"{party.title}'s part of the row numbers cannot be read: {error.what}"
         raise GemelError(error.code, what, where=error.where, got=error.got, remedy=error.remedy) from None
-    signed = len(_PART) + SIGNATURE_BYTES
-    start = signed + _DIGEST_BYTES
-    if not content.startswith(_PART) or len(content) < start or (len(content) - start) % 4:
-        raise _malformed(f"{len(content)} bytes of another form from {party.title}")
-    signature, digest_of_next, share = content[len(_PART) : signed], content[signed:start], content[start:]
-    if not identity.is_signed(signature, SigningPurpose.ROW_SHARES, *context.signed(party, digest_of_next, share)):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            f"a share of row numbers that Carole passed on was not signed by {party.title} for this run, session and "
-            "upload",
-            where=f"project {context.project}, run {context.run}",
-            got=f"a signature that does not verify under the key with fingerprint {identity.fingerprint}",
-            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            "both are right the share was replaced on its way: report it to Carole's operator and the coordinator",
-        )
-    return share, digest_of_next
+    return content[_DIGEST_BYTES:], content[:_DIGEST_BYTES]
 
 
 def _malformed(got: str) -> GemelError:

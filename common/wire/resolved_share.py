@@ -25,7 +25,7 @@ from gemel.common.keys.bulk import numbers
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
-from gemel.common.wire.row_handles import pack_arrays, unpack_arrays
+from gemel.common.wire.signed_form import pack_arrays, unpack_arrays
 
 _MARK = b"gemel resolved share 1\n"
 _DIGEST_BYTES = 32

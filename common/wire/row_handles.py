@@ -10,7 +10,7 @@ which the resolver gets, does not reveal even a single row. The response, before
     "gemel handles 1\n" | signature (64) | array | array | ...
 
 is signed by the custodian for one project, run, side, specification, request and reader: Carole, who passes it on, can
-neither replace nor replay it. The form of an array is in `arrays`. Further data on these rows is another line of
+neither replace nor replay it. The form of an array is in `signed_form`. Further data on these rows is another line of
 `ARRAYS`.
 """
 
@@ -26,47 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
-from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
+from gemel.common.keys.sealing import SealContext
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-
-Kinds = Mapping[str, np.dtype[Any]]
-"""Names of arrays with their types. An array's number is its place here: append only."""
-
-_COUNT_BYTES = 4
-
-
-def pack_arrays(kinds: Kinds, arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays by names in `kinds` as bytes."""
-    return b"".join(_packed(kinds, name, arrays[name]) for name in kinds if name in arrays)
-
-
-def unpack_arrays(kinds: Kinds, payload: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays packed by `pack_arrays`."""
-    names = list(kinds)
-    arrays: dict[str, NDArray[Any]] = {}
-    position, last = 0, -1
-    while position < len(payload):
-        head = payload[position : position + 1 + _COUNT_BYTES]
-        # One encoding for one message: each array once, in order.
-        if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
-            raise ValueError("an array that this version does not know, or not in its place")
-        last, count = head[0], int.from_bytes(head[1:], "little")
-        kind = kinds[names[last]]
-        position += len(head)
-        if count * kind.itemsize > len(payload) - position:
-            raise ValueError("an array that is longer than the data")
-        arrays[names[last]] = np.frombuffer(payload, kind, count, position)
-        position += count * kind.itemsize
-    return arrays
-
-
-def _packed(kinds: Kinds, name: str, array: NDArray[Any]) -> bytes:
-    items = np.ascontiguousarray(array, dtype=kinds[name])
-    return bytes([list(kinds).index(name)]) + items.size.to_bytes(_COUNT_BYTES, "little") + items.tobytes()
-
+from gemel.common.wire.signed_form import Forged, SignedForm, pack_arrays, unpack_arrays
 
 HANDLES = "handles"
 """A number for the record of each requested row, from 0 without gaps."""
@@ -91,7 +56,7 @@ UPLOAD_BYTES = 16
 NONCE_BYTES = 32
 
 _ROWS = b"gemel rows 1\n"
-_ROW_HANDLES = b"gemel handles 1\n"
+_ROW_HANDLES = SignedForm(b"gemel handles 1\n", SigningPurpose.HANDLES)
 _REMEDY = "run the same version of Gemel everywhere; if you do, request another run"
 
 
@@ -183,9 +148,7 @@ def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDAr
     arrays
         By names in `ARRAYS`, each of one dimension.
     """
-    payload = pack_arrays(ARRAYS, arrays)
-    content = (_ROW_HANDLES, identity.sign(SigningPurpose.HANDLES, *about.parts(payload)), payload)
-    return b"".join(seal(about.key, about.context, content))
+    return _ROW_HANDLES.seal(identity, about.key, about.context, about.parts, pack_arrays(ARRAYS, arrays))
 
 
 def open_row_handles(
@@ -211,31 +174,30 @@ def open_row_handles(
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
         signed content is malformed.
     """
-    content = b"".join(open_sealed(key, about.context, [sealed]))
-    start = len(_ROW_HANDLES) + SIGNATURE_BYTES
-    if not content.startswith(_ROW_HANDLES) or len(content) < start:
-        raise _malformed("a custodian's response", f"{len(content)} bytes of another form")
-    payload = content[start:]
-    if not custodian.is_signed(content[len(_ROW_HANDLES) : start], SigningPurpose.HANDLES, *about.parts(payload)):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            f"the handles that Carole passed on were not signed by {about.side.title()} for this run and request",
-            where=f"project {about.project}, run {about.run}",
-            got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
-            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            "both are right the handles were replaced on their way: report it to Carole's operator and the custodians",
+    forged = Forged(
+        f"the handles that Carole passed on were not signed by {about.side.title()} for this run and request",
+        f"project {about.project}, run {about.run}",
+        "the handles were replaced on their way: report it to Carole's operator and the custodians",
+    )
+    return _unpacked(
+        _ROW_HANDLES.open(
+            key, custodian, about.context, about.parts, [sealed], malformed=_malformed_response, forged=forged
         )
-    return _unpacked(payload)
+    )
 
 
 def _unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
     try:
         arrays = unpack_arrays(ARRAYS, payload)
     except ValueError as error:
-        raise _malformed("a custodian's response", str(error)) from None
+        raise _malformed_response(str(error)) from None
     if HANDLES not in arrays:
-        raise _malformed("a custodian's response", "no handles")
+        raise _malformed_response("no handles")
     return arrays
+
+
+def _malformed_response(got: str) -> GemelError:
+    return _malformed("a custodian's response", got)
 
 
 def _malformed(what: str, got: str) -> GemelError:

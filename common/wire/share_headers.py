@@ -16,17 +16,17 @@ from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
-from gemel.common.keys.sealing import SealContext, open_sealed, seal
+from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
+from gemel.common.keys.sealing import SealContext
 from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
 from gemel.common.signatures.layout import Layout, SetLayout
-from gemel.common.signatures.party_sets import ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import SharedUpload, ShareHeader
+from gemel.common.wire.signed_form import Forged, SignedForm
 
-_SHARES = b"gemel shares 1\n"
+_SHARES = SignedForm(b"gemel shares 1\n", SigningPurpose.SHARES)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,7 @@ def seal_header(identity: Identity, about: HeaderAbout, key: SealingPublicKey, s
         As `seal`; as `Signer.sign`.
     """
     content = secrets.commitments + secrets.first + secrets.second
-    signature = identity.sign(SigningPurpose.SHARES, *about.parts(content))
-    return b"".join(seal(key, about.context, (_SHARES, signature, content)))
+    return _SHARES.seal(identity, key, about.context, about.parts, content)
 
 
 def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, sealed: bytes) -> ShareHeader:
@@ -128,22 +127,23 @@ def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, 
         SEALED if it does not open; SIGNATURE if this custodian did not sign it for this upload, layout and reader;
         UPLOAD_CORRUPT if the signed content is malformed, or its secrets are not those whose digests it has.
     """
-    content = b"".join(open_sealed(key, about.context, [sealed]))
     where = f"project {about.project}, upload {about.upload} of {about.side.title()}"
-    start = len(_SHARES) + SIGNATURE_BYTES
-    if not content.startswith(_SHARES) or len(content) != start + COMMITMENTS_BYTES + 2 * SECRET_BYTES:
-        raise _malformed(where, f"{len(content)} bytes of another form")
-    signed = content[start:]
-    if not custodian.is_signed(content[len(_SHARES) : start], SigningPurpose.SHARES, *about.parts(signed)):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            f"the seeds of shares that Carole passed on were not signed by {about.side.title()} for this upload, its "
-            "sizes, and this reader",
-            where=where,
-            got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
-            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            "both are right they were replaced on their way: report it to Carole's operator and the custodians",
-        )
+    forged = Forged(
+        f"the seeds of shares that Carole passed on were not signed by {about.side.title()} for this upload, its sizes,"
+        " and this reader",
+        where,
+        "they were replaced on their way: report it to Carole's operator and the custodians",
+    )
+    signed = _SHARES.open(
+        key,
+        custodian,
+        about.context,
+        about.parts,
+        [sealed],
+        malformed=lambda got: _malformed(where, got),
+        forged=forged,
+        content_of=lambda rest: rest if len(rest) == COMMITMENTS_BYTES + 2 * SECRET_BYTES else None,
+    )
     first, second = signed[COMMITMENTS_BYTES:-SECRET_BYTES], signed[-SECRET_BYTES:]
     secrets = PartySecrets(about.party, first, second, signed[:COMMITMENTS_BYTES])
     if not secrets.agree:

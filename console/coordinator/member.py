@@ -10,8 +10,7 @@ from pathlib import Path
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Role
 from gemel.common.pki.reader import Reader
-from gemel.coordinator.client.client_configuration import report_language
-from gemel.coordinator.client.configured_role import configured_role
+from gemel.coordinator.client.client_configuration import configured_role, report_language
 from gemel.coordinator.client.connection import Client, client
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.steward_client import Steward

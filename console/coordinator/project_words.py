@@ -11,8 +11,8 @@ from starlette.datastructures import QueryParams
 from gemel.common.language import clauses, gettext, named, ngettext, written
 from gemel.console.coordinator.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
 from gemel.console.web.listing import paged, place_of, state_words
-from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE
+from gemel.coordinator.client.terminal import condition_lines
 from gemel.protos.linkage.v1 import project_pb2
 
 R = project_pb2.RunState

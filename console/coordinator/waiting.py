@@ -9,10 +9,9 @@ from starlette.responses import Response
 
 from gemel.common.language import LanguageCode, clauses, gettext, listed, named, ngettext, written
 from gemel.console.web.pages import RenderedReports
-from gemel.coordinator.client.risk_reports import Report
+from gemel.coordinator.client.risk_reports import Report, verdict_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from gemel.coordinator.client.terminal import ABSENT
-from gemel.coordinator.client.verdict import verdict_lines
 from gemel.protos.linkage.v1 import project_pb2
 
 S = project_pb2.ProjectState

@@ -35,7 +35,7 @@ from gemel.console.web.pages import Pages, RenderedReports
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.leakage_report import Gate, LeakageReport
 from gemel.custodian.operator.control import Control
-from gemel.custodian.source.reading import clean_file
+from gemel.custodian.source.cleaned_file import clean_file
 
 SEED = 1
 """As the command's default: the same file has the same figures."""

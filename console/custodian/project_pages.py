@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import Checkpoint
-from gemel.common.documents.provenance import Provenance, read_provenance
+from gemel.common.documents.document import Provenance, read_provenance
 from gemel.common.documents.result_warning import ResultWarning, by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import clauses, gettext, listed, marked, ngettext, written
@@ -26,11 +26,10 @@ from gemel.console.custodian.project_words import described, mine, page_state, r
 from gemel.console.web.listing import paged, reloaded
 from gemel.console.web.pages import Pages, certificates_page
 from gemel.console.web.specification_words import specification_shown
-from gemel.custodian.cleaning import Profile
-from gemel.custodian.cleaning.display import HEADINGS, profile_rows
+from gemel.custodian.cleaning.profile import HEADINGS, Profile, profile_rows
 from gemel.custodian.encoding.expected_layout import bounded_counts, expected_layout
 from gemel.custodian.operator.control import Control
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.source.cleaned_file import compared_columns
 from gemel.protos.linkage.v1 import operator_pb2
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

@@ -1,1 +1,1 @@
-"""What a researcher does with drawn linkages: an estimate from each of them, combined into one."""
+"""What a researcher does with linked records: the linked file, and estimates from drawn linkages, combined into one."""

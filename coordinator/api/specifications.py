@@ -1,4 +1,4 @@
-"""`gemel.draft` and `gemel.check`: a specification proposed from two files, and one that is looked at."""
+"""Records and specifications as a notebook has them: tables or paths, `gemel.draft` and `gemel.check`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+import polars as pl
+
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.records.frames import Records
+from gemel.common.records.frames import Records, frame_of
+from gemel.common.records.registry import file_source, read_source
+from gemel.common.records.table import SourceTable, as_text, no_records, require_columns
 from gemel.common.specification import (
     Specification,
     dump_specification,
@@ -20,8 +25,42 @@ from gemel.common.specification import (
     specification_notes,
 )
 from gemel.common.specification.model.defaults import Mode
-from gemel.coordinator.api.frames import table_of
 from gemel.coordinator.truth_columns import Truth
+
+
+def table_of(records: Records, columns: Sequence[str] | None, where: str) -> SourceTable:
+    """The selected columns, each once, or all, as text: the same of a table as of a Parquet file with its content.
+
+    Parameters
+    ----------
+    records : polars.DataFrame, polars.LazyFrame, pandas.DataFrame, pyarrow.Table, str or Path
+        A path is read as the commands read it.
+    columns
+        None: all.
+    where
+        What errors call the records.
+
+    Raises
+    ------
+    GemelError
+        SOURCE for something else, or a column without a text form; FIELD_MISSING for a missing column; EMPTY_SOURCE
+        without records; MODULE_MISSING where pandas needs pyarrow; for a path as `read_source`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table_of(pl.DataFrame({"id": [1, 2], "born": [1980.0, None]}), None, "alice").frame.rows()
+    [('1', '1980'), ('2', None)]
+    """
+    if isinstance(records, str | Path):
+        return read_source(file_source(Path(records)), columns)
+    frame = frame_of(records, where)
+    selected = list(dict.fromkeys(frame.columns if columns is None else columns))
+    require_columns(frame.columns, selected, where, "name the columns of the table in the specification")
+    if not frame.height:
+        raise no_records(where)
+    text = pl.DataFrame([as_text(frame[name], where).alias(name) for name in selected])
+    return SourceTable(text, np.arange(1, frame.height + 1, dtype=np.int64), "row", where)
 
 
 @dataclass(frozen=True)

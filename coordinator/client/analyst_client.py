@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from gemel.common.documents.provenance import LINKED_FILES
+from gemel.common.documents.document import LINKED_FILES
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
@@ -22,23 +22,15 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member, Members
 from gemel.common.records.table import numbers_of
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.specification.model.granted_variables import Transfer
-from gemel.common.wire.granted_variables import (
-    DRAWS,
-    ID,
-    LINKS,
-    VALUES,
-    Expected,
-    VariablesContext,
-    open_variables,
-)
+from gemel.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, Expected, VariablesContext, open_variables
 from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined
 from gemel.coordinator.client.connection import client
-from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.coordinator.client.coordinator_client import listed
+from gemel.custodian.steps.share import run_provenance
 from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
 
 
@@ -94,15 +86,7 @@ class ReceivedFile:
 
 
 class Analyst:
-    """An analyst, connected to Carole.
-
-    Parameters
-    ----------
-    own
-        The analyst in the membership list.
-    key
-        Its sealing key.
-    """
+    """An analyst, connected to Carole."""
 
     def __init__(self, connection: Connection, own: Member, key: SealingKey, members: Members) -> None:
         self._connection = connection
@@ -113,28 +97,15 @@ class Analyst:
 
     def projects(self) -> list[GrantedProject]:
         """The projects whose specifications grant this analyst columns, oldest first."""
-
-        def request(after: str) -> variables_pb2.ListVariablesResponse:
-            requested = variables_pb2.ListVariablesRequest(after=after)
-            response: variables_pb2.ListVariablesResponse = self._connection.call(
-                self._stub.ListVariables, requested, attempts=3
-            )
-            return response
-
-        pages = every_page(request, "list of granted columns")
+        request = variables_pb2.ListVariablesRequest
+        pages = listed(self._connection, self._stub.ListVariables, request, "list of granted columns")
         return [self._project(reported) for response in pages for reported in response.projects][::-1]
 
     def project(self, name: str) -> GrantedProject:
-        """One of them.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
-        for found in self.projects():
-            if found.spec.project == name:
-                return found
+        """The project of this name; NOT_FOUND if it grants the analyst nothing."""
+        for project in self.projects():
+            if project.spec.project == name:
+                return project
         raise GemelError(
             ErrorCode.NOT_FOUND,
             f"no specification of this project grants columns to {self._own.name}",

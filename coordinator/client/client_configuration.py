@@ -1,54 +1,41 @@
-"""Configurations of those who call Carole by commands, all of one form: where she is, and where their keys are.
-
-They are ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``.
-"""
+"""Configurations of those who call Carole by commands, ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from gemel.common.configuration import Configuration, ConfiguredPath, ConsoleConfiguration, load_configuration
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import IdentityConfiguration
 from gemel.common.language import LanguageCode
-from gemel.common.pki.list_pin import ListDigest, pin_line
+from gemel.common.parties import Role
+from gemel.common.pki.certificates import load_certificate, names_role, role_of
+from gemel.common.pki.certified_names import CertifiedNames
+from gemel.common.pki.folders import PartyFolder
+from gemel.common.pki.list_pin import ListDigest, ListPin, pin_line
+from gemel.party.configurations import Joined
 
-TEMPLATE = """\
-# The linkage coordinator: drives projects at Carole, sees no signature and no record.
+_TEMPLATE = """\
+# {heading}
 version: 1
 carole:
-  address: {address}
+  address: "{address}"
 keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
 {pin}
-state: {state}  # folder in which it keeps what it has seen of Carole's audit log
-observability:
+{state}observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
 """
-
-
-STEWARD_TEMPLATE = """\
-# The data steward: reads reports on disclosure risk and decides on results that the policy holds; sees no record.
-version: 1
-carole:
-  address: {address}
-keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
-{pin}
-state: {state}  # folder in which it keeps what it has seen of Carole's audit log
-observability:
-  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
-"""
-
-
-ANALYST_TEMPLATE = """\
-# An analyst: receives columns of linked records that a specification grants it, sealed to its key by the custodians.
-version: 1
-carole:
-  address: {address}
-keys: {keys}  # folder of its certificate and keys, as `gemel init` or `gemel party` makes it; for its eyes only
-{pin}
-observability:
-  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
-"""
+_STATE = "state: {state}  # folder in which it keeps what it has seen of Carole's audit log\n"
+_HEADINGS = {
+    Role.COORDINATOR: "The linkage coordinator: drives projects at Carole, sees no signature and no record.",
+    Role.STEWARD: "The data steward: reads reports on disclosure risk and decides on results that the policy holds; "
+    "sees no record.",
+    Role.ANALYST: "An analyst: receives columns of linked records that a specification grants it, sealed to its key by"
+    " the custodians.",
+}
 
 
 class CaroleAddress(Configuration):
@@ -90,22 +77,70 @@ def report_language(config: Path, given: LanguageCode | None) -> LanguageCode:
     return given or load_configuration(config, CoordinatorConfiguration).language
 
 
-def template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
-    """A commented ``coordinator.yaml`` for the Carole at `address`; folders are relative to it or absolute.
+def template(
+    address: str, *, keys: str = ".", state: str = ".", members_digest: str = "", role: Role = Role.COORDINATOR
+) -> str:
+    """A commented configuration for the Carole at `address`; folders are relative to it or absolute.
 
-    Parameters
-    ----------
-    members_digest
-        Of the membership list, in any grouping, where it is known already.
+    `members_digest` is that of the membership list, in any grouping, where it is known already. An analyst reads no
+    log, and has no `state`.
     """
-    return TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
+    kept = "" if role is Role.ANALYST else _STATE.format(state=state)
+    pin = pin_line(members_digest)
+    return _TEMPLATE.format(heading=_HEADINGS[role], address=address, keys=keys, pin=pin, state=kept)
 
 
-def steward_template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
-    """A commented ``steward.yaml``, of the same form."""
-    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
+def configure(joined: Joined) -> str:
+    """The text of ``coordinator.yaml``, ``steward.yaml`` or ``analyst.yaml``."""
+    place = joined.place
+    return template(
+        joined.membership.carole,
+        keys="keys",
+        state=place.below("."),
+        members_digest=joined.members_digest,
+        role=place.role,
+    )
 
 
-def analyst_template(address: str, *, keys: str = ".", members_digest: str = "") -> str:
-    """A commented ``analyst.yaml``, of the same form."""
-    return ANALYST_TEMPLATE.format(address=f'"{address}"', keys=keys, pin=pin_line(members_digest))
+def complete(joined: Joined) -> str:
+    """Make the folder of what it has seen of Carole's log, if that is elsewhere."""
+    joined.place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return ""
+
+
+ROLES = (Role.COORDINATOR, Role.STEWARD)
+
+
+class KeysSection(Configuration):
+    """Any party's configuration, as far as it is of its keys: who may not use a command is to read why."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    keys: ConfiguredPath
+
+
+def configured_role(config: Path, what: str) -> Role:
+    """The role of a configuration's member, coordinator or steward."""
+    role = _role(config)
+    if role not in ROLES:
+        raise GemelError(
+            ErrorCode.NOT_ADMITTED,
+            f"{what} is for coordinators and stewards",
+            where=str(config),
+            got=f"keys with the role {role}",
+            remedy="name the configuration of a coordinator or of a steward with --config",
+        )
+    return role
+
+
+def _role(config: Path) -> Role:
+    """The role that the certificate in a configuration's folder is for."""
+    folder = PartyFolder(load_configuration(config, KeysSection).keys)
+    certificate = load_certificate(folder.certificate)
+    if names_role(certificate):
+        return role_of(certificate, str(folder.certificate))
+    # A certificate of the organisation's own PKI names none: the list has whose names it is for.
+    for member in ListPin(config.absolute()).load(folder.members):
+        if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate):
+            return member.role
+    return role_of(certificate, str(folder.certificate))

@@ -12,19 +12,14 @@ import typer
 from gemel.common.durable import whole_file
 from gemel.common.processes import end_with_parent
 from gemel.common.rpc.status import SWITCH_SECONDS
-from gemel.coordinator.client.configured_role import configured_role
+from gemel.coordinator.client.client_configuration import configured_role
 from gemel.coordinator.client.connection import client
 from gemel.shared.parties.compute_process import ComputeProcess, Job, take_part
 from gemel.shared.parties.computing_screen import ComputingScreen
 
 
 def serve(
-    config: Path,
-    *,
-    once: bool = False,
-    ready_file: Path | None = None,
-    with_parent: bool = False,
-    job: Job = take_part,
+    config: Path, *, once: bool = False, ready_file: Path | None = None, with_parent: bool = False, job: Job = take_part
 ) -> None:
     """Compute until a signal ends it; with `once` one computation.
 

@@ -24,8 +24,7 @@ from gemel.common.rpc.trust import LOOK_SECONDS, Trust
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
-from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.coordinator_client import Coordinator, ReleasedRuns
 from gemel.coordinator.client.terminal import show_ending
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
@@ -63,13 +62,7 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The party's name in the membership list.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the list does not have it.
-        """
+        """The party's name in the membership list."""
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
@@ -111,11 +104,6 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
         reads no log.
     dry_run
         Whether a call that changes something is withheld and shown, which ends the command.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION or CERTIFICATE, before anything is sent; UNAVAILABLE, AUDIT or SIGNATURE by `LogReader.check`.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from gemel.common.audit.reason import normalized_reason
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose
@@ -17,7 +18,8 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.status import passes
 from gemel.common.rpc.transfer import Fetch
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.log_reader import LogReader
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
@@ -34,19 +36,41 @@ MAX_STATISTICS_BYTES = 64 << 20
 ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
 
 
+@dataclass(frozen=True)
+class ReleasedRuns:
+    """What a party keeps of released runs."""
+
+    memory: FileMemory
+    log: LogReader
+
+    def note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
+        """Keep the released runs among these; in the state RELEASED the newest run is the released one.
+
+        A run that is not known yet is verified first, by a call each: nothing is shown as released that is not so in
+        the log.
+        """
+        for status in statuses:
+            if status.state != project_pb2.PROJECT_STATE_RELEASED or not status.run.run:
+                continue
+            if status.run.run not in self.memory.released(status.project):
+                self.log.check_release(status.project, status.run.run)
+                self.memory.note_released(status.project, status.run.run)
+
+    def note_fetched(self, project: str, run: str, root: bytes) -> None:
+        """Keep the root digest of a share that was fetched."""
+        self.memory.note_released(project, run, root)
+
+
+def listed(connection: Connection, method: Any, request: Callable[..., Any], what: str) -> Iterator[Any]:
+    """The pages of a list, in Carole's order."""
+    return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
+
+
 class Coordinator:
     """Drives projects at Carole.
 
-    Parameters
-    ----------
-    connection
-        A channel to Carole with the coordinator's certificate.
-    identity
-        The Ed25519 identity that signs the coordinator's approvals.
-    resolver
-        What opens handles in mode block_keyed; None where no run is to be resolved here.
-    released
-        Verifies and keeps which runs are released; None where nothing outlives the process.
+    `identity` signs approvals; `resolver` opens handles in mode block_keyed, where runs are resolved here; `released`
+    verifies and keeps which runs are released, where something outlives the process.
     """
 
     def __init__(
@@ -67,8 +91,7 @@ class Coordinator:
     def create(self, specification: str) -> project_pb2.ProjectStatus:
         """Create the project that a specification describes."""
         request = coordination_pb2.CreateProjectRequest(specification=specification)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.CreateProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.CreateProject, request)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> project_pb2.ProjectStatus:
         """Sign the specification with `digest` on the coordinator's behalf, for an epoch of the project."""
@@ -78,14 +101,12 @@ class Coordinator:
             signature=self._identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
             epoch=epoch,
         )
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.ApproveProject, request)
 
     def amend(self, specification: str) -> project_pb2.ProjectStatus:
         """Put another specification with the same encoding in the place of a project's."""
         request = coordination_pb2.AmendProjectRequest(specification=specification)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.AmendProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
         """Open the project's next epoch, signed."""
@@ -96,8 +117,7 @@ class Coordinator:
             reason=text,
             signature=sign_new_epoch(self._identity, project, encoding_digest, epoch, text),
         )
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.NewEpoch, request, attempts=3).status
-        return status
+        return self._status(self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         """A project's status and its specification."""
@@ -110,20 +130,13 @@ class Coordinator:
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project, oldest first."""
-
-        def request(after: str) -> coordination_pb2.ListProjectsResponse:
-            requested = coordination_pb2.ListProjectsRequest(after=after)
-            response: coordination_pb2.ListProjectsResponse = self._connection.call(
-                self._stub.ListProjects, requested, attempts=3
-            )
-            return response
-
-        found: list[project_pb2.ProjectStatus] = []
-        for response in every_page(request, "list of projects"):
+        projects: list[project_pb2.ProjectStatus] = []
+        request = coordination_pb2.ListProjectsRequest
+        for response in listed(self._connection, self._stub.ListProjects, request, "list of projects"):
             self._note(response.projects)
             self.certificates = list(response.certificates)
-            found += response.projects
-        return found[::-1]
+            projects += response.projects
+        return projects[::-1]
 
     @property
     def shared_request(self) -> str:
@@ -159,7 +172,7 @@ class Coordinator:
 
     def resolve(self, project: str, run: str, progress: Progress) -> None:
         """Resolve the records of a run of mode block_keyed that waits for it; see `resolution`."""
-        from gemel.coordinator.resolver.resolver import resolve
+        from gemel.coordinator.client.resolver import resolve
 
         if self._resolver is None:
             raise GemelError(
@@ -182,18 +195,17 @@ class Coordinator:
             self._released.note_fetched(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
 
+    def _status(self, method: Any, request: Any) -> project_pb2.ProjectStatus:
+        """The project's status after a call that changes it."""
+        status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
+        return status
+
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         if self._released is not None:
             self._released.note(statuses)
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run's disclosure risk, as the steward judges by it.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
-        """
+        """The report on a run's disclosure risk, as the steward judges by it."""
         from gemel.coordinator.client.risk_reports import fetch_report
 
         return fetch_report(self._connection, project, run)
@@ -201,5 +213,4 @@ class Coordinator:
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""
         request = coordination_pb2.EraseProjectRequest(project=project)
-        status: project_pb2.ProjectStatus = self._connection.call(self._stub.EraseProject, request, attempts=3).status
-        return status
+        return self._status(self._stub.EraseProject, request)

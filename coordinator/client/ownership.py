@@ -27,62 +27,42 @@ _ATTEMPTS = 3
 
 
 def offer_project(
-    found: Client, role: Role, project: str, successor: str, reason: str, *, former: str = ""
+    caller: Client, role: Role, project: str, successor: str, reason: str, *, former: str = ""
 ) -> project_pb2.ProjectStatus:
     """Sign an offer of a project and send it; the project's status after it.
 
     Parameters
     ----------
-    found
+    caller
         The signer's keys and connection, by which the log was verified.
     role
         Of the signer: coordinator, or steward.
     former
         The owner, where a steward signs.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for no reason, or a successor that is no coordinator; what Carole refuses with.
     """
     text = normalized_reason(reason)
-    owner = former or found.name
-    statement = HandOver(project, owner, successor, _seen(found), text)
-    size, signature = statement.seen.size, statement.sign(found.identity)
+    owner = former or caller.name
+    statement = HandOver(project, owner, successor, _seen(caller), text)
+    size, signature = statement.seen.size, statement.sign(caller.identity)
     if role is Role.STEWARD:
-        stewardship = found.connection.stub(stewardship_pb2_grpc.StewardshipStub)
+        stewardship = caller.connection.stub(stewardship_pb2_grpc.StewardshipStub)
         request = stewardship_pb2.StewardHandOverRequest(
             project=project, former=owner, successor=successor, reason=text, seen=size, signature=signature
         )
-        response = found.connection.call(stewardship.HandOver, request, attempts=_ATTEMPTS)
+        response = caller.connection.call(stewardship.HandOver, request, attempts=_ATTEMPTS)
     else:
-        stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
+        stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
         offer = coordination_pb2.HandOverRequest(
             project=project, successor=successor, reason=text, seen=size, signature=signature
         )
-        response = found.connection.call(stub.HandOver, offer, attempts=_ATTEMPTS)
+        response = caller.connection.call(stub.HandOver, offer, attempts=_ATTEMPTS)
     status: project_pb2.ProjectStatus = response.status
     return status
 
 
 @dataclass(frozen=True)
 class OfferedProject:
-    """What a coordinator takes over, as it is read before it is signed.
-
-    Attributes
-    ----------
-    status, text
-        The project's, as Carole has them.
-    spec, digest
-        Of the text: the digest is computed here, not taken on trust from the other side.
-    offered
-        The signature of the offer that is taken.
-    sentences
-        Who offers it and why, and of a later epoch who opened it and why: a sentence each, the offer's signature
-        verified.
-    epoch_reason
-        Of the present epoch; empty for the first.
-    """
+    """What a coordinator takes over, as it is read before it is signed."""
 
     status: project_pb2.ProjectStatus
     text: str
@@ -93,22 +73,16 @@ class OfferedProject:
     epoch_reason: str
 
 
-def offered_project(found: Client, project: str) -> OfferedProject:
-    """What would be taken over now.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE or AUDIT for an offer that its signer has not signed.
-    """
-    stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    shown = found.connection.call(
+def offered_project(caller: Client, project: str) -> OfferedProject:
+    """What would be taken over now."""
+    stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
+    shown = caller.connection.call(
         stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
     )
     spec = load_specification(shown.specification, f"{project} at Carole")
     sentences, reason = [], ""
     if shown.HasField("hand_over"):
-        sentences += _offer_lines(project, shown.status.owner, shown.hand_over, found)
+        sentences += _offer_lines(project, shown.status.owner, shown.hand_over, caller)
     if shown.status.epoch > 1:
         reason = normalized_reason(shown.new_epoch.reason)
         sentences.append(
@@ -120,27 +94,21 @@ def offered_project(found: Client, project: str) -> OfferedProject:
     return OfferedProject(shown.status, shown.specification, spec, digest, offered, sentences, reason)
 
 
-def take_project(found: Client, taken: OfferedProject) -> project_pb2.ProjectStatus:
-    """Sign what was read, and a consent to the project's specification, and send both; the project's status after it.
-
-    Raises
-    ------
-    GemelError
-        NOT_ADMITTED or SIGNATURE: Carole's, also where it is no longer what was read.
-    """
+def take_project(caller: Client, taken: OfferedProject) -> project_pb2.ProjectStatus:
+    """Sign what was read and a consent to the project's specification, and send both; the project's status after."""
     project, epoch = taken.status.project, taken.status.epoch
-    statement = TakeOver(project, taken.status.owner, found.name, _seen(found), taken.offered)
+    statement = TakeOver(project, taken.status.owner, caller.name, _seen(caller), taken.offered)
     request = coordination_pb2.TakeOverRequest(
         project=project,
         seen=statement.seen.size,
-        signature=statement.sign(found.identity),
+        signature=statement.sign(caller.identity),
         specification_digest=taken.digest,
-        approval=found.identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, taken.digest, epoch)),
+        approval=caller.identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, taken.digest, epoch)),
         epoch=epoch,
-        epoch_signature=_opening(found.identity, taken),
+        epoch_signature=_opening(caller.identity, taken),
     )
-    stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    status: project_pb2.ProjectStatus = found.connection.call(stub.TakeOver, request, attempts=_ATTEMPTS).status
+    stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
+    status: project_pb2.ProjectStatus = caller.connection.call(stub.TakeOver, request, attempts=_ATTEMPTS).status
     return status
 
 
@@ -152,11 +120,11 @@ def _opening(identity: Identity, taken: OfferedProject) -> bytes:
     return sign_new_epoch(identity, taken.status.project, encoding, taken.status.epoch, taken.epoch_reason)
 
 
-def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, found: Client) -> list[str]:
+def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, caller: Client) -> list[str]:
     """Who offers the project and why, once the signature is verified."""
     seen = checkpoint_from_wire(offer.seen)
-    seen.verify(found.linker)
-    if (offer.former, offer.successor) != (owner, found.name):
+    seen.verify(caller.linker)
+    if (offer.former, offer.successor) != (owner, caller.name):
         raise GemelError(
             ErrorCode.SIGNATURE,
             "the offer must be of the project's owner, and to you",
@@ -165,10 +133,10 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, fou
             remedy="telephone the owner, and ask Carole's operator",
         )
     lines = [f'{offer.member} hands over the project of {offer.former} with the reason: "{offer.reason}"']
-    if not _is_listed(found.members, offer.member):
+    if not _is_listed(caller.members, offer.member):
         return [*lines, f"{offer.member} is no longer a member: only Carole has verified its signature."]
     statement = HandOver(project, offer.former, offer.successor, seen, offer.reason)
-    signer = found.members.named(offer.member)
+    signer = caller.members.named(offer.member)
     if signer.role is not Role.STEWARD and offer.member != offer.former:
         raise GemelError(
             ErrorCode.SIGNATURE,
@@ -185,8 +153,8 @@ def _is_listed(members: Members, name: str) -> bool:
     return any(member.name == name for member in members)
 
 
-def _seen(found: Client) -> Checkpoint:
+def _seen(caller: Client) -> Checkpoint:
     """The newest checkpoint of the log, verified when the connection was made or the page was."""
-    seen = found.memory.newest_seen()
+    seen = caller.memory.newest_seen()
     assert seen is not None  # noqa: S101 - its check has just kept one
     return seen

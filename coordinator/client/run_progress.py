@@ -1,17 +1,36 @@
-"""Following a run on the screen."""
+"""A run, or a whole project, followed on the screen until it ends."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.rpc.status import passes
+from gemel.common.specification import Specification, specification_digest
+from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.custodian_conditions import condition_lines
-from gemel.coordinator.client.terminal import ABSENT, console
+from gemel.coordinator.client.terminal import ABSENT, condition_lines, console, show_projects
 from gemel.protos.linkage.v1 import project_pb2
+
+HELD = 3
+"""Exit code: the result's disclosure risk is above a limit, and it waits for a steward."""
+REFUSED = 4
+"""Exit code: the result was refused, by the policy or by a steward, and nothing is released."""
+
+
+def ending_of(status: project_pb2.ProjectStatus) -> tuple[int, str]:
+    """The exit code of a project whose newest run has ended, and a line for its result; 0 and none if it is neither."""
+    name = status.project
+    if status.state == project_pb2.PROJECT_STATE_HELD:
+        return HELD, f"HELD: the result of {name} waits for a steward; `gemel project report {name}` shows why"
+    if status.state == project_pb2.PROJECT_STATE_ASSESSED and status.blocking_error:
+        return REFUSED, f"REFUSED: {status.blocking_error}; `gemel project report {name}` fetches it"
+    return 0, ""
+
 
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
@@ -67,18 +86,7 @@ def bars(*, disable: bool = False) -> Progress:
 def follow_run(
     coordinator: Coordinator, project: str, run: str, check: Callable[[], None] | None = None
 ) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits for it.
-
-    Parameters
-    ----------
-    check
-        Called whenever the run has been looked at: raises where it would wait for another party in vain.
-
-    Raises
-    ------
-    GemelError
-        If there is no run, or when it has failed; what `check` raises.
-    """
+    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits."""
     if not run:
         raise GemelError(
             ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy=f"gemel project start {project}"
@@ -135,3 +143,87 @@ def pairs_compared(linkage: LinkageDocument) -> str:
         f"Blocking lost about {blocking.estimated_lost:,.1f} matches ({1 - blocking.estimated_recall:.2%}), "
         f"estimated by {blocking.method}."
     )
+
+
+POLL_SECONDS = 1.0
+
+_BEFORE_RUN = (project_pb2.PROJECT_STATE_DRAFT, project_pb2.PROJECT_STATE_APPROVED, project_pb2.PROJECT_STATE_KEYED)
+
+
+def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> int:
+    """Create and approve a project, wait for the custodians, start a run, follow it, and wait for a steward if held."""
+    name, digest = spec.project, specification_digest(spec)
+    status = _there(coordinator, name, text, digest)
+    if status.state == project_pb2.PROJECT_STATE_DRAFT:
+        console.print(f"Approving specification {digest.hex()}", highlight=False)
+        coordinator.approve(name, digest, status.epoch)
+        console.print(
+            "Waiting for the custodians: `gemel alice approve`, `gemel bob approve`. Ctrl-C ends the waiting."
+        )
+    status = _awaited(coordinator, name, lambda status: status.state not in _BEFORE_RUN)
+    if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED and _needs_run(status.run):
+        console.print(f"Run {coordinator.start(name).run} is queued.", highlight=False)
+        status = coordinator.get(name)[0]
+    if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED:
+        follow_run(coordinator, name, status.run.run)
+        status = coordinator.get(name)[0]
+    code, line = ending_of(status)
+    if code and code != REFUSED:
+        console.print(f"{line}. Waiting for `gemel steward release {name}`, or refuse.", highlight=False)
+        status = _awaited(coordinator, name, lambda status: status.state != project_pb2.PROJECT_STATE_HELD)
+        code, line = ending_of(status)
+    if status.state == project_pb2.PROJECT_STATE_ERASED:
+        raise GemelError(
+            ErrorCode.WRONG_STATE,
+            "the project is erased",
+            where=f"project {name}",
+            remedy="give the project another name in its specification, and begin again",
+        )
+    if code:
+        console.print(line, highlight=False, soft_wrap=True)
+    return code
+
+
+def _there(coordinator: Coordinator, name: str, text: str, digest: bytes) -> project_pb2.ProjectStatus:
+    """The project, created if there is none of the name."""
+    try:
+        status, _ = coordinator.get(name)
+    except GemelError as error:
+        if error.code is not ErrorCode.NOT_FOUND:
+            raise
+        status = coordinator.create(text)
+    if status.specification_digest != digest:
+        raise GemelError(
+            ErrorCode.EXISTS,
+            "the project is there with another specification",
+            where=f"project {name}",
+            got=status.specification_digest.hex(),
+            remedy="propose this one by `gemel project amend`, or give it another name",
+        )
+    return status
+
+
+def _needs_run(run: project_pb2.RunStatus) -> bool:
+    return not run.run or run.state == project_pb2.RUN_STATE_FAILED
+
+
+def _awaited(
+    coordinator: Coordinator, name: str, ready: Callable[[project_pb2.ProjectStatus], bool]
+) -> project_pb2.ProjectStatus:
+    """The project once it is ready; meanwhile each change of it is shown, once."""
+    shown: list[object] = []
+    while True:
+        try:
+            status, _ = coordinator.get(name)
+        except GemelError as error:
+            if not passes(error.code):
+                raise
+            time.sleep(POLL_SECONDS)  # Carole is away for a while, or has too many callers
+            continue
+        if ready(status):
+            return status
+        lines = [STATE_WORDS[status.state], *condition_lines(status), status.blocking_error]
+        if lines != shown:
+            shown = list(lines)
+            show_projects([status])
+        time.sleep(POLL_SECONDS)

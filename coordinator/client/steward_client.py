@@ -13,29 +13,16 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.parties import Role
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.pages import every_page
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.common.witnessing.shown_entry import believed_entry
 from gemel.coordinator.client.connection import client
-from gemel.coordinator.client.released_runs import ReleasedRuns
+from gemel.coordinator.client.coordinator_client import ReleasedRuns, listed
 from gemel.coordinator.client.risk_reports import Report, fetch_report
 from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
 class Steward:
-    """Reads and decides at Carole.
-
-    Parameters
-    ----------
-    connection
-        A channel to Carole with the steward's certificate.
-    identity
-        Signs decisions.
-    linker
-        Whose signature the audit log's checkpoints must have.
-    released
-        Verifies and keeps which runs are released; None where nothing outlives the process.
-    """
+    """Reads and decides at Carole."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None
@@ -50,30 +37,17 @@ class Steward:
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
         """Every project whose result has been judged, oldest first."""
-
-        def request(after: str) -> stewardship_pb2.ListAssessedResponse:
-            requested = stewardship_pb2.ListAssessedRequest(after=after)
-            response: stewardship_pb2.ListAssessedResponse = self._connection.call(
-                self._stub.ListAssessed, requested, attempts=3
-            )
-            return response
-
-        found: list[project_pb2.ProjectStatus] = []
-        for response in every_page(request, "list of results"):
+        projects: list[project_pb2.ProjectStatus] = []
+        request = stewardship_pb2.ListAssessedRequest
+        for response in listed(self._connection, self._stub.ListAssessed, request, "list of results"):
             if self._released is not None:
                 self._released.note(response.projects)
             self.certificates = list(response.certificates)
-            found += response.projects
-        return found[::-1]
+            projects += response.projects
+        return projects[::-1]
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
-        """
+        """The report on a run."""
         return fetch_report(self._connection, project, run)
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
@@ -100,11 +74,6 @@ class Steward:
             Whose entries; of every project if empty.
         after
             The number of an entry: those behind it.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE; AUDIT for an entry that is not in the log.
         """
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)

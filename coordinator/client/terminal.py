@@ -1,8 +1,11 @@
-"""What the coordinator's commands show: one console, the mode named plainly, states and times in words."""
+"""What the coordinator's commands show of projects: the mode named plainly, states, conditions and times in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,8 +25,122 @@ from gemel.common.specification.notes.modes import JOINED, SENT
 from gemel.common.terminal.fitting_table import FittingTable
 from gemel.common.wire.parties import side_from_wire
 from gemel.common.wire.project_states import STATE_WORDS
-from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.protos.linkage.v1 import project_pb2
+
+SILENT_SECONDS = 600.0
+"""A custodian that has not called for so long is named: it calls every few seconds while no long step keeps it."""
+
+WORDS = {
+    project_pb2.CUSTODIAN_CONDITION_APPROVAL: "waits for its operator's decision on the specification",
+    project_pb2.CUSTODIAN_CONDITION_LEAKAGE: "waits for its operator: its records, or the handles that a "
+    "run requests, disclose more than the specification allows",
+    project_pb2.CUSTODIAN_CONDITION_SOURCE: "cannot read its records, or they do not fit the specification; its "
+    "operator sees why",
+    project_pb2.CUSTODIAN_CONDITION_CONFIGURATION: "cannot use its configuration or its keys; its operator sees why",
+    project_pb2.CUSTODIAN_CONDITION_INSTALLATION: "lacks a package; its operator sees which",
+    project_pb2.CUSTODIAN_CONDITION_STORAGE: "has a full disk",
+    project_pb2.CUSTODIAN_CONDITION_AUDIT: "does not accept Carole's audit log: speak with it and with Carole's "
+    "operator",
+    project_pb2.CUSTODIAN_CONDITION_RESTORE: "waits for its operator's decision on the restored log",
+    project_pb2.CUSTODIAN_CONDITION_OTHER: "has met an error, which its operator sees",
+}
+
+_NAMES = {project_pb2.SIDE_ALICE: "Alice", project_pb2.SIDE_BOB: "Bob"}
+_UNDER_WAY = frozenset(
+    {
+        project_pb2.PROJECT_STATE_DRAFT,
+        project_pb2.PROJECT_STATE_APPROVED,
+        project_pb2.PROJECT_STATE_KEYED,
+        project_pb2.PROJECT_STATE_CONTRIBUTED,
+    }
+)
+
+
+def condition_lines(status: project_pb2.ProjectStatus, now: float | None = None) -> Iterator[str]:
+    """A line for each custodian that has declined, and for each that the project waits for, since when."""
+    moment = time.time() if now is None else now
+    for side in status.sides:
+        name = _NAMES.get(side.side, "A custodian")
+        if side.declined:
+            reason = f': "{side.decline_reason}"' if side.decline_reason else ""
+            yield f"{status.project}: {name} declined the specification{reason}"
+        if words := WORDS.get(side.condition):
+            yield f"{status.project}: {name}'s service {words} (since {_at(side.condition_since_unix_ms)})"
+        silent = side.last_poll_unix_ms and moment - side.last_poll_unix_ms / 1000 > SILENT_SECONDS
+        if silent and status.state in _UNDER_WAY:
+            yield (
+                f"{status.project}: {name}'s service has not called Carole since {_at(side.last_poll_unix_ms)}: it is"
+                " at a long step, or it does not run"
+            )
+
+
+def _at(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def projects_document(
+    projects: Iterable[project_pb2.ProjectStatus], certificates: Iterable[project_pb2.EndingCertificate] = ()
+) -> dict[str, Any]:
+    """Projects, and members' certificates that end soon, in words."""
+    return {
+        "projects": [status_document(status) for status in projects],
+        "certificates": list(ending_lines(certificates)),
+    }
+
+
+def status_document(status: project_pb2.ProjectStatus) -> dict[str, Any]:
+    """One project: its state, whose it is, its sides, its newest run, and what it waits for, in words."""
+    run = status.run
+    newest = {
+        "run": run.run,
+        "state": _word(project_pb2.RunState, run.state, "RUN_STATE_"),
+        "stage": run.stage,
+        "fraction": run.fraction,
+        "links": None if run.links_withheld or run.state != project_pb2.RUN_STATE_DONE else run.links,
+        "error": run.error,
+    }
+    return {
+        "project": status.project,
+        "state": _word(project_pb2.ProjectState, status.state, "PROJECT_STATE_"),
+        "epoch": status.epoch,
+        "owner": status.owner,
+        "successor": status.successor,
+        "specification_digest": status.specification_digest.hex(),
+        "encoding_digest": status.encoding_digest.hex(),
+        "sides": {_word(project_pb2.Side, side.side, "SIDE_"): _side(side) for side in status.sides},
+        "run": newest if run.run else None,
+        "transfers": [
+            {
+                "sender": _word(project_pb2.Side, each.sender, "SIDE_"),
+                "recipient": each.recipient,
+                "sent": each.sent,
+                "received": each.received,
+            }
+            for each in status.transfers
+        ],
+        "blocking_error": status.blocking_error,
+        "waits": list(condition_lines(status)),
+        "restore_awaits": list(status.restore_awaits),
+        "signatures": {"needed": status.signatures, "by": list(status.signed), "of": list(status.signers)},
+    }
+
+
+def _side(side: project_pb2.SideStatus) -> dict[str, Any]:
+    return {
+        "approved": side.approved,
+        "declined": side.declined,
+        "keyed": side.keyed,
+        "contributed": side.contributed,
+        "has_result": side.result_acknowledged,
+    }
+
+
+def _word(enum: Any, number: int, prefix: str) -> str:
+    """A state's name in lower case; ``unknown`` for one of a later release."""
+    if number not in enum.values():
+        return "unknown"
+    return str(enum.Name(number)).removeprefix(prefix).lower()
+
 
 console = Console()
 """Where results go."""
@@ -32,12 +149,7 @@ ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coor
 """For whom a run of mode shared waits before it is computed."""
 
 
-_BORDERS: dict[Mode, str] = {
-    "open": "yellow",
-    "block_keyed": "green",
-    "shared": "green",
-    "trusted": "bold red",
-}
+_BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "shared": "green", "trusted": "bold red"}
 
 
 def show_mode(spec: Specification) -> None:

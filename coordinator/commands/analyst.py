@@ -54,7 +54,7 @@ def fetch(
     Each row is a link: its id, its probability, and the granted columns. The file says in its metadata of which run and
     specification it is.
     """
-    from gemel.common.documents.provenance import CLASSES, LINKED_FILES
+    from gemel.common.documents.document import CLASSES, LINKED_FILES
     from gemel.common.errors import ErrorCode, GemelError
     from gemel.coordinator.client.analyst_client import connect_analyst
 

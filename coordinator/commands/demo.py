@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gemel.common.errors import parameter
-from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.dialogues import ReportLanguage
 
 SHARE_IN_COMMON = 0.5
 UNMEASURED = 10_000
@@ -53,8 +53,7 @@ def command(
     from gemel.common.specification import dump_specification
     from gemel.coordinator.client.terminal import console, show_mode
     from gemel.coordinator.demonstration.people import TRUTH, two_files
-    from gemel.coordinator.demonstration.people.disclosure import with_policy
-    from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+    from gemel.coordinator.demonstration.people.insured import insured_specification, with_policy, with_traits
     from gemel.coordinator.draft.specification_draft import draft, drafted_mode
     from gemel.coordinator.rehearsal.narration import Narrator
     from gemel.coordinator.rehearsal.output_folder import rehearse_into

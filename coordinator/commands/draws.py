@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from gemel.coordinator.analysis.rubin import Combined
+    from gemel.coordinator.analysis.drawn_estimates import Combined
 
 app = typer.Typer(
     help="Estimates from drawn linkages (the grant draws), combined into one with an interval.", no_args_is_help=True
@@ -35,7 +35,7 @@ def combine(
     """Combine one estimate of each drawn linkage by Rubin's rules."""
     import math
 
-    from gemel.coordinator.analysis.rubin import combined
+    from gemel.coordinator.analysis.drawn_estimates import combined
 
     columns = _columns(estimates, ("estimate", "variance"))
     found = combined(list(columns["estimate"]), list(columns["variance"]), math.inf if degrees is None else degrees)
@@ -56,7 +56,7 @@ def slope(
 
     False links make a slope too small in every draw; their probabilities correct that.
     """
-    from gemel.coordinator.analysis.linked_regression import combined_slope
+    from gemel.coordinator.analysis.drawn_estimates import combined_slope
 
     columns = _columns(pairs, ("draw", "link_probability", x, y))
     found = combined_slope(columns["draw"], columns[x], columns[y], columns["link_probability"])

@@ -10,14 +10,14 @@ import typer
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import Json, print_json
-from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.dialogues import ReportLanguage
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="The file, of any kind in docs/custodian.md.")],
+    file: Annotated[Path, typer.Argument(help="The file, of any kind in docs/records.md.")],
     spec: Annotated[Path, typer.Option(help="The specification, usually linkage.yaml: its fields, rules and model.")],
     out: Annotated[Path, typer.Option(help="Folder for persons.csv, the model and the report.")],
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
@@ -43,9 +43,9 @@ def command(
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.run_progress import bars
     from gemel.coordinator.client.terminal import console, show_form
-    from gemel.coordinator.duplicates.own_file import own_duplicates, write_duplicates
     from gemel.coordinator.rehearsal.narration import show_warnings
     from gemel.coordinator.rehearsal.output_folder import check_memory
+    from gemel.coordinator.rehearsal.own_file import own_duplicates, write_duplicates
 
     if side not in set(Side):
         raise parameter("--side", "expected alice or bob", side[:40])

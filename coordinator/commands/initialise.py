@@ -11,7 +11,7 @@ import typer
 from gemel.common.keys.suite import Suite
 
 if TYPE_CHECKING:
-    from gemel.common.parties import Side
+    from gemel.common.parties import Role, Side
     from gemel.common.pki.folders import PartyFolder
     from gemel.common.pki.members import Members
 
@@ -41,9 +41,6 @@ def command(
     from gemel.common.parties import Role, Side
     from gemel.common.pki.addresses import host_of, listening
     from gemel.common.pki.provisioning import PARTIES, provision
-    from gemel.coordinator.client.client_configuration import analyst_template as analyst_yaml
-    from gemel.coordinator.client.client_configuration import steward_template as steward_yaml
-    from gemel.coordinator.client.client_configuration import template as coordinator_yaml
 
     host, port = host_of(address)
     made = provision(
@@ -52,24 +49,15 @@ def command(
         suite=cryptography,
         parties={**PARTIES, **dict.fromkeys(analyst or (), Role.ANALYST)},
         configure={
-            **dict.fromkeys(
-                analyst or (),
-                lambda _folder, members: {
-                    "analyst.yaml": analyst_yaml(address, members_digest=in_groups(members.digest))
-                },
-            ),
+            **{name: _client(Role.ANALYST, address) for name in analyst or ()},
             **{str(side): _custodian(side, address) for side in Side},
             "carole": lambda _folder, members: {
                 "carole.yaml": carole_yaml(
                     listening(host, port), observability=local("carole"), members_digest=in_groups(members.digest)
                 )
             },
-            "coordinator": lambda _folder, members: {
-                "coordinator.yaml": coordinator_yaml(address, members_digest=in_groups(members.digest))
-            },
-            "steward": lambda _folder, members: {
-                "steward.yaml": steward_yaml(address, members_digest=in_groups(members.digest))
-            },
+            "coordinator": _client(Role.COORDINATOR, address),
+            "steward": _client(Role.STEWARD, address),
         },
     )
     for party, folder in made.parties.items():
@@ -85,11 +73,20 @@ def command(
     typer.echo(f"  gemel project status --config {made.parties['coordinator'].path / 'coordinator.yaml'}")
 
 
+def _client(role: Role, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
+    from gemel.common.keys.identity import in_groups
+    from gemel.coordinator.client.client_configuration import template
+
+    return lambda _folder, members: {
+        f"{role}.yaml": template(address, role=role, members_digest=in_groups(members.digest))
+    }
+
+
 def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
     from gemel.common.keys.identity import in_groups
     from gemel.common.observability.settings import local
     from gemel.common.parties import Party
-    from gemel.custodian.templates import custodian_yaml
+    from gemel.custodian.joining import custodian_yaml
 
     def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
         peer = members.in_role(side.other.role).identity.fingerprint

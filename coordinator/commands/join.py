@@ -40,7 +40,7 @@ def command(
     With both shares, at whoever may have them; with one share and its file, at a custodian, who passes the result on
     without identifiers. The file's metadata has the run, the specification's digest and what the probabilities mean.
     """
-    from gemel.coordinator.analysis.share_files import OwnFile, join
+    from gemel.coordinator.analysis.linked_file import OwnFile, join
 
     if table not in ("links", "pairs", "draws"):
         raise parameter("--table", "must be links, pairs or draws", table[:40])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.language import LanguageCode
+from gemel.common.parties import Role
 from gemel.common.terminal.options import DryRun, project_names
 from gemel.common.terminal.output import Json, print_json
-from gemel.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.coordinator.commands import dialogues
+from gemel.coordinator.commands.dialogues import (
+    RESULTS,
+    ConfiguredLanguage,
+    RefusalReason,
+    RefuseRestored,
+    RiskFolder,
+    Yes,
+    show,
+)
 
 if TYPE_CHECKING:
     from gemel.coordinator.client.coordinator_client import Coordinator
@@ -30,13 +40,15 @@ Config = Annotated[Path, typer.Option("--config", help="The coordinator's config
 Project = Annotated[
     str, typer.Argument(help="The project's name, as in its specification.", autocompletion=project_names)
 ]
+ModelFolder = Annotated[Path, typer.Option("--out", help="Folder for model.json and report.html.")]
+SpecificationPath = Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")]
 DEFAULT_CONFIG = Path("coordinator.yaml")
 
 
 @app.command()
 def run(
-    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    specification: SpecificationPath,
+    out: ModelFolder = RESULTS,
     config: Config = DEFAULT_CONFIG,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -51,9 +63,8 @@ def run(
     from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.client_configuration import report_language
-    from gemel.coordinator.client.status_document import status_document
-    from gemel.coordinator.client.terminal import show_mode
-    from gemel.coordinator.client.whole_project import carry_through
+    from gemel.coordinator.client.run_progress import carry_through
+    from gemel.coordinator.client.terminal import show_mode, status_document
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -70,10 +81,7 @@ def run(
 
 @app.command()
 def create(
-    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-    config: Config = DEFAULT_CONFIG,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    specification: SpecificationPath, config: Config = DEFAULT_CONFIG, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Create a project at Carole from a specification. Nothing happens before all have approved it."""
     from gemel.coordinator.client.terminal import console
@@ -116,7 +124,7 @@ def _propose(
     refuse_unidentified(spec)
     show_mode(spec)
     with _coordinator(config, dry_run=dry_run) as coordinator:
-        _show([propose(coordinator, path.read_text(encoding="utf-8"))], as_json)
+        show([propose(coordinator, path.read_text(encoding="utf-8"))], as_json)
     return spec.project
 
 
@@ -135,7 +143,7 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun =
         # The digest is computed here, from the text that is there: not taken on trust from the other side.
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
         console.print(f"Approving specification {digest.hex()}", highlight=False, soft_wrap=True)
-        _show([coordinator.approve(project, digest, found.epoch)], as_json)
+        show([coordinator.approve(project, digest, found.epoch)], as_json)
     console.print("Next: each custodian runs `gemel alice approve` (or bob); then `gemel project start`.")
 
 
@@ -150,7 +158,7 @@ def new_epoch(
         ),
     ],
     config: Config = DEFAULT_CONFIG,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    yes: Yes = False,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -169,7 +177,7 @@ def new_epoch(
         epoch = found.epoch + 1
         if not yes and not dry_run:
             typer.confirm(f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", abort=True)
-        _show([coordinator.open_epoch(project, epoch, encoding, reason)], as_json)
+        show([coordinator.open_epoch(project, epoch, encoding, reason)], as_json)
     console.print("Next: each custodian's operator runs `gemel alice approve` (or bob), which shows your reason.")
 
 
@@ -179,7 +187,7 @@ def hand_over(
     successor: Annotated[str, typer.Option("--to", help="A coordinator, by its name in the membership list.")],
     reason: Annotated[str, typer.Option(help="Why, in 10 to 1000 characters: the successor reads it, and auditors.")],
     config: Config = DEFAULT_CONFIG,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    yes: Yes = False,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -187,30 +195,33 @@ def hand_over(
 
     Another offer takes the place of this one; one to yourself withdraws it.
     """
-    from gemel.common.parties import Role
-    from gemel.coordinator.client.ownership_dialogue import hand_over
-
     if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
-    _show([hand_over(config, Role.COORDINATOR, project, successor, reason, dry_run=dry_run)], as_json)
+    dialogues.hand_over(config, Role.COORDINATOR, project, successor, reason, dry_run=dry_run, as_json=as_json)
 
 
 @app.command("take-over")
 def take_over(
-    project: Project,
-    config: Config = DEFAULT_CONFIG,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    project: Project, config: Config = DEFAULT_CONFIG, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Become the owner of a project that was handed over to you.
 
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from gemel.coordinator.client.ownership_dialogue import take_over
+    from gemel.coordinator.client.connection import client
+    from gemel.coordinator.client.ownership import offered_project, take_project
+    from gemel.coordinator.client.terminal import console, show_mode
 
-    _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
+    with client(config, Role.COORDINATOR, dry_run=dry_run) as found:
+        taken = offered_project(found, project)
+        show_mode(taken.spec)
+        console.print(f"Taking over {project}, and consenting to specification {taken.digest.hex()}", highlight=False)
+        for sentence in taken.sentences:
+            console.print(sentence, highlight=False, markup=False)
+        if not yes and not dry_run:
+            typer.confirm(f"Take {project} over?", abort=True)
+        show([take_project(found, taken)], as_json)
 
 
 @app.command()
@@ -224,7 +235,7 @@ def status(
     """Show the states of projects, whose they are, and what blocks them."""
     with _coordinator(config) as coordinator:
         found = coordinator.projects() if project is None else [coordinator.get(project)[0]]
-        _show(found, as_json, coordinator.certificates)
+        show(found, as_json, coordinator.certificates)
 
 
 @app.command()
@@ -234,7 +245,7 @@ def start(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun = F
 
     with _coordinator(config, dry_run=dry_run) as coordinator:
         if dry_run:  # what Carole would judge the request by
-            _show([coordinator.get(project)[0]], as_json=False)
+            show([coordinator.get(project)[0]], as_json=False)
         run = coordinator.start(project)
         shared = f" by request {coordinator.shared_request}" if coordinator.shared_request else ""
     if as_json:
@@ -249,10 +260,8 @@ def watch(project: Project, config: Config = DEFAULT_CONFIG, as_json: Json = Fal
 
     It ends with status 3 if the result is held for a steward, and 4 if it was refused (docs/commands.md).
     """
-    from gemel.coordinator.client.run_ending import ending_of
-    from gemel.coordinator.client.run_progress import follow_run
-    from gemel.coordinator.client.status_document import status_document
-    from gemel.coordinator.client.terminal import console
+    from gemel.coordinator.client.run_progress import ending_of, follow_run
+    from gemel.coordinator.client.terminal import console, status_document
 
     with _coordinator(config) as coordinator:
         follow_run(coordinator, project, coordinator.get(project)[0].run.run)
@@ -268,7 +277,7 @@ def watch(project: Project, config: Config = DEFAULT_CONFIG, as_json: Json = Fal
 @app.command()
 def results(
     project: Project,
-    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    out: ModelFolder = RESULTS,
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
     language: ConfiguredLanguage = None,
@@ -308,7 +317,7 @@ def _fetch_results(
 @app.command()
 def report(
     project: Project,
-    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    out: RiskFolder = RESULTS,
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
     language: ConfiguredLanguage = None,
@@ -338,11 +347,7 @@ def report(
 
 @app.command()
 def erase(
-    project: Project,
-    config: Config = DEFAULT_CONFIG,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    project: Project, config: Config = DEFAULT_CONFIG, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
     """Destroy the keys of everything that was uploaded to a project, and of its results. This cannot be undone.
 
@@ -357,43 +362,24 @@ def erase(
         )
     with _coordinator(config, checked=False, dry_run=dry_run) as coordinator:
         if dry_run:  # what would be erased
-            _show([coordinator.get(project)[0]], as_json=False)
-        _show([coordinator.erase(project)], as_json)
+            show([coordinator.get(project)[0]], as_json=False)
+        show([coordinator.erase(project)], as_json)
 
 
 @app.command("accept-restore")
 def accept_restore(
     project: Project,
     config: Config = DEFAULT_CONFIG,
-    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
-    reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    refuse: RefuseRestored = False,
+    reason: RefusalReason = "",
+    yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
     """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
 
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
-    from gemel.common.parties import Role
-    from gemel.coordinator.client.restored_log import decide_restored
-
-    decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
-
-
-def _show(
-    projects: Iterable[project_pb2.ProjectStatus],
-    as_json: bool,
-    certificates: Iterable[project_pb2.EndingCertificate] = (),
-) -> None:
-    """Projects as a table, or as a document."""
-    from gemel.coordinator.client.status_document import projects_document
-    from gemel.coordinator.client.terminal import show_endings, show_projects
-
-    if as_json:
-        print_json(projects_document(projects, certificates))
-        return
-    show_projects(projects)
-    show_endings(certificates)
+    dialogues.decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
 
 @contextmanager

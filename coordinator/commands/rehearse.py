@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gemel.common.errors import parameter
-from gemel.coordinator.commands.report_language import ReportLanguage
+from gemel.coordinator.commands.dialogues import ReportLanguage
 from gemel.coordinator.commands.spec import EncodingOption, SeparatorOption
 
 Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]
@@ -17,7 +17,7 @@ Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per c
 
 def command(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/records.md.")],
     bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Folder for links, model, evaluation and report.")],
     truth_alice: Annotated[

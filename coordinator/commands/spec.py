@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,6 @@ import typer
 from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
-    from gemel.common.pki.members import Members
     from gemel.common.specification import Specification
 
 EncodingOption = Annotated[
@@ -33,6 +33,55 @@ MaxRowsOption = Annotated[int, typer.Option("--max-rows", help="The estimate's l
 MEMORY, MAX_UPLOAD, MAX_ROWS = "3GiB", "2GiB", 5_000_000
 """The defaults of Carole's configuration."""
 
+ProjectName = Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")]
+Block = Annotated[
+    bool | None,
+    typer.Option(
+        "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
+    ),
+]
+DraftedMode = Annotated[
+    str | None,
+    typer.Option(
+        help="open; block_keyed: Carole compares in blocks only, the default where there are rules; or shared."
+    ),
+]
+Bits = Annotated[
+    int | None,
+    typer.Option(min=64, max=8192, help="Length of the signatures of names and texts; levels are noise tolerant."),
+]
+RandomisedResponse = Annotated[
+    float,
+    typer.Option(
+        min=0, max=0.4, help="Probability that a bit of names and texts is inverted; levels are noise tolerant."
+    ),
+]
+Ignored = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
+TruthAlice = Annotated[
+    str | None, typer.Option(help="Column of Alice's file that names the person: kept out of the specification.")
+]
+TruthBob = Annotated[str | None, typer.Option(help="The same for Bob's file.")]
+MeasuredByGate = Annotated[
+    bool,
+    typer.Option(
+        "--gate/--no-gate",
+        help="In modes block_keyed and shared: measure by the custodians' gate, and change what they would refuse.",
+    ),
+]
+GrownRows = Annotated[
+    int, typer.Option(min=0, help="Records that either file may grow to; the gate measures files of this size.")
+]
+PartialRegister = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, help="Share that who has 10 or 40 % of these people may recognise; by default as measured."
+    ),
+]
+FullRegister = Annotated[float | None, typer.Option(min=0, max=1, help="The same for who has all of these people.")]
+GateSeed = Annotated[
+    int, typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft.")
+]
+
 app = typer.Typer(
     help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
 )
@@ -48,8 +97,7 @@ def check(
         int, typer.Option(min=0, help="Records of each file: estimates what they cost, and refuses what is too much.")
     ] = 0,
     alice: Annotated[
-        Path | None,
-        typer.Option(help="Alice's file, or a sample, of any such kind: the estimate counts in it."),
+        Path | None, typer.Option(help="Alice's file, or a sample, of any such kind: the estimate counts in it.")
     ] = None,
     bob: Annotated[Path | None, typer.Option(help="Bob's file, or a sample.")] = None,
     memory: MemoryOption = MEMORY,
@@ -75,9 +123,15 @@ def check(
         specification_notes,
     )
     from gemel.coordinator.client.terminal import console, show_mode, show_notes
-    from gemel.coordinator.estimate.estimate import estimate_of_files, estimate_of_size
-    from gemel.coordinator.estimate.limits import CaroleLimits
-    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.estimate.estimate import (
+        CaroleLimits,
+        both_files,
+        cleaned_columns,
+        estimate_of_files,
+        estimate_of_size,
+        lacking_members,
+        show_estimate,
+    )
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -87,7 +141,7 @@ def check(
     show_mode(spec)
     notes = list(specification_notes(spec))
     if members is not None:
-        notes += _lacking(spec, Members.load(members))
+        notes += lacking_members(spec, Members.load(members))
     show_notes(notes)
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
@@ -115,101 +169,24 @@ def check(
         show_estimate(estimate)
 
 
-def _lacking(spec: Specification, members: Members) -> list[str]:
-    """What the membership list lacks for this specification; Carole refuses to create its project then."""
-    from gemel.common.parties import Role
-    from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
-
-    others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
-    lacking = [
-        f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
-        f" project. Have it {APPROVED_RENEWAL}."
-        for name in others
-    ]
-    lacking += _computing(spec, members)
-    stewards = len(members.with_role(Role.STEWARD))
-    signatures = 1 if spec.assessment is None else spec.assessment.signatures
-    if stewards >= signatures or signatures == 1:
-        return lacking
-    return [
-        *lacking,
-        f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
-        " Carole refuses the project. Make another steward a member, or set `signatures: 1`.",
-    ]
-
-
-def _computing(spec: Specification, members: Members) -> list[str]:
-    """Members who are to compute in mode shared and are not in the list with their role."""
-    if spec.mode != "shared":
-        return []
-    from gemel.common.parties import Role
-
-    computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
-    return [
-        f"WARNING: compute.{role}: the membership list has no {role} of the name {name}: no run of mode shared could be"
-        " made. Make it a member, or name another."
-        for role, name in computing
-        if name not in {member.name for member in members.with_role(role)}
-    ]
-
-
 @app.command()
 def draft(
-    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/records.md.")],
     bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Where to write the specification.")] = Path("linkage.yaml"),
-    project: Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")] = "linkage",
-    block: Annotated[
-        bool | None,
-        typer.Option(
-            "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
-        ),
-    ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="open; block_keyed: Carole compares in blocks only, the default where there are rules; or shared."
-        ),
-    ] = None,
-    bits: Annotated[
-        int | None,
-        typer.Option(min=64, max=8192, help="Length of the signatures of names and texts; levels are noise tolerant."),
-    ] = None,
-    randomised_response: Annotated[
-        float,
-        typer.Option(
-            min=0, max=0.4, help="Probability that a bit of names and texts is inverted; levels are noise tolerant."
-        ),
-    ] = 0.0,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
-    truth_alice: Annotated[
-        str | None, typer.Option(help="Column of Alice's file that names the person: kept out of the specification.")
-    ] = None,
-    truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
-    gate: Annotated[
-        bool,
-        typer.Option(
-            "--gate/--no-gate",
-            help="In modes block_keyed and shared: measure by the custodians' gate, and change what they would refuse.",
-        ),
-    ] = True,
-    rows: Annotated[
-        int,
-        typer.Option(min=0, help="Records that either file may grow to; the gate measures files of this size."),
-    ] = 0,
-    partial_register: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Share that who has 10 or 40 % of these people may recognise; by default as measured."
-        ),
-    ] = None,
-    full_register: Annotated[
-        float | None, typer.Option(min=0, max=1, help="The same for who has all of these people.")
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft."),
-    ] = 1,
+    project: ProjectName = "linkage",
+    block: Block = None,
+    mode: DraftedMode = None,
+    bits: Bits = None,
+    randomised_response: RandomisedResponse = 0.0,
+    ignore: Ignored = None,
+    truth_alice: TruthAlice = None,
+    truth_bob: TruthBob = None,
+    gate: MeasuredByGate = True,
+    rows: GrownRows = 0,
+    partial_register: PartialRegister = None,
+    full_register: FullRegister = None,
+    seed: GateSeed = 1,
     memory: MemoryOption = MEMORY,
     max_upload: MaxUploadOption = MAX_UPLOAD,
     max_rows: MaxRowsOption = MAX_ROWS,
@@ -230,13 +207,16 @@ def draft(
     from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.specification import dump_specification
     from gemel.common.specification.model.leakage import LeakageSpec
-    from gemel.coordinator.client.terminal import console, show_mode
-    from gemel.coordinator.draft.same_records import SAME_RECORDS
+    from gemel.coordinator.client.terminal import console
     from gemel.coordinator.draft.specification_draft import draft as propose
     from gemel.coordinator.draft.specification_draft import drafted_mode
-    from gemel.coordinator.estimate.estimate import estimate_of_files
-    from gemel.coordinator.estimate.limits import CaroleLimits
-    from gemel.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
+    from gemel.coordinator.estimate.estimate import (
+        CaroleLimits,
+        both_files,
+        cleaned_columns,
+        estimate_of_files,
+        show_estimate,
+    )
     from gemel.coordinator.truth_columns import Truth
     from gemel.custodian.leakage.leakage_assessment import assess
 
@@ -263,18 +243,26 @@ def draft(
         seed=seed,
     )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
-    console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
-    show_mode(spec)
-    measured = comments["blocking"].splitlines()[1:]
-    measured += comments.get("leakage", "").splitlines()
-    for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
-        console.print(line, highlight=False, markup=False)
+    _show_draft(out, spec, comments)
     estimate = estimate_of_files(spec, cleaned_columns(spec, frames), limits, rows, seed)
     show_estimate(estimate, refuse=accepted)
     if not accepted:
         raise typer.Exit(1)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
     console.print(f"Read it, then try it out: gemel rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
+
+
+def _show_draft(out: Path, spec: Specification, comments: Mapping[str, str]) -> None:
+    """The drafted mode, and what the custodians' gates were found to accept."""
+    from gemel.coordinator.client.terminal import console, show_mode
+    from gemel.coordinator.draft.specification_draft import SAME_RECORDS
+
+    console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
+    show_mode(spec)
+    measured = comments["blocking"].splitlines()[1:]
+    measured += comments.get("leakage", "").splitlines()
+    for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
+        console.print(line, highlight=False, markup=False)
 
 
 @app.command()

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gemel.common.parties import Role
 from gemel.common.terminal.options import DryRun, project_names
 from gemel.common.terminal.output import Json, print_json
-from gemel.coordinator.commands.report_language import ConfiguredLanguage
+from gemel.coordinator.commands import dialogues
+from gemel.coordinator.commands.dialogues import (
+    RESULTS,
+    ConfiguredLanguage,
+    RefusalReason,
+    RefuseRestored,
+    RiskFolder,
+    Yes,
+    show,
+)
 
 if TYPE_CHECKING:
     from gemel.coordinator.client.steward_client import Steward
-    from gemel.protos.linkage.v1 import project_pb2
 
 app = typer.Typer(
     help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
@@ -28,7 +37,6 @@ Project = Annotated[str, typer.Argument(help="The project's name.", autocompleti
 Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")]
 DEFAULT_CONFIG = Path("steward.yaml")
 
 
@@ -40,9 +48,8 @@ def steward() -> None:
 @app.command("list")
 def list_assessed(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects whose results were judged: released, refused, or held for a decision."""
-    from gemel.coordinator.client.status_document import projects_document
     from gemel.coordinator.client.steward_client import connect_steward
-    from gemel.coordinator.client.terminal import console, show_endings, show_projects
+    from gemel.coordinator.client.terminal import console, projects_document, show_endings, show_projects
 
     with connect_steward(config) as connected:
         found = connected.assessed()
@@ -59,7 +66,7 @@ def list_assessed(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> Non
 @app.command()
 def report(
     project: Project,
-    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    out: RiskFolder = RESULTS,
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
     language: ConfiguredLanguage = None,
@@ -114,12 +121,11 @@ def hand_over(
     as_json: Json = False,
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
-    from gemel.common.parties import Role
-    from gemel.coordinator.client.ownership_dialogue import hand_over
-
     if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
-    _show(hand_over(config, Role.STEWARD, project, successor, reason, former=former, dry_run=dry_run), as_json)
+    dialogues.hand_over(
+        config, Role.STEWARD, project, successor, reason, former=former, dry_run=dry_run, as_json=as_json
+    )
 
 
 @app.command()
@@ -143,8 +149,8 @@ def log(
 def accept_restore(
     project: Project,
     config: Config = DEFAULT_CONFIG,
-    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
-    reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
+    refuse: RefuseRestored = False,
+    reason: RefusalReason = "",
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -152,16 +158,13 @@ def accept_restore(
 
     The project goes on when all its parties have accepted. If one refuses, it can only be erased.
     """
-    from gemel.common.parties import Role
-    from gemel.coordinator.client.restored_log import decide_restored
-
-    decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
+    dialogues.decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
 
 def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, as_json: bool, *, release: bool) -> None:
+    from gemel.coordinator.client.risk_reports import verdict_lines
     from gemel.coordinator.client.steward_client import connect_steward
     from gemel.coordinator.client.terminal import console
-    from gemel.coordinator.client.verdict import verdict_lines
 
     with connect_steward(config, dry_run=dry_run) as connected:
         run = _judged(connected, project)
@@ -171,17 +174,7 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
         word = "Release against the policy" if release else "Refuse"
         if not yes:
             typer.confirm(f"{word}: {project}, run {run}?", abort=True)
-        _show(connected.decide(project, run, report.sha256, release=release, reason=reason), as_json)
-
-
-def _show(status: project_pb2.ProjectStatus, as_json: bool) -> None:
-    from gemel.coordinator.client.status_document import projects_document
-    from gemel.coordinator.client.terminal import show_projects
-
-    if as_json:
-        print_json(projects_document([status]))
-    else:
-        show_projects([status])
+        show([connected.decide(project, run, report.sha256, release=release, reason=reason)], as_json)
 
 
 def _judged(connected: Steward, project: str) -> str:

@@ -1,6 +1,11 @@
 """Which columns of two files hold the same: by name, by meaning in several languages, as parts of one, by content.
 
 In this order, and each column once. A pairing of columns with different names is a guess, and the draft states it.
+
+By content: two files of different people share few whole values of an address and no order of the words of a name, but
+they share words; and what a column holds shows in how often each word occurs. So columns are judged by the two
+distributions' overlap, the sum of the smaller share of each word: 1 for the same column, near 0 for columns of another
+meaning.
 """
 
 from __future__ import annotations
@@ -13,19 +18,70 @@ from typing import Literal
 import polars as pl
 
 from gemel.common.specification.model.defaults import Kind
-from gemel.coordinator.draft.column_meanings import PARTS, bare, meaning_of, part_of_date
-from gemel.coordinator.draft.shared_columns import hint_of, is_own_number, kind_of, shape_of
-from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years
+from gemel.coordinator.draft.shared_columns import (
+    PARTS,
+    bare,
+    hint_of,
+    is_own_number,
+    kind_of,
+    meaning_of,
+    part_of_date,
+    shape_of,
+)
+
+MAX_ROWS = 50_000
+"""Rows looked at for words, evenly spread over a file."""
+
+
+def shares_value(alice: pl.Series, bob: pl.Series) -> bool:
+    """Whether any value of one file is also in the other, but for case, punctuation and zeros in front."""
+    ours, theirs = (_plain(text).unique() for text in (alice, bob))
+    return bool(ours.is_in(theirs.implode()).any())
+
+
+def overlap_of_values(alice: pl.Series, bob: pl.Series) -> float:
+    """Overlap of the distributions of whole values, but for case, punctuation and zeros in front."""
+    return _share_overlap(_plain(_some(alice)), _plain(_some(bob)))
+
+
+def overlap_of_words(alice: pl.Series, bob: pl.Series) -> float:
+    """Overlap of the distributions of words, whatever their order: `john smith` and `smith, john` have the same."""
+    return _share_overlap(_words_of(_some(alice)), _words_of(_some(bob)))
+
+
+def overlap_of_years(alice: pl.Series, bob: pl.Series) -> float:
+    """Overlap of the distributions of the years of dates: a number of four digits, or the first four of eight."""
+    return _share_overlap(*(_some(text).str.extract(r"(\d{4})(?:\d{4}|\D|$)").drop_nulls() for text in (alice, bob)))
+
+
+def _some(text: pl.Series) -> pl.Series:
+    return text.gather_every(max(1, len(text) // MAX_ROWS))
+
+
+def _plain(text: pl.Series) -> pl.Series:
+    plain = text.drop_nulls().str.to_lowercase().str.replace_all(r"[^\p{L}\p{M}\p{N}]", "").str.strip_chars_start("0")
+    return plain.filter(plain != "")
+
+
+def _words_of(text: pl.Series) -> pl.Series:
+    words = text.drop_nulls().str.to_lowercase().str.extract_all(r"[\p{L}\p{M}\p{N}]+").explode()
+    return words.drop_nulls()
+
+
+def _share_overlap(ours: pl.Series, theirs: pl.Series) -> float:
+    if ours.is_empty() or theirs.is_empty():
+        return 0.0
+    shares = [values.alias("value").value_counts(normalize=True).sort("value") for values in (ours, theirs)]
+    both = shares[0].join(shares[1], on="value", how="inner", maintain_order="left")
+    return float(both.select(pl.min_horizontal("proportion", "proportion_right").sum()).item())
+
 
 # Columns of one file that belong together: a date's year, month and day; the parts of a name or an address.
 
 _RANGES = {"year": (1850, 2100), "month": (1, 12), "day": (1, 31)}
 _VALID = 0.95
 """Share of the values of a part that must lie in its range."""
-WHOLES: dict[str, tuple[str, ...]] = {
-    "full_name": ("given_name", "surname"),
-    "address": ("house_number", "street"),
-}
+WHOLES: dict[str, tuple[str, ...]] = {"full_name": ("given_name", "surname"), "address": ("house_number", "street")}
 """What one file may have in one column and the other in several, in the order in which they are joined."""
 
 
@@ -199,13 +255,13 @@ def _same_date(date: Composed, others: Sequence[Composed], taken: Collection[str
     """The one date of the other file of the same name, or, where one of the two has none, of the same years."""
     free = [other for other in others if not set(other.columns) & set(taken)]
     named = [other for other in free if other.meaning == date.meaning != ""]
-    alike = [other for other in free if "" in (other.meaning, date.meaning) and _same_years(date, other)]
+    alike = [
+        other
+        for other in free
+        if "" in (other.meaning, date.meaning) and overlap_of_years(date.text, other.text) >= _MIN_OVERLAP["date"]
+    ]
     found = named or alike
     return found[0] if len(found) == 1 else None
-
-
-def _same_years(date: Composed, other: Composed) -> bool:
-    return overlap_of_years(date.text, other.text) >= _MIN_OVERLAP["date"]
 
 
 def _wholes(alice: Texts, bob: Texts) -> list[Pair]:

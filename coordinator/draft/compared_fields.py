@@ -11,10 +11,9 @@ import polars as pl
 
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
-from gemel.common.specification.model.defaults import KINDS, LEVELS, DateOrder, Kind
+from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
 from gemel.common.specification.model.leakage import tolerant_bounds
-from gemel.coordinator.draft.column_meanings import meaning_of
-from gemel.coordinator.draft.column_pairs import Pair, pair_columns
+from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
 from gemel.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
@@ -24,9 +23,10 @@ from gemel.coordinator.draft.shared_columns import (
     hint_of,
     is_own_number,
     kind_of,
+    meaning_of,
     shape_of,
 )
-from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, shares_value
+from gemel.custodian.cleaning.own_copies import OwnCopies
 
 MAX_FIELDS = 15
 """More add no information, and their comparison patterns no longer fit."""
@@ -237,3 +237,33 @@ def _filled(alice: Shape, bob: Shape) -> str:
     if min(alice.filled, bob.filled) >= 0.995:
         return "Nearly always filled in."
     return f"Filled in {alice.filled:.0%} and {bob.filled:.0%} of the rows."
+
+
+def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:
+    """The assignment and its reason, in counts."""
+    several = [side for side in Side if copies[side].several]
+    if not several:
+        return "one_to_one", ""
+    counted = "; ".join(
+        f"{side.title()}'s file has {copies[side].equal:,} pairs of equal records and {copies[side].near:,} that are"
+        " equal in all but one field"
+        for side in several
+    )
+    counted += ": people who are in it more than once."
+    if len(several) > 1 and mode not in IN_BLOCKS:
+        return "clusters", (
+            f"{counted} With clusters the persons of each file are found, and all their records in both are linked;"
+            " one_to_one would link one of each."
+        )
+    worse = max(several, key=lambda side: copies[side].equal + copies[side].near)
+    assignment: Assignment = "many_to_one" if worse is Side.ALICE else "one_to_many"
+    reason = (
+        f"{counted} With {assignment} all their records in {worse.title()}'s file may be linked; one_to_one would link"
+        " one of each."
+    )
+    if len(several) > 1:
+        reason += (
+            f" Mode {mode} has no assignment that allows several in both files: take those in"
+            f" {worse.other.title()}'s out first, which `gemel duplicates` finds, or link in mode open by clusters."
+        )
+    return assignment, reason

@@ -17,27 +17,7 @@ _LONGEST = 256
 def similar_list(
     counts: pl.DataFrame, value: str, count: str, *, drop_commonest: int, minimum: float, maximum: int
 ) -> list[str]:
-    """The values of a table of counts that are neither among the commonest nor rare, commonest first.
-
-    Parameters
-    ----------
-    counts
-        A row per value; values that come in several rows, or with other capitals, are added up.
-    value, count
-        The columns of the values and of how common each is, in any unit.
-    drop_commonest
-        So many of the commonest are left out.
-    minimum
-        So are those that are rarer than this, in the unit of the counts.
-    maximum
-        Most values listed, the commonest of what is left.
-
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING if there is no such column, SOURCE if a count is no number, PARAMETER if nothing is left or
-        `maximum` is more than a specification takes.
-    """
+    """The values of a table of counts that are neither among the commonest nor rare, commonest first."""
     for column in (value, count):
         if column not in counts.columns:
             remedy = nearest(column, counts.columns)

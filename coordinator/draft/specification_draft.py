@@ -22,31 +22,46 @@ from gemel.carole.engine.run.specified import refuse_unidentified
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
-from gemel.common.specification import (
-    BlockingRule,
-    Custodian,
-    Custodians,
-    FieldSpec,
-    Retention,
-    Specification,
-)
+from gemel.common.specification import BlockingRule, Custodian, Custodians, FieldSpec, Retention, Specification
 from gemel.common.specification.model.content import PROJECT_PATTERN, LinkSpec
 from gemel.common.specification.model.defaults import IN_BLOCKS, Mode
 from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.common.specification.model.section import MAX_COLUMN_NAME
-from gemel.coordinator.draft.accepted_fields import accepted_fields
-from gemel.coordinator.draft.assignment import propose_assignment
+from gemel.coordinator.draft.accepted_rules import accepted_fields
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
-from gemel.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from gemel.coordinator.draft.compared_fields import ProposedFields, propose_assignment, propose_fields
 from gemel.coordinator.draft.grown_file import grown
-from gemel.coordinator.draft.judged_rules import JudgedRules, keyed
-from gemel.coordinator.draft.register_limits import measured_limits
-from gemel.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
+from gemel.coordinator.draft.judged_rules import JudgedRules, keyed, measured_limits
 from gemel.coordinator.draft.shared_columns import identifier_of, text_of
 from gemel.coordinator.truth_columns import Truth
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.leakage_report import Gate
+
+SAME_RECORDS = (
+    "BOTH FILES HOLD THE SAME RECORDS: every record matches itself, and a linkage of them shows nothing of how two"
+    " files would be linked."
+)
+"""What a draft or a rehearsal states then."""
+
+
+def hold_the_same(alice: pl.DataFrame, bob: pl.DataFrame, fields: Sequence[FieldSpec]) -> bool:
+    """Whether the rows of two files are the same in all compared columns, in whatever order.
+
+    Notes
+    -----
+    Rows are compared by 64-bit hashes: two different files of a million rows would be taken for one with probability
+    below 1e-6 if they differed in one row.
+    """
+    columns = [[name for field in fields for name in field.columns_of(side)] for side in Side]
+    if alice.height != bob.height or len(columns[0]) != len(columns[1]):
+        return False
+    hashes = []
+    for frame, names in zip((alice, bob), columns, strict=True):
+        table = pl.DataFrame([frame[name].cast(pl.String).alias(str(place)) for place, name in enumerate(names)])
+        hashes.append(table.hash_rows(seed=1).sort())
+    return hashes[0].equals(hashes[1])
+
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
@@ -220,13 +235,7 @@ def draft(
 
 
 def drafted_mode(mode: str | None, where: str) -> Mode | None:
-    """The mode of a draft by its name; None where none is asked for.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for another mode.
-    """
+    """The mode of a draft by its name; None where none is asked for."""
     for known in DRAFTED:
         if mode == known:
             return known

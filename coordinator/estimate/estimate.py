@@ -2,22 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from pydantic import ValidationError
 
-from gemel.common.errors import GemelError
-from gemel.common.parties import Side
+from gemel.carole.configuration import LimitsConfiguration
+from gemel.carole.engine.run.resources import mebibytes
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
+from gemel.common.parties import Role, Side
+from gemel.common.pki.members import Members
+from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
+from gemel.common.records.csv_form import CsvOptions
+from gemel.common.records.registry import file_source, read_source
 from gemel.common.specification import Specification
+from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.grown_file import grown
-from gemel.coordinator.estimate.candidate_pairs import RulePairs, candidate_pairs
 from gemel.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
-from gemel.coordinator.estimate.limits import CaroleLimits, exceeded
-from gemel.coordinator.estimate.linkage_cost import LinkageCost, linkage_cost
+from gemel.coordinator.estimate.linkage_cost import LinkageCost, RulePairs, candidate_pairs, linkage_cost
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.expected_layout import bounded_counts, file_counts
+
+SHORTER = "use shorter signatures (`bits`), fewer rules or fewer fields"
+
+
+@dataclass(frozen=True)
+class CaroleLimits:
+    """The limits of Carole's configuration that concern a specification: sizes as she writes them."""
+
+    memory: str = LimitsConfiguration.model_fields["memory"].default
+    max_upload: str = LimitsConfiguration.model_fields["max_upload"].default
+    max_rows: int = LimitsConfiguration.model_fields["max_rows"].default
+
+    def configuration(self) -> LimitsConfiguration:
+        """The limits as Carole reads them; PARAMETER for one that she would not take."""
+        try:
+            return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
+        except ValidationError as error:
+            key = str(error.errors()[0]["loc"][0])
+            raise parameter(
+                f"--{key.replace('_', '-')}",
+                "this is no limit of Carole's",
+                str(getattr(self, key))[:40],
+                "write sizes as 512MiB or 3GiB, and at least one row",
+            ) from None
+
+
+def exceeded(
+    custodians: Sequence[CustodianCost], linkage: LinkageCost, spec: Specification, limits: CaroleLimits
+) -> Iterator[GemelError]:
+    """An error for each limit that the estimate is above."""
+    granted = limits.configuration()
+    for each in custodians:
+        where = f"{each.side}'s contribution"
+        rows = max(each.records, *each.layout.rule_rows.values())
+        if rows > granted.max_rows:
+            yield GemelError(
+                ErrorCode.UPLOAD_LIMIT,
+                f"Carole takes at most {granted.max_rows:,} rows of a file, and refuses it after it was signed",
+                where=where,
+                got=f"{rows:,} rows",
+                remedy=f"have her raise limits.max_rows to {rows} or more, or link parts of the files",
+            )
+        if each.upload > granted.max_upload_bytes:
+            yield GemelError(
+                ErrorCode.UPLOAD_LIMIT,
+                f"Carole takes at most {mebibytes(granted.max_upload_bytes)}, and refuses it after it was signed",
+                where=where,
+                got=f"{'' if each.counted else 'up to '}{mebibytes(each.upload)}",
+                remedy=f"have her raise limits.max_upload to {_raised(each.upload)}, or {SHORTER}",
+            )
+    if linkage.minimum > granted.worker_bytes:
+        yield GemelError(
+            ErrorCode.MEMORY,
+            f"Carole grants a run {mebibytes(granted.worker_bytes)}",
+            where="the linkage",
+            got=f"a need of {mebibytes(linkage.minimum)}",
+            remedy=f"have her raise limits.memory to {_raised(linkage.minimum)}, or {SHORTER}"
+            + ("" if spec.in_blocks else "; mode block_keyed takes a part of the files at a time"),
+        )
+    if spec.in_blocks:  # in mode open such a block is split or left out, with a warning
+        for found, rule in zip(linkage.rules, spec.keyed_rules, strict=False):
+            if found.largest > rule.limit:
+                yield parameter(
+                    f"blocking.{rule.name}",
+                    f"a block may have at most {rule.limit:,} pairs",
+                    f"one of {found.largest:,}",
+                    "block more finely, name a field to split the rule by, or raise its limit",
+                )
+
+
+def refuse_exceeded(errors: Sequence[GemelError]) -> None:
+    """Raise the errors, if there are any, as one."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise GemelErrors(errors[0].code, list(errors))
+
+
+def _raised(n_bytes: int) -> str:
+    """A size that a configuration can have, which holds so many bytes."""
+    return f"{-(-n_bytes // 2**20)}MiB" if n_bytes <= 2**30 else f"{-(-n_bytes * 10 // 2**30) / 10:g}GiB"
+
 
 Columns = Mapping[str, pl.Series]
 """Cleaned values by field."""
@@ -172,3 +262,63 @@ def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s" if seconds >= 1 else "less than a second"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+Frames = tuple[pl.DataFrame, pl.DataFrame]
+"""Alice's and Bob's file."""
+
+
+def both_files(
+    alice: Path | None, bob: Path | None, encoding: Sequence[str] | None, separator: Sequence[str] | None
+) -> Frames:
+    """Both files, whose form is shown where it is unusual."""
+    if alice is None or bob is None:
+        raise parameter(
+            "--alice" if alice is None else "--bob",
+            "pairs are counted in two files",
+            "none",
+            "give both, or only --rows",
+        )
+    forms = CsvOptions.of_files(list(encoding or []), list(separator or []))
+    sources = [file_source(path, form) for path, form in zip((alice, bob), forms, strict=True)]
+    show_form(*sources)
+    left, right = (read_source(source, None).frame for source in sources)
+    return left, right
+
+
+def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[str, pl.Series]]:
+    """The cleaned values of both files."""
+    return {side: clean(frame, spec, side).columns for side, frame in zip(Side, frames, strict=True)}
+
+
+def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
+    """Print an estimate."""
+    for line in estimate.lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if refuse:
+        refuse_exceeded(estimate.exceeded)
+
+
+def lacking_members(spec: Specification, members: Members) -> list[str]:
+    """What the membership list lacks for a specification; Carole refuses to create its project then."""
+    warnings = [
+        f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
+        f" project. Have it {APPROVED_RENEWAL}."
+        for name in sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
+    ]
+    if spec.mode == "shared":
+        computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
+        warnings += [
+            f"WARNING: compute.{role}: the membership list has no {role} of the name {name}: no run of mode shared"
+            " could be made. Make it a member, or name another."
+            for role, name in computing
+            if name not in {member.name for member in members.with_role(role)}
+        ]
+    stewards = len(members.with_role(Role.STEWARD))
+    signatures = 1 if spec.assessment is None else spec.assessment.signatures
+    if 1 < signatures > stewards:
+        warnings.append(
+            f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
+            " Carole refuses the project. Make another steward a member, or set `signatures: 1`."
+        )
+    return warnings

@@ -7,8 +7,10 @@ it may, for threads and for tables. The interpreter of the worker comes on top.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import polars as pl
 
 from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
@@ -17,11 +19,9 @@ from gemel.carole.engine.pairs.sharded_pairs import set_memory
 from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.resources import KEPT_BYTES, PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout, SetLayout
+from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout
 from gemel.common.specification import Specification
-from gemel.coordinator.estimate.candidate_pairs import RulePairs
-from gemel.coordinator.estimate.custodian_cost import CustodianCost
-from gemel.coordinator.estimate.unit_costs import (
+from gemel.coordinator.estimate.custodian_cost import (
     CHANCE_SECONDS,
     DECISION_SECONDS,
     GATE_BYTES,
@@ -35,10 +35,43 @@ from gemel.coordinator.estimate.unit_costs import (
     SET_ROW_SECONDS,
     VECTORS,
     WORKER_BASE,
+    CustodianCost,
 )
+from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.shared.gates.output_bits import PairComparison
 from gemel.shared.run.compared_rows import PERMUTED_COPIES
 from gemel.shared.run.comparisons import comparison_of
+
+
+@dataclass(frozen=True)
+class RulePairs:
+    """The candidate pairs of a rule: its name, their number, and the pairs of its largest block."""
+
+    rule: str
+    pairs: int
+    largest: int
+
+    def of_size(self, factor_a: float, factor_b: float) -> RulePairs:
+        """Of files so many times as large: an upper bound, since a larger file has more different keys."""
+        factor = factor_a * factor_b
+        return RulePairs(self.rule, math.ceil(self.pairs * factor), math.ceil(self.largest * factor))
+
+
+def candidate_pairs(
+    alice: Mapping[str, pl.Series], bob: Mapping[str, pl.Series], spec: Specification
+) -> tuple[RulePairs, ...]:
+    """Of each rule with keys, on cleaned values by field; a pair of several rules is in each."""
+    split = spec.in_blocks
+    found = []
+    for rule in spec.keyed_rules:
+        both = [
+            key_text(columns, spec, rule, split=split).drop_nulls().alias("key").value_counts(name=side)
+            for side, columns in (("a", alice), ("b", bob))
+        ]
+        pairs = both[0].join(both[1], on="key").select(pl.col("a").cast(pl.Int64) * pl.col("b")).to_series()
+        found.append(RulePairs(rule.name, int(pairs.sum()), int(pairs.max() or 0)))  # type: ignore[arg-type]
+    return tuple(found)
+
 
 # What mode shared costs each of the three who compute: gates, bytes sent, seconds; the same for all three.
 #
@@ -82,7 +115,8 @@ def shared_cost(
     if spec.mode != "shared":
         return None
     plan = plan_of(spec)
-    first, second = (_by_rule(each) for each in custodians)
+    # A set of each rule, and the samples: all sets of a rule have the same words.
+    first, second = ({part.rule: part for part in each.layout.sets} for each in custodians)
     comparisons = {
         rule.name: comparison_of(plan, first[rule.name], second[rule.name], rule.name) for rule in plan.rules
     }
@@ -108,11 +142,6 @@ def shared_cost(
 def _permuted_words(comparison: PairComparison) -> int:
     """Of a pair: its levels, and its row numbers."""
     return comparison.output.total_words + 1
-
-
-def _by_rule(custodian: CustodianCost) -> dict[str, SetLayout]:
-    """A set of each rule, and the samples: all sets of a rule have the same words."""
-    return {part.rule: part for part in custodian.layout.sets}
 
 
 PASSES = 2
@@ -217,11 +246,7 @@ def _chance_seconds(spec: Specification) -> float:
 
 
 def _largest(layout: Layout, n_rules: int) -> int:
-    return max(set_memory(part, n_rules) for part in layout.sets if _is_of_rule(part))
-
-
-def _is_of_rule(part: SetLayout) -> bool:
-    return bool(part.blocks)
+    return max(set_memory(part, n_rules) for part in layout.sets if part.blocks)
 
 
 def _pairs(spec: Specification, rules: tuple[RulePairs, ...], records: Sequence[int]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,20 @@ from gemel.carole.evaluation.link_quality import (
     number_of_matches,
     quality,
 )
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
+from gemel.common.records.registry import read_source
+from gemel.common.records.sources import Source
+from gemel.common.specification import Specification
+from gemel.coordinator.truth_columns import Truth
 
 CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""
 
 
 def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> EvaluationDocument:
-    """The evaluation, which becomes ``evaluation.json``.
-
-    Parameters
-    ----------
-    links
-        The decision: columns ``alice`` and ``bob``, the custodians' identifiers.
-    pairs
-        Every pair kept, with ``link_probability``; the curve and the best threshold are drawn from these.
-    alice, bob
-        Columns ``identifier`` and ``person`` of each file.
-    """
+    """The evaluation, which becomes ``evaluation.json``."""
     person_a, person_b = _numbered(alice, bob)
     n_matches = number_of_matches(person_a, person_b)
 
@@ -115,3 +112,37 @@ def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
     places = np.linspace(0, max(length - 1, 0), min(length, CURVE_POINTS)).round()
     kept = np.unique(places.astype(np.int64))
     return {name: [float(value) for value in column[kept]] for name, column in columns.items()}
+
+
+def links_and_pairs(shares: dict[Side, Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The links and all pairs, from the folders of the two custodians' shares."""
+    pairs = _joined(shares)
+    return pairs.filter("linked").drop("linked"), pairs
+
+
+def persons_of(source: Source, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
+    """Own identifier and person of every row of one file."""
+    column = truth.of(side)
+    identifier = spec.custodians.of(side).identifier
+    table = read_source(source, None).frame
+    for name in (column, identifier):
+        if name not in table.columns:
+            raise GemelError(
+                ErrorCode.FIELD_MISSING,
+                f"there is no column {name!r}",
+                where=f"{side}'s file",
+                got=f"columns {', '.join(table.columns)}",
+                remedy="name the column of the truth and of the identifier as they stand in the file",
+            )
+    return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
+
+
+def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
+    """The pairs with both identifiers, from the two custodians' shares of them."""
+    alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in (Side.ALICE, Side.BOB))
+    own = alice.rename({"identifier": "alice"}).join(
+        bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"
+    )
+    return own.select("alice", "bob", "link_probability", "linked").sort(
+        ["link_probability", "alice", "bob"], descending=[True, False, False]
+    )

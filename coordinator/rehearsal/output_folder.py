@@ -19,27 +19,21 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.documents.evaluation_document import EvaluationDocument, SchemeResult
-from gemel.common.documents.statistics_document import Stage, StatisticsDocument, Timings
+from gemel.common.documents.linkage_document import EvaluationDocument, SchemeResult
+from gemel.common.documents.model_document import Stage, StatisticsDocument, Timings
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.processes import processors
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND, file_source
-from gemel.common.specification import (
-    Specification,
-    dump_specification,
-    encoding_digest,
-    specification_digest,
-)
+from gemel.common.specification import Specification, dump_specification, encoding_digest, specification_digest
 from gemel.common.specification.model.schemes import SCHEMES
 from gemel.coordinator.client.terminal import console, show_form
-from gemel.coordinator.draft.same_records import SAME_RECORDS
-from gemel.coordinator.rehearsal.link_truth import evaluate, summary
+from gemel.coordinator.draft.specification_draft import SAME_RECORDS
+from gemel.coordinator.rehearsal.link_truth import evaluate, links_and_pairs, persons_of, summary
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
-from gemel.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
 from gemel.coordinator.reports.disclosure import write_risk_report
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.coordinator.truth_columns import Truth
@@ -274,13 +268,7 @@ def report_content(
 
 
 def check_memory(text: str) -> None:
-    """Refuse a number that is no size, before anything is started.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER.
-    """
+    """Refuse a number that is no size, before anything is started."""
     try:
         LimitsConfiguration(memory=text)
     except ValidationError:

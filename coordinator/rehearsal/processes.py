@@ -74,13 +74,7 @@ class ServiceProcess:
             )
 
     def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
-        """Wait until the service reports that it is ready, and return what it prints (its address).
-
-        Raises
-        ------
-        GemelError
-            If it ends, or does not become ready in time; with the last line of its log.
-        """
+        """Wait until the service reports that it is ready, and return what it prints (its address)."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self._ready_file.exists():
@@ -223,13 +217,7 @@ COMPUTE = ("gemel", "compute")
 
 
 def make_store(configuration: Path) -> None:
-    """Make Carole's store by her own command, as her operator does once before the first start.
-
-    Raises
-    ------
-    GemelError
-        UNAVAILABLE if it ends with an error, which it has then printed.
-    """
+    """Make Carole's store by her own command, as her operator does once before the first start."""
     command = [sys.executable, "-m", "gemel", "carole", "init", "--config", str(configuration)]
     done = subprocess.run(
         command, cwd=configuration.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

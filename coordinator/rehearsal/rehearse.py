@@ -11,15 +11,15 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gemel.common.documents.provenance import LINKED_FILES
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.document import LINKED_FILES
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
@@ -33,13 +33,12 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.specification import Specification, specification_digest
 from gemel.coordinator.client.analyst_client import Analyst
-from gemel.coordinator.client.client_configuration import steward_template
-from gemel.coordinator.client.client_configuration import template as coordinator_template
+from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from gemel.coordinator.client.steward_client import Steward
-from gemel.coordinator.client.verdict import verdict_lines
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
@@ -110,34 +109,27 @@ def rehearse(
     folder = Path(tempfile.mkdtemp(prefix="gemel-rehearsal-"))
     try:
         with Services(folder) as services:
-            _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
+            _Rehearsal(spec, text, sources, narrator, resources, known, folder, services).run(collect)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@dataclass
 class _Rehearsal:
-    def __init__(
-        self,
-        spec: Specification,
-        text: str,
-        sources: dict[Side, Source],
-        narrator: Narrator,
-        resources: Resources,
-        folder: Path,
-        services: Services,
-        known: Sequence[Path],
-    ) -> None:
-        self._spec = spec
-        self._text = text
-        self._digest = specification_digest(spec)
-        self._sources = sources
-        self._narrator = narrator
-        self._resources = resources
-        self._folder = folder
-        self._services = services
-        self._known = known
-        self._operators: dict[Side, Connection] = {}
-        self._carole = ""
+    _spec: Specification
+    _text: str
+    _sources: dict[Side, Source]
+    _narrator: Narrator
+    _resources: Resources
+    _known: Sequence[Path]
+    _folder: Path
+    _services: Services
+    _operators: dict[Side, Connection] = field(default_factory=dict)
+    _carole: str = ""
+
+    @property
+    def _digest(self) -> bytes:
+        return specification_digest(self._spec)
 
     def run(self, collect: Callable[[Rehearsed], None]) -> None:
         narrator = self._narrator
@@ -205,7 +197,7 @@ class _Rehearsal:
         started = []
         for name, role in self._computing.items():
             path = made.parties[name].path / f"{role}.yaml"
-            path.write_text((coordinator_template if role is Role.COORDINATOR else steward_template)(address))
+            path.write_text(template(address, role=role))
             started.append(self._services.start(ServiceProcess(name, path, self._folder, COMPUTE)))
         for service in started:
             service.wait_ready()
@@ -240,7 +232,7 @@ class _Rehearsal:
         self._narrator.show(pairs_compared(statistics.linkage))
         self._narrator.warn(statistics.warnings)
         self._narrator.step("release")
-        self._wait_for_shares(coordinator)
+        self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))
         self._narrator.show("Both custodians hold their share.")
         shares = {side: Path(self._project_of(side).results) for side in Side}
         linked = self._exchanged(coordinator, made, shares, run.run) if self._spec.release.transfers else {}
@@ -299,45 +291,42 @@ class _Rehearsal:
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
         """Wait until the project has arrived at `state`; any blocking error of any party ends the rehearsal."""
-        deadline = time.monotonic() + STEP_SECONDS
         with bars(disable=not show) as progress:
             shown = {side: progress.add_task(side.title(), total=1.0) for side in Side}
-            while time.monotonic() < deadline:
-                status, _ = coordinator.get(self._spec.project)
-                if status.state >= state:
-                    for side in Side:
-                        progress.update(shown[side], completed=1.0)
-                    return
-                self._services.check()
-                for side in Side:
-                    found = self._project_of(side)
-                    progress.update(
-                        shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
-                    )
-                    if found.blocking_error:
-                        raise GemelError(
-                            ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {found.blocking_error}"
-                        )
-                if status.blocking_error:
-                    raise GemelError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
-                time.sleep(POLL_SECONDS)
-        raise GemelError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
 
-    def _wait_for_shares(self, coordinator: Coordinator) -> None:
-        self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))
+            def look(side: Side, own: operator_pb2.CustodianProject) -> None:
+                words = f"{side.title():<6} {own.stage}"
+                progress.update(shown[side], description=words, completed=own.fraction)
 
-    def _wait_until(self, coordinator: Coordinator, holds: Callable[[project_pb2.ProjectStatus], bool]) -> None:
-        """Wait until the custodians have done their part after the release."""
+            self._wait_until(
+                coordinator, lambda status: status.state >= state, f"a step took longer than {STEP_SECONDS:.0f} s", look
+            )
+            for task in shown.values():
+                progress.update(task, completed=1.0)
+
+    def _wait_until(
+        self,
+        coordinator: Coordinator,
+        holds: Callable[[project_pb2.ProjectStatus], bool],
+        late: str = "the custodians did not fetch their shares, or what was granted them",
+        look: Callable[[Side, operator_pb2.CustodianProject], None] = lambda side, own: None,
+    ) -> None:
+        """Wait until the parties have done their part; what blocks one of them ends the rehearsal."""
         deadline = time.monotonic() + STEP_SECONDS
         while time.monotonic() < deadline:
-            if holds(coordinator.get(self._spec.project)[0]):
+            status, _ = coordinator.get(self._spec.project)
+            if holds(status):
                 return
             self._services.check()
             for side in Side:
-                if blocking_error := self._project_of(side).blocking_error:
-                    raise GemelError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {blocking_error}")
+                own = self._project_of(side)
+                look(side, own)
+                if own.blocking_error:
+                    raise GemelError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {own.blocking_error}")
+            if status.blocking_error:
+                raise GemelError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
             time.sleep(POLL_SECONDS)
-        raise GemelError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares, or what was granted them")
+        raise GemelError(ErrorCode.UNAVAILABLE, late)
 
     def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
         """The project as this custodian's own operator sees it."""
@@ -345,9 +334,9 @@ class _Rehearsal:
         stub = connection.stub(operator_pb2_grpc.OperatorStub)
         response = connection.call(stub.Status, operator_pb2.StatusRequest(), attempts=3)
         projects: list[operator_pb2.CustodianProject] = list(response.projects)
-        for found in projects:
-            if found.project == self._spec.project:
-                return found
+        for project in projects:
+            if project.project == self._spec.project:
+                return project
         return operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
 
     def _profile(self, side: Side) -> dict[str, Any]:
@@ -365,11 +354,7 @@ def _carole_configuration(resources: Resources) -> str:
             "listen": "127.0.0.1:0",
             "keys": ".",
             "store": {"database": "sqlite:///store/carole.db", "blobs": "store/blobs"},
-            "limits": {
-                "memory": resources.memory,
-                "threads": resources.threads,
-                "max_upload": resources.max_upload,
-            },
+            "limits": asdict(resources),
         },
         sort_keys=False,
     )

@@ -52,29 +52,18 @@ def load_seed_file(path: Path, project: str) -> Seed:
     text = read_private(path, "the seed").decode("ascii", errors="replace").replace("\r\n", "\n")
     match = _FORM.fullmatch(text)
     if match is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "this is not a seed file: expected the four lines 'gemel seed 1', 'project', 'seed', 'check'",
-            where=str(path),
-            remedy=_REMEDY,
-        )
+        what = "this is not a seed file: expected the four lines 'gemel seed 1', 'project', 'seed', 'check'"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=_REMEDY)
     named, digits, check = match.groups()
     if named != project:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            f"expected the seed of project '{project}'",
-            where=str(path),
-            got=f"the seed of project '{named}'",
-            remedy="a seed serves one project; make one for this project",
-        )
+        what = f"expected the seed of project '{project}'"
+        got = f"the seed of project '{named}'"
+        remedy = "a seed serves one project; make one for this project"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=got, remedy=remedy)
     seed = Seed(bytes.fromhex(digits))
     if seed_file_check(seed, project) != check:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the seed does not have the check digits beside it: it was changed or copied with an error",
-            where=str(path),
-            remedy=_REMEDY,
-        )
+        what = "the seed does not have the check digits beside it: it was changed or copied with an error"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=_REMEDY)
     return seed
 
 

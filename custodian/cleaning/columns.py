@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Positions
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
-from gemel.custodian.cleaning.dates import MAX_YEAR, MIN_YEAR
 from gemel.custodian.cleaning.definition import (
+    MAX_YEAR,
+    MIN_YEAR,
     TEXT_STEPS,
     drop_phrases,
     finished,
@@ -26,12 +27,10 @@ from gemel.custodian.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
-from gemel.custodian.cleaning.harmonising import harmonised, unnamed_in
-from gemel.custodian.cleaning.parts import salt_text
+from gemel.custodian.cleaning.parts import listed_in, salt_text
 from gemel.custodian.cleaning.profile import FieldProfile, Profile
-from gemel.custodian.cleaning.similar_values import listed_in
 from gemel.custodian.cleaning.source_values import texts_of
-from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.cleaning.variables import VariableCleaning, harmonised, unnamed_in
 from gemel.custodian.tokens import tokenise
 
 # The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.
@@ -123,21 +122,8 @@ class Cleaned:
 def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions: Positions | None = None) -> Cleaned:
     """Clean the compared fields and the variables of a custodian's file.
 
-    Parameters
-    ----------
-    frame
-        The file as read. Columns may hold text, numbers, booleans, dates or categories.
-    spec
-        The specification.
-    side
-        Whose file it is.
-    positions
-        Where the rows are, for errors; by default their numbers in the frame.
-
-    Returns
-    -------
-    Cleaned
-        The fields' values and the counts of what was done to them.
+    Columns of the frame may hold text, numbers, booleans, dates or categories; `positions` are where its rows are, for
+    errors, by default their numbers in the frame.
 
     Raises
     ------
@@ -157,15 +143,7 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions:
 
 
 class Cleaning:
-    """Cleans a custodian's file batch by batch.
-
-    Parameters
-    ----------
-    spec
-        The specification.
-    side
-        Whose file it is.
-    """
+    """Cleans the file of one custodian (`side`) batch by batch."""
 
     def __init__(self, spec: Specification, side: Side) -> None:
         self._spec, self._side = spec, side
@@ -182,10 +160,7 @@ class Cleaning:
 
         Where there are several batches their columns hold texts: how a number or a time is written depends on all rows.
 
-        Raises
-        ------
-        GemelError
-            As `clean`, but for values that no table or list names: `profile` refuses those of all batches.
+        Raises as `clean`, but for values that no table or list names: `profile` refuses those of all batches.
         """
         positions = Positions.of_rows(frame.height) if positions is None else positions
         columns: dict[str, pl.Series] = {}
@@ -203,17 +178,10 @@ class Cleaning:
         return columns, self._variables.batch(frame, positions)
 
     def profile(self, distinct: Mapping[str, int] | None = None) -> Profile:
-        """The counts of all batches.
+        """The counts of all batches; `distinct` has by field the number of distinct cleaned values in several batches.
 
-        Parameters
-        ----------
-        distinct
-            By field the number of distinct cleaned values in all batches; not needed of one batch.
-
-        Raises
-        ------
-        GemelError
-            SOURCE for values that no table of categorisation and no list of categories names, with counts and places.
+        Raises `GemelError`: SOURCE for values that no table of categorisation and no list of categories names, with
+        counts and places.
         """
         for unnamed in self._unnamed.values():
             if unnamed.error is not None:

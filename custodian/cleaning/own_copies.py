@@ -25,16 +25,9 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class OwnCopies:
-    """Pairs of equal and of near-equal records of a file, in numbers.
+    """Pairs of `equal` records of a file, which agree in every field, and of `near` ones, which agree in all but one.
 
-    Attributes
-    ----------
-    rows
-        Records of the file.
-    equal, near
-        Pairs that agree in every field, and in all but one.
-    equal_by_chance, near_by_chance
-        So many would be expected of different people with independent fields.
+    So many would be expected of different people with independent fields: `equal_by_chance`, `near_by_chance`.
     """
 
     rows: int
@@ -60,15 +53,8 @@ class OwnCopies:
 
 
 def own_copies(columns: Mapping[str, pl.Series]) -> OwnCopies:
-    """Count the pairs of equal and near-equal records of a file.
+    """Count the pairs of equal and near-equal records of a file, from the cleaned values by field, null where missing.
 
-    Parameters
-    ----------
-    columns
-        By field, the cleaned values of all rows, null where missing.
-
-    Notes
-    -----
     O(rows * fields^2) hashing. Fields that depend on each other, as in a household, agree more often than by chance:
     its members must differ in two fields at least not to be counted.
     """
@@ -79,14 +65,7 @@ def own_copies(columns: Mapping[str, pl.Series]) -> OwnCopies:
 def counted_copies(n_rows: int, names: Sequence[str], pairs: Callable[[Sequence[str]], int]) -> OwnCopies:
     """As `own_copies`, from the number of pairs of rows that agree in some fields, whoever counts them.
 
-    Parameters
-    ----------
-    n_rows
-        Records of the file.
-    names
-        Of the fields.
-    pairs
-        Called for all fields, for all but one, and for each; a field that both rows lack agrees.
+    `pairs` is called for all fields, for all but one, and for each; a field that both rows lack agrees.
     """
     equal = pairs(names)
     several = len(names) > 1

@@ -21,10 +21,8 @@ _PART_OF_DATE = r"^([0-9]{1,4}|[A-Za-z]{3,9})$"
 def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
     """Each field with its values as text: those of its column, or of several joined by a blank.
 
-    Raises
-    ------
-    GemelError
-        EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one error for each.
+    Raises `GemelError`: EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one
+    error for each.
     """
     present = set(frame.columns)
     lacking = [(field, name) for field in spec.fields for name in field.columns_of(side) if name not in present]
@@ -32,13 +30,9 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
         errors = [_lacks(field, name, side, frame.columns) for field, name in lacking]
         raise errors[0] if len(errors) == 1 else GemelErrors(ErrorCode.FIELD_MISSING, errors)
     if frame.is_empty():
-        raise GemelError(
-            ErrorCode.EMPTY_SOURCE,
-            "the file has no rows",
-            where=f"{side}'s file",
-            got=f"{frame.width} columns, 0 rows",
-            remedy="check that the export or query gives rows",
-        )
+        got = f"{frame.width} columns, 0 rows"
+        remedy = "check that the export or query gives rows"
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "the file has no rows", where=f"{side}'s file", got=got, remedy=remedy)
     for field in spec.fields:
         parts = [as_text(frame[name], name, field, side) for name in field.columns_of(side)]
         yield field, _joined(parts, None if field.date is None else field.date.order)
@@ -96,22 +90,14 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
     elif kind == pl.Datetime:
         text = column.dt.strftime("%Y-%m-%dT%H:%M:%S")
     else:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"the column of {of} does not hold single values",
-            where=where,
-            got=f"type {kind}",
-            remedy="export it as text, a number or a date",
-        )
+        what = f"the column of {of} does not hold single values"
+        remedy = "export it as text, a number or a date"
+        raise GemelError(ErrorCode.SOURCE, what, where=where, got=f"type {kind}", remedy=remedy)
     too_long = int((text.str.len_chars() > MAX_CHARACTERS).sum())
     if too_long:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"a value of {of} is longer than {MAX_CHARACTERS:,} characters",
-            where=where,
-            got=f"{too_long:,} such values",
-            remedy="look for a quote that is not closed or a wrong separator in the file",
-        )
+        what = f"a value of {of} is longer than {MAX_CHARACTERS:,} characters"
+        remedy = "look for a quote that is not closed or a wrong separator in the file"
+        raise GemelError(ErrorCode.SOURCE, what, where=where, got=f"{too_long:,} such values", remedy=remedy)
     return text
 
 
@@ -119,10 +105,7 @@ def _lacks(field: FieldSpec, column: str, side: Side, columns: list[str]) -> Gem
     shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
     likely = nearest(column, columns)
     hint = f"{likely} If so, " if likely.startswith("did") else ""
-    return GemelError(
-        ErrorCode.FIELD_MISSING,
-        f"there is no column {column!r} for field {field.name}",
-        where=f"{side}'s file",
-        got=f"the columns {shown}" if columns else "no columns",
-        remedy=f"{hint}name its column in the specification with `columns: {{{side}: ...}}`, or add it to the file",
-    )
+    what = f"there is no column {column!r} for field {field.name}"
+    got = f"the columns {shown}" if columns else "no columns"
+    remedy = f"{hint}name its column in the specification with `columns: {{{side}: ...}}`, or add it to the file"
+    return GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", got=got, remedy=remedy)

@@ -7,19 +7,101 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import polars as pl
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Found, Positions
 from gemel.common.specification import Specification, VariableSpec
 from gemel.common.specification.model.section import folded_label
-from gemel.custodian.cleaning.harmonising import Unnamed, harmonised, unnamed_in
+from gemel.common.specification.model.variables import CommonCategory, category_of
 from gemel.custodian.cleaning.source_values import text_values
+
+# A custodian's own categories mapped to the common ones, by the table in the specification.
+#
+# It comes before all other cleaning. A value that the table does not name is an error and never guessed, as for every
+# variable: the error gives the number of values and their places, not the values. Missing values stay as they are.
+
+
+class Refusal(Protocol):
+    """Words the error for rows with values that no table names."""
+
+    def __call__(self, rows: str) -> GemelError:
+        """The error; `rows` says how many rows, how many different values, and where."""
+        ...
+
+
+class Unnamed:
+    """The values of one column that no table names, in all batches of a file."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self._refusal = refusal
+        self._values: set[str] = set()
+        self._found = Found()
+        self._rows = 0
+
+    def add(self, raw: pl.Series, outside: pl.Series, positions: Positions) -> None:
+        """Add a batch: its values, and which of them no table names."""
+        self._rows += len(raw)
+        if outside.any():
+            self._found.add(positions, outside.to_numpy())
+            self._values.update(raw.filter(outside).unique().to_list())
+
+    @property
+    def error(self) -> GemelError | None:
+        """The error for all of them; None if there are none."""
+        if not self._found.count:
+            return None
+        return self._refusal(
+            f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
+        )
+
+
+def harmonised(
+    raw: pl.Series,
+    table: Sequence[CommonCategory],
+    side: Side,
+    is_missing: Callable[[str], bool],
+    positions: Positions,
+    unnamed: Unnamed,
+) -> pl.Series:
+    """The values of a column, or of a part of one, as common categories; null where they are unnamed.
+
+    O(rows) hashing and O(distinct values) work.
+    """
+    find = category_of(table, side)
+    distinct = raw.drop_nulls().unique()
+    found = [find(value) for value in distinct]
+    missing = [category is None and is_missing(value) for value, category in zip(distinct, found, strict=True)]
+    known = pl.DataFrame(
+        {
+            "raw": distinct,
+            "category": pl.Series(found, dtype=pl.String),
+            "missing": pl.Series(missing, dtype=pl.Boolean),
+        }
+    )
+    rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
+    outside = rows.select(pl.col("raw").is_not_null() & pl.col("category").is_null() & ~pl.col("missing")).to_series()
+    unnamed.add(raw, outside, positions)
+    value = pl.when(pl.col("category").is_not_null() | pl.col("missing")).then(pl.coalesce("category", "raw"))
+    return rows.select(value).to_series().alias(raw.name)
+
+
+def unnamed_in(of: str, side: Side, column: str) -> Unnamed:
+    """For the values of a field's or variable's column that its table of categorisation does not name."""
+
+    def refusal(rows: str) -> GemelError:
+        what = f"{of} has values that its table of categorisation does not name for {side}"
+        remedy = "add them to the table, or to the `missing` codes, or correct the file"
+        return GemelError(ErrorCode.SOURCE, what, where=f"{side}'s column {column!r}", got=rows, remedy=remedy)
+
+    return Unnamed(refusal)
+
 
 _MOSTLY = 0.5
 
@@ -57,13 +139,7 @@ class VariableProfile:
 
 
 class VariableCleaning:
-    """Cleans the variables that a custodian holds, in one batch or several.
-
-    Parameters
-    ----------
-    spec, side
-        The variables, and whose file it is.
-    """
+    """Cleans the variables that a custodian holds, in one batch or several."""
 
     def __init__(self, spec: Specification, side: Side) -> None:
         self._side, self._variables = side, spec.variables_of(side)
@@ -74,13 +150,9 @@ class VariableCleaning:
     def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
         """The categories of every row of a batch: Int32, places in the public list, null where missing.
 
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error for each variable.
+        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error
+        for each variable.
 
-        Notes
-        -----
         O(rows) hashing and O(distinct values) work per variable.
         """
         columns: dict[str, pl.Series] = {}
@@ -101,11 +173,8 @@ class VariableCleaning:
     def profiles(self) -> tuple[VariableProfile, ...]:
         """Counts of all batches.
 
-        Raises
-        ------
-        GemelError
-            SOURCE for values that are not categories; one error for each variable, with counts and places and never
-            the value.
+        Raises `GemelError`: SOURCE for values that are not categories; one error for each variable, with counts and
+        places and never the value.
         """
         found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
         _raise([error for error in found if error is not None])
@@ -140,22 +209,14 @@ def _clean(
 ) -> tuple[pl.Series, VariableProfile]:
     name = variable.column_of(side)
     if name not in frame.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {name!r} for variable {variable.name}",
-            where=f"{side}'s file",
-            remedy="name its column in the specification, or add it to the file",
-        )
+        what = f"there is no column {name!r} for variable {variable.name}"
+        remedy = "name its column in the specification, or add it to the file"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", remedy=remedy)
     raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
     if variable.categorisation:
         codes = variable.missing_codes
         raw = harmonised(
-            raw,
-            variable.categorisation,
-            side,
-            lambda value: folded_label(value) in codes,
-            positions,
-            categorised,
+            raw, variable.categorisation, side, lambda value: folded_label(value) in codes, positions, categorised
         )
     rows = placed(raw, variable)
     listing.add(raw, rows["outside"], positions)
@@ -174,15 +235,8 @@ def _clean(
 def placed(raw: pl.Series, variable: VariableSpec) -> pl.DataFrame:
     """What each value of a column means.
 
-    Returns
-    -------
-    DataFrame
-        ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
-        ``coded`` as missing, or ``outside`` the list and the missing codes.
-
-    Notes
-    -----
-    O(rows) hashing and O(distinct values) work.
+    Columns ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
+    ``coded`` as missing, or ``outside`` the list and the missing codes. O(rows) hashing and O(distinct values) work.
     """
     distinct = raw.drop_nulls().unique()
     listed, missing = variable.places, variable.missing_codes

@@ -33,29 +33,10 @@ def blocking_keys(
     *,
     split: bool = False,
 ) -> NDArray[np.uint64]:
-    """Keyed digest of every row's blocking key under one rule.
+    """Keyed digest of every row's blocking key under one rule, from cleaned values per field, null where missing.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field, null where missing.
-    specification
-        Defines the kind of each part's field.
-    rule
-        The rule.
-    key
-        32 bytes, the rule's own key.
-    split
-        Whether the field by which the rule's large blocks are split is a part of every key, as in mode block_keyed.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_rows,)
-        ``NO_KEY`` (0) where a part is missing, and only there.
-
-    Notes
-    -----
-    A microsecond for every distinct key, and much less for a repeated one.
+    The key is the rule's own, 32 bytes. The digests are uint64, shape (n_rows,), ``NO_KEY`` (0) where a part is
+    missing, and only there; a microsecond for every distinct key, and much less for a repeated one.
     """
     return keyed_digests(key_text(columns, specification, rule, split=split), key, specification.suite)
 

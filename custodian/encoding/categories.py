@@ -9,6 +9,7 @@ Where a variable may be coarsened before a release the permutation keeps the gro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.category_tree import ordered
-from gemel.common.signatures.signature_sets import MISSING, VariableCodes
+from gemel.common.signatures.layout import JOINT, TRAINING
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
@@ -25,85 +27,48 @@ from gemel.common.specification.model.section import folded_label
 _DIGEST_BYTES = 16
 
 
-def relabelling(
-    variable: VariableSpec,
-    project: str,
-    seed: Seed,
-    digest: bytes,
-    epoch: int,
-    suite: Suite = Suite.DEFAULT,
-    steps: Sequence[CoarseningStep | str] = (),
-) -> NDArray[np.int16]:
-    """The code of each category, in the order of the public list.
+@dataclass(frozen=True)
+class Relabelling:
+    """The relabellings of all variables of a project, by the seed from which they are derived.
 
-    Parameters
-    ----------
-    variable, project, seed, digest, epoch, suite
-        The key of the relabelling is derived from these.
-    steps
-        The coarsenings that are allowed for the variable (`Specification.coarsenings`): the codes of a group are then
-        neighbours, as `category_tree` orders them.
-
-    Returns
-    -------
-    ndarray of int16, shape (n_categories,)
-        A permutation.
+    `steps` are the coarsenings that are allowed for a variable (`Specification.coarsenings`): the codes of a group are
+    then neighbours, as `category_tree` orders them.
     """
-    key = derive_key(seed, project, Purpose.CATEGORY, digest, variable.name, epoch=epoch)
-    keyed = keyed_hash(key, _DIGEST_BYTES, suite)
-    digests = [keyed(place.to_bytes(4, "big")) for place in range(len(variable.categories))]
-    codes = np.empty(len(digests), dtype=np.int16)
-    codes[ordered(partitions(steps, variable.categories), digests)] = np.arange(len(digests), dtype=np.int16)
-    return codes
 
+    project: str
+    seed: Seed
+    digest: bytes
+    epoch: int
+    suite: Suite = Suite.DEFAULT
 
-def category_codes(
-    places: pl.Series,
-    variable: VariableSpec,
-    project: str,
-    seed: Seed,
-    digest: bytes,
-    epoch: int,
-    suite: Suite = Suite.DEFAULT,
-    steps: Sequence[CoarseningStep | str] = (),
-) -> VariableCodes:
-    """The codes of rows, in their order.
+    @classmethod
+    def of(cls, spec: Specification, seed: Seed, epoch: int) -> Relabelling:
+        """That of a specification."""
+        return cls(spec.project, seed, encoding_digest(spec), epoch, spec.suite)
 
-    Parameters
-    ----------
-    places
-        Int32: places in the public list, null where missing, as `clean_variables` gives them.
-    variable, project, seed, digest, epoch, suite, steps
-        The relabelling is derived from these.
-    """
-    relabelled = np.append(relabelling(variable, project, seed, digest, epoch, suite, steps), np.int16(MISSING))
-    return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
+    def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> NDArray[np.int16]:
+        """The code of each category, in the order of the public list: a permutation, shape (n_categories,)."""
+        key = derive_key(self.seed, self.project, Purpose.CATEGORY, self.digest, variable.name, epoch=self.epoch)
+        keyed = keyed_hash(key, _DIGEST_BYTES, self.suite)
+        digests = [keyed(place.to_bytes(4, "big")) for place in range(len(variable.categories))]
+        codes = np.empty(len(digests), dtype=np.int16)
+        codes[ordered(partitions(steps, variable.categories), digests)] = np.arange(len(digests), dtype=np.int16)
+        return codes
 
+    def coded(
+        self, places: pl.Series, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()
+    ) -> VariableCodes:
+        """The codes of rows, by their places in the public list: Int32, null where missing."""
+        relabelled = np.append(self.codes(variable, steps), np.int16(MISSING))
+        return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
-def labels_by_code(
-    variable: VariableSpec,
-    project: str,
-    seed: Seed,
-    digest: bytes,
-    epoch: int,
-    suite: Suite = Suite.DEFAULT,
-    steps: Sequence[CoarseningStep | str] = (),
-) -> tuple[str, ...]:
-    """The category of each code, which only a custodian can derive, from the seed."""
-    codes = relabelling(variable, project, seed, digest, epoch, suite, steps)
-    return tuple(variable.categories[place] for place in np.argsort(codes))
+    def labels(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> tuple[str, ...]:
+        """The category of each code, which only a custodian can derive, from the seed."""
+        return tuple(variable.categories[place] for place in np.argsort(self.codes(variable, steps)))
 
 
 def coarsened_labels(labels: Sequence[str], step: CoarseningStep) -> tuple[str, ...]:
-    """The groups' names by the codes that a coarsening leaves.
-
-    Parameters
-    ----------
-    labels
-        The category of each code, from `labels_by_code` with the variable's steps.
-    step
-        The coarsening, one of these.
-    """
+    """The groups' names by the codes that a coarsening leaves of `labels`, the categories by code."""
     return tuple(dict.fromkeys(step.group_of[folded_label(label)] for label in labels))
 
 
@@ -111,18 +76,33 @@ def coded_variables(
     variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
 ) -> dict[str, VariableCodes]:
     """Codes of a file's rows in the given order, by variable, as the specification lists them."""
-    digest, suite = encoding_digest(specification), specification.suite
+    relabelling = Relabelling.of(specification, seed, epoch)
     return {
-        variable.name: category_codes(
-            variables[variable.name][order],
-            variable,
-            specification.project,
-            seed,
-            digest,
-            epoch,
-            suite,
-            specification.coarsenings(variable.name),
+        variable.name: relabelling.coded(
+            variables[variable.name][order], variable, specification.coarsenings(variable.name)
         )
         for variable in specification.variables
         if variable.name in variables
     }
+
+
+# Training records and a known joint distribution as keyed codes: the sets that come last in a contribution.
+#
+# Their rows are ordered by their codes, which are all that is sent of them: of the order in the file nothing is left.
+
+
+def known_set(
+    places: Mapping[str, pl.Series], counts: NDArray[np.float64] | None, spec: Specification, seed: Seed, epoch: int
+) -> SignatureSet:
+    """The set of a file of known values, under the relabelling of both custodians' own codes.
+
+    `places` are Int32 by variable of the value model: the place in the public list, null where missing. `counts` are
+    what each row of a known joint distribution counts; None: training records.
+    """
+    n_rows = len(next(iter(places.values())))
+    codes = coded_variables(places, np.arange(n_rows), spec, seed, epoch)
+    order = np.lexsort([each.codes for each in reversed(codes.values())])
+    ordered = {name: VariableCodes(each.categories, each.codes[order]) for name, each in codes.items()}
+    if counts is None:
+        return SignatureSet(TRAINING, n_rows, {}, {}, ordered)
+    return SignatureSet(JOINT, n_rows, {}, {}, ordered, counts=counts[order])

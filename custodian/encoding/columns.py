@@ -1,8 +1,16 @@
-"""Cleaned columns before they are signed: their checks, their distinct values, and the order of the rows."""
+"""Cleaned columns before they are signed: their checks, their distinct values, and the order of the rows.
+
+The order of a set's rows follows from what is sent, and tells nothing more: they are sorted by the signatures and
+digests that are sent with them, which look random without the keys: an order that whoever has the rows could make by
+itself. Rows that are equal in everything stay in an order drawn from the custodian's own key. So the same records under
+the same keys are always sent in the same order, in whatever order the file has them, and what is computed from them is
+the same to the last bit.
+"""
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,9 +18,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.bulk import numbers
+from gemel.common.keys.derivation import KEY_BYTES
+from gemel.common.keys.noise import NoiseKey
+from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
-from gemel.common.signatures.signature_sets import MISSING
+from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes
 from gemel.common.specification import Specification
 
 
@@ -43,12 +55,8 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
     """Raise `GemelError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
-        raise parameter(
-            "variables",
-            "the variables must be those that one custodian holds",
-            f"{len(variables)} variables",
-            "clean the file under the same specification",
-        )
+        what = "the variables must be those that one custodian holds"
+        raise parameter("variables", what, f"{len(variables)} variables", "clean the file under the same specification")
     for name, places in variables.items():
         if places.dtype != pl.Int32 or len(places) != n_rows:
             got = f"{places.dtype} of {len(places)}"
@@ -58,16 +66,8 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
 def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:
     """Distinct values of a column in no particular order, and each row's place among them.
 
-    Returns
-    -------
-    list of str
-        The distinct values.
-    ndarray of int32, shape (n_rows,)
-        ``MISSING`` (-1) for null.
-
-    Notes
-    -----
-    O(n_rows); a third of a second for a million rows that are nearly all distinct.
+    The places are int32, shape (n_rows,), ``MISSING`` (-1) for null. O(n_rows); a third of a second for a million rows
+    that are nearly all distinct.
     """
     values = column.drop_nulls().unique()
     if values.is_empty():
@@ -93,3 +93,48 @@ def random_order(n: int) -> NDArray[np.int64]:
 def file_order(n: int) -> NDArray[np.int64]:
     """Leave the rows as they are; for fixed public test records only."""
     return np.arange(n, dtype=np.int64)
+
+
+class Drawing:
+    """Pseudo-random numbers of a custodian's own for one project; without its key (None) they cannot be drawn again."""
+
+    def __init__(self, project: str, noise: NoiseKey | None, suite: Suite = Suite.DEFAULT) -> None:
+        self._project, self._noise, self.suite = project, noise, suite
+
+    def key(self, purpose: str) -> bytes:
+        """A key for one purpose, 32 bytes."""
+        if self._noise is None:
+            return secrets.token_bytes(KEY_BYTES)
+        return self._noise.derive(self._project, purpose, self.suite).k1
+
+    def draw(
+        self, purpose: str, first: NDArray[np.integer], second: NDArray[np.integer] | None = None
+    ) -> NDArray[np.uint64]:
+        """A number of each pair of numbers, the same for equal pairs: uint64, shape (n,)."""
+        return numbers(self.key(purpose), first, second, self.suite)
+
+
+def in_content_order(
+    part: SignatureSet, rows: NDArray[np.int64], last: NDArray[np.bool_], drawing: Drawing
+) -> tuple[SignatureSet, NDArray[np.int64]]:
+    """Sort the rows of a set by what is sent of them, and with them the row of the file that each is; shape (n_rows,).
+
+    Rows that are `last`, bool of shape (n_rows,), come after all others. O(n_rows log n_rows) for each field and rule:
+    about a second for a million rows of ten.
+    """
+    sent: list[NDArray[np.generic]] = [*part.blocks.values(), *(field.codes for field in part.fields.values())]
+    sent += [variable.codes for variable in part.variables.values()]
+    equal = drawing.draw(f"order of equal rows of {part.rule}", rows)
+    order = np.lexsort([equal, *sent[::-1], last])
+    return reordered(part, order), rows[order]
+
+
+def reordered(part: SignatureSet, order: NDArray[np.int64]) -> SignatureSet:
+    """A set with its rows in another order."""
+    fields = {
+        name: FieldSignatures(field.bits, field.signatures, field.codes[order], field.content)
+        for name, field in part.fields.items()
+    }
+    blocks = {name: keys[order] for name, keys in part.blocks.items()}
+    variables = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in part.variables.items()}
+    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval)

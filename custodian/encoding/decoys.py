@@ -14,8 +14,7 @@ under the same key, since decoys drawn newly for a second upload would be recogn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -25,7 +24,8 @@ from gemel.common.errors import parameter
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.columns import check_columns
-from gemel.custodian.encoding.dummies import Draws
+from gemel.custodian.encoding.file_records import FileRecords, HeldRecords
+from gemel.custodian.encoding.padding import Draws
 
 MIN_PART = 2
 """Fields of the smaller part of a household's invented member."""
@@ -39,92 +39,41 @@ def with_decoys(
 ) -> dict[str, pl.Series]:
     """The columns of a file with its decoys after its records, as many as the specification has.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field, null where missing.
-    specification
-        With decoys.
-    noise
-        The custodian's own key.
+    `columns` are cleaned values per field, null where missing.
 
-    Returns
-    -------
-    dict of Series
-        By field of the specification, the file's rows and then the decoys'.
+    Raises as `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two
+    of them nearly always exists.
 
-    Raises
-    ------
-    GemelError
-        As `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two of
-        them nearly always exists.
-
-    Notes
-    -----
     O(n_rows + n_decoys) for each field and round of draws.
     """
     check_columns(columns, specification)
-    found = invented_records(_Held(columns), specification, noise)
-    return {field.name: pl.concat([columns[field.name], found[field.name]]) for field in specification.fields}
+    decoys = invented_records(HeldRecords(columns), specification, noise)
+    return {field.name: pl.concat([columns[field.name], decoys[field.name]]) for field in specification.fields}
 
 
-class Records(Protocol):
-    """The records of a file, wherever they are."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of records."""
-        ...
-
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        """By field, the values of some records; of each field as many."""
-        ...
-
-    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The values of some fields of all records, some records at a time."""
-        ...
-
-
-class _Held:
-    """Records in memory."""
-
-    def __init__(self, columns: Mapping[str, pl.Series]) -> None:
-        self._columns = columns
-        self.n_rows = max(len(column) for column in columns.values())
-
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        return pl.DataFrame({name: self._columns[name].gather(pl.Series(own)) for name, own in rows.items()})
-
-    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        yield pl.DataFrame({name: self._columns[name] for name in names})
-
-
-def invented_records(records: Records, specification: Specification, noise: NoiseKey) -> pl.DataFrame:
+def invented_records(records: FileRecords, specification: Specification, noise: NoiseKey) -> pl.DataFrame:
     """The decoys of a file, as `with_decoys` adds them, by field."""
     names = [field.name for field in specification.fields]
     draws = Draws(noise.derive(specification.project, "decoys", specification.suite))
     personal = np.array([field.personal for field in specification.fields])
-    found = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    decoys = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
     for _ in range(_REDRAWS):
-        missing = specification.decoys - found.height
+        missing = specification.decoys - decoys.height
         if not missing:
-            return found
+            return decoys
         invented = _invented(records, names, personal, missing, draws)
         exists = np.zeros(missing, dtype=np.bool_)
         numbered = invented.with_row_index("+number")
         for batch in records.batches(names):
             exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
-        found = pl.concat([found, invented.filter(pl.Series(~exists))])
-    raise parameter(
-        "quality.decoys",
-        "the file's records are too alike to invent others from them",
-        f"{found.height} of {specification.decoys} decoys that equal no record",
-        "compare more fields, or agree on a specification without decoys",
-    )
+        decoys = pl.concat([decoys, invented.filter(pl.Series(~exists))])
+    got = f"{decoys.height} of {specification.decoys} decoys that equal no record"
+    remedy = "compare more fields, or agree on a specification without decoys"
+    raise parameter("quality.decoys", "the file's records are too alike to invent others from them", got, remedy)
 
 
 def _invented(
-    records: Records, names: Sequence[str], personal: NDArray[np.bool_], n: int, draws: Draws
+    records: FileRecords, names: Sequence[str], personal: NDArray[np.bool_], n: int, draws: Draws
 ) -> pl.DataFrame:
     """Some records, each of the parts of two different ones: of one only where the file has no other."""
     n_records, n_fields = records.n_rows, len(names)

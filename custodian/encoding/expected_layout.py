@@ -14,9 +14,7 @@ from dataclasses import field as dataclass_field
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.signatures.fixed_fields import fixed_fields
 from gemel.common.signatures.intervals import WHOLE, Interval, intervals
-from gemel.common.signatures.known_layout import known_layouts
 from gemel.common.signatures.layout import (
     CODES,
     GROUPS,
@@ -26,7 +24,9 @@ from gemel.common.signatures.layout import (
     Layout,
     SetLayout,
     VariableLayout,
+    fixed_fields,
     group_rows,
+    known_layouts,
     sample_rows,
 )
 from gemel.common.specification import BlockingRule, Specification
@@ -85,15 +85,8 @@ def bounded_counts(records: int, spec: Specification) -> FileCounts:
 
 
 def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCounts:
-    """Counts of a file.
+    """Counts of a file, from cleaned values by field, null where missing; decoys are not among them.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values by field, null where missing; decoys are not among them.
-
-    Notes
-    -----
     A value without tokens, or with those of another, is counted, though it has no signature of its own; dummies, and
     decoys, as if all their values were different. Sorts each field once for each rule.
     """
@@ -122,8 +115,6 @@ def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCo
 def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layout:
     """The layout of a contribution of these counts.
 
-    Notes
-    -----
     Exact in what the counts state exactly, as long as a rule has one set (up to `INTERVAL_ROWS` rows). In several sets
     the rows are taken to be spread evenly, so that the arrays' paddings, of up to 4 bytes each, may differ. Signatures
     of the samples are counted as if their values were as different as they can be.

@@ -16,29 +16,196 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.common.keys.bulk import pseudo_random
+from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING
-from gemel.common.specification import Specification
+from gemel.common.specification import BlockingKey, BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.columns import distinct_values
-from gemel.custodian.encoding.dummies import Draws, RuleBlocks, dummies
+
+# Dummy rows that look like the other rows of their block.
+#
+# A dummy must agree with the rows of its block as often as these agree with each other, field by field: a block of a
+# postcode is of one town, and a row of another town would be recognised as a dummy. The excess agreement on a field
+# within blocks is :math:`F = (\pi - b)/(1 - b)`, where :math:`\pi` is the share of pairs of rows within blocks that
+# agree on it and :math:`b` that share over all pairs; for a field of which the rule's key uses a part, over the pairs
+# that agree on that part. A dummy in a block of :math:`t` rows has one of their values with probability :math:`tF/(1 +
+# (t - 1)F)`, and otherwise that of a record anywhere in the file (with the same part in the key). Drawn in this way it
+# agrees with each row of the block with probability :math:`\pi`, if the rows have the same distribution [1]_.
+#
+# One row of the block and one record of the file are used for all fields of a dummy, but for those in the key, and one
+# random number decides for all fields which of the two it is. Fields that are associated in the file are associated in
+# dummies too: sex with a given name, a street with a surname. As far as fields are independent of the key, a dummy is
+# not a whole record of its block; it may be a whole record with another key.
+#
+# References
+# ----------
+# .. [1] Balding and Nichols, Forensic Science International 64, 1994. doi:10.1016/0379-0738(94)90222-4
+
+_REDRAWS = 20
+"""A block of half of all rows is then avoided with probability .999999; one that has all rows cannot be."""
+
+
+@dataclass(frozen=True)
+class RuleBlocks:
+    """A rule's blocks before padding.
+
+    `rows` of the file that have a key, and the `block` of each, from 0: int64, shape (n_rows,); `sizes`, shape
+    (n_blocks,), rows of each block, none empty.
+    """
+
+    rows: NDArray[np.int64] = dataclass_field(repr=False)
+    block: NDArray[np.int64] = dataclass_field(repr=False)
+    sizes: NDArray[np.int64] = dataclass_field(repr=False)
+
+
+class Draws:
+    """Random numbers from a key: the same ones in the same order whenever a file is encoded.
+
+    Dummies newly drawn for a second upload would be recognised by it: records stay the same, and dummies would not.
+    """
+
+    def __init__(self, keys: FieldKeys) -> None:
+        self._keys, self._drawn = keys, 0
+
+    def uniform(self, n: int) -> NDArray[np.float64]:
+        """`n` numbers from 0 to 1, below 1."""
+        blocks = np.zeros(((n + 1) // 2, 2), dtype="<u8")
+        blocks[:, 0] = np.arange(self._drawn, self._drawn + len(blocks))
+        self._drawn += len(blocks)
+        pseudo_random(self._keys.k1, blocks, self._keys.suite)
+        return (blocks.reshape(-1)[:n] >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def dummies(
+    columns: Mapping[str, pl.Series],
+    specification: Specification,
+    rule: BlockingRule,
+    blocks: RuleBlocks,
+    missing: NDArray[np.int64],
+    draws: Draws,
+) -> dict[str, NDArray[np.int64]]:
+    """Draw the dummies of one rule, block after block: by field, the row of the file whose value each dummy has.
+
+    `missing` is int64, shape (n_blocks,): dummies required in each block; the sources have shape (n_dummies,). `draws`
+    are for this rule alone. O(n_rows log n_rows) per field.
+    """
+    n_dummies = int(missing.sum())
+    block = np.repeat(np.arange(len(missing)), missing)
+    before = np.arange(n_dummies) - np.repeat(np.cumsum(missing) - missing, missing)  # dummies of its block so far
+    there = blocks.sizes[block] + before
+    within = _Groups(blocks.block, len(blocks.sizes))
+    chance = draws.uniform(n_dummies)
+    everybody = _Groups(np.zeros(len(blocks.rows), dtype=np.int64), 1)
+    anyone = everybody.elsewhere(np.zeros(n_dummies, dtype=np.int64), blocks.block, block, draws)
+    # A row of the block drawn before this dummy: one of the file's, or an earlier dummy.
+    drawn = (draws.uniform(n_dummies) * there).astype(np.int64)
+    real = drawn < blocks.sizes[block]
+    row = blocks.rows[within.member(block, np.where(real, drawn, 0))]
+    earlier = np.arange(n_dummies) - before + drawn - blocks.sizes[block]
+    sources = {}
+    for field in specification.fields:
+        _, codes = distinct_values(columns[field.name])
+        value = codes[blocks.rows].astype(np.int64) + 1  # missing is treated as a value
+        part = _parts(columns, specification, rule, field.name)[blocks.rows]
+        fresh = anyone
+        if _in_key(rule, field.name):
+            same = _Groups(part, int(part.max()) + 1)
+            its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
+            fresh = same.elsewhere(its, blocks.block, block, draws)
+        has_dummies = excess_agreement(blocks.block, part, value)
+        copied = chance < there * has_dummies / (1 + (there - 1) * has_dummies)
+        source = np.where(copied, row, blocks.rows[fresh])
+        # A value copied from an earlier dummy is traced to that dummy's own source.
+        origin = np.where(copied & ~real, earlier, np.arange(n_dummies))
+        while (origin[origin] != origin).any():
+            origin = origin[origin]
+        sources[field.name] = source[origin]
+    return sources
+
+
+def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: NDArray[np.int64]) -> float:
+    r"""How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
+
+    Parameters
+    ----------
+    block, part, value : ndarray of int64, shape (n_rows,)
+        Number of each row's block, of the part of the field in the key (0 everywhere if none), and of its value.
+
+    Examples
+    --------
+    >>> excess_agreement(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.array([5, 5, 6, 6]))
+    1.0
+    """
+    inside, outside = _agreement(block, value), _agreement(part, value)
+    return float(np.clip((inside - outside) / (1 - outside), 0.0, 1.0)) if outside < 1 else 0.0
+
+
+def _agreement(group: NDArray[np.int64], value: NDArray[np.int64]) -> float:
+    """Share of the pairs of rows of one group that have one value."""
+    members = np.bincount(group).astype(np.float64)
+    _, counts = np.unique(group * (int(value.max(initial=0)) + 1) + value, return_counts=True)
+    pairs = float((members * (members - 1)).sum())
+    return float((counts * (counts - 1.0)).sum()) / pairs if pairs else 0.0
+
+
+class _Groups:
+    """Rows by group, to draw from."""
+
+    def __init__(self, group: NDArray[np.int64], n_groups: int) -> None:
+        self._order = np.argsort(group, kind="stable")
+        self.sizes = np.bincount(group, minlength=n_groups)
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row at each place of a group."""
+        found: NDArray[np.int64] = self._order[self._starts[group] + place]
+        return found
+
+    def elsewhere(
+        self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws
+    ) -> NDArray[np.int64]:
+        """A random row of each group that is in another block than the given one, if the group has one.
+
+        A row of the same block would agree with the block's rows, of which it is one, too often. `of` is the block of
+        each row.
+        """
+        drawn = self.member(group, (draws.uniform(len(group)) * self.sizes[group]).astype(np.int64))
+        for _ in range(_REDRAWS):
+            again = np.flatnonzero(of[drawn] == block)
+            if not len(again):
+                break
+            places = (draws.uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
+            drawn[again] = self.member(group[again], places)
+        return drawn
+
+
+def _in_key(rule: BlockingRule, field: str) -> bool:
+    return any(key.field == field for key in rule.keys) or rule.split == field
+
+
+def _parts(
+    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, field: str
+) -> NDArray[np.int64]:
+    """The part of one field in the rule's key, as a number for every record; 0 everywhere if none."""
+    keys = tuple(key for key in rule.keys if key.field == field)
+    if rule.split == field:
+        keys = (*(key for key in keys if key != BlockingKey(field=field)), BlockingKey(field=field))
+    if not keys:
+        return np.zeros(len(columns[field]), dtype=np.int64)
+    alone = BlockingRule(name=rule.name, keys=keys)
+    _, part = distinct_values(key_text(columns, specification, alone))
+    return np.maximum(part, 0).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class RuleRows:
     """The rows that are sent under each rule.
 
-    Attributes
-    ----------
-    columns
-        Cleaned values per field, of the file's records, of its decoys after them, and of all dummies after those.
-    rows
-        By rule, its rows among these; a dummy is under one rule.
-    n_records
-        Records of the file: the rows after them are decoys and dummies.
-    decoys
-        Number of decoys.
+    `columns` has cleaned values per field, of the file's `n_records` records, of its decoys after them, and of all
+    dummies after those; `rows` by rule its rows among these; a dummy is under one rule.
     """
 
     columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
@@ -67,39 +234,15 @@ def min_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def rows_of_rules(
     columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None, decoys: int = 0
 ) -> RuleRows:
-    """The rows to send under each rule, with dummies where the specification pads blocks.
+    """The rows to send under each rule, with dummies where the specification, of mode block_keyed, pads blocks.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field of the file, null where missing.
-    specification
-        Of mode block_keyed.
-    noise
-        The custodian's own key, where blocks are padded.
-    decoys
-        How many of the last rows are decoys.
-
-    Returns
-    -------
-    RuleRows
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there would be more rows than a contribution may have, or if blocks are padded without a key.
-
-    Notes
-    -----
-    The same file, rows in the same order, has the same dummies under the same key.
+    `columns` are cleaned values per field of the file, null where missing; the last rows are so many decoys. The same
+    file, rows in the same order, has the same dummies under the same key. Raises `GemelError`: PARAMETER if there would
+    be more rows than a contribution may have, or if blocks are padded without a key.
     """
     if specification.padding is not None and noise is None:
-        raise parameter(
-            "padding",
-            "dummies need the custodian's noise key",
-            "no noise key",
-            "give the custodian's noise key, or a throw-away one for a trial",
-        )
+        remedy = "give the custodian's noise key, or a throw-away one for a trial"
+        raise parameter("padding", "dummies need the custodian's noise key", "no noise key", remedy)
     n_rows = max(len(column) for column in columns.values())
     rows: dict[str, NDArray[np.int64]] = {}
     parts = [dict(columns)]
@@ -114,12 +257,8 @@ def rows_of_rules(
         missing = padded_size(sizes) - sizes
         total += int(missing.sum())
         if total > MAX_ROWS:
-            raise parameter(
-                "padding",
-                f"at most {MAX_ROWS} records and dummies are possible",
-                f"more for rule {rule.name}",
-                "do not pad",
-            )
+            what = f"at most {MAX_ROWS} records and dummies are possible"
+            raise parameter("padding", what, f"more for rule {rule.name}", "do not pad")
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])
         draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}", specification.suite))

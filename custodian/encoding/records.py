@@ -1,19 +1,21 @@
 """From cleaned columns to signature sets: the encoding of a custodian's records before they are sent.
 
-Each field's distinct values are split into tokens and signed by `signing`, the rows of every set are brought into an
-order of their content (`row_order`), and only these sets are sent; the orders stay with the custodian. In mode open one
-set serves the whole file; in trusted mode it holds the values themselves; in mode block_keyed there are several (see
-`blocks`).
+`Encoding` prepares the values of some rows (tokens, blocking keys), cuts the rows into sets, signs each field of each
+set as the mode has it (`rows_of_mode`, `signing`), and brings the rows of every set into an order of their content
+(`columns`). Only the sets are sent; the orders stay with the custodian. In mode open one set serves the whole file;
+in trusted mode it holds the values themselves; in mode block_keyed there are several, besides samples and codes. A file
+in memory is encoded at once (`encode_records`), a larger one in portions of the same sets, byte for byte (`streamed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import partial
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -23,44 +25,26 @@ from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.progress import Progress
-from gemel.common.signatures.fixed_fields import fixed_fields
-from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
-from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
-from gemel.common.signatures.values import pack_values
-from gemel.common.specification import BlockingRule, FieldSpec, Specification
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes, layout_of
+from gemel.common.specification import BlockingRule, Specification
 from gemel.custodian.encoding.blocking_keys import blocking_keys, keyed_digests
-from gemel.custodian.encoding.blocks import blocks_and_tags
 from gemel.custodian.encoding.categories import coded_variables
-from gemel.custodian.encoding.columns import check_columns, check_variables, distinct_values
+from gemel.custodian.encoding.columns import Drawing, check_columns, check_variables, in_content_order, reordered
+from gemel.custodian.encoding.file_records import FileRecords, HeldRecords, variable_column
 from gemel.custodian.encoding.padding import RuleRows, rows_of_rules
-from gemel.custodian.encoding.row_order import Drawing, in_content_order
+from gemel.custodian.encoding.rows_of_mode import RowsInBlocks, Unit, WholeFile, WholeFileOfValues
 from gemel.custodian.encoding.samples import drawn_groups, grouped, value_key
-from gemel.custodian.encoding.signing import PreparedField, Signer, canonical, unsigned
+from gemel.custodian.encoding.signing import Signer
 
-Jobs = dict[str, Callable[[], None]]
-
-Place = tuple[str, Interval]
-"""The set that rows are in: its rule, and the interval of the rule's blocks."""
+Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
 
 _PREPARED = 0.1
 """Share of the work that is done when values are split into tokens and blocking keys made."""
 
-
-@dataclass(frozen=True)
-class Unit:
-    """Some of the rows of one rule, which are signed apart from the others: those of whole intervals of its blocks.
-
-    Attributes
-    ----------
-    numbers
-        int64, shape (n_rows,): the number among all rows that are sent of each of these, ascending.
-    intervals
-        The intervals that they are in, in their order.
-    """
-
-    numbers: NDArray[np.int64] = dataclass_field(repr=False)
-    intervals: Sequence[Interval]
+_SIGNED = 0.9
+"""Share of the work that is done when the rows are signed, where samples follow."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +102,6 @@ def encode_records(
     ----------
     columns
         Cleaned values per field of the specification, as texts, null where missing; all of one length.
-    specification
-        The fields, rules and mode.
     seed, epoch
         The seed the custodians agreed, and the number of that agreement.
     noise
@@ -138,11 +120,6 @@ def encode_records(
     progress
         Called as each field and rule is done.
 
-    Returns
-    -------
-    Encoded
-        The sets to send, and the orders of their rows.
-
     Raises
     ------
     GemelError
@@ -156,161 +133,180 @@ def encode_records(
     distinct values of each salt. In mode block_keyed some 50 microseconds a record and rule on a core, for five fields
     of 1024 bits and 40 tokens together. Memory: the result, and about 200 MB of tables.
     """
-    block_keyed = specification.in_blocks
-    if block_keyed and not specification.keyed_rules:
-        raise parameter("blocking", "mode block_keyed needs a blocking rule", "none")
+    encoding = Encoding(specification, seed, epoch, noise, shuffle=shuffle, threads=threads)
     n_rows = check_columns(columns, specification)
     n_records = n_rows - decoys
     check_variables(variables, specification, n_records)
-    if block_keyed:
-        sent = rows_of_rules(columns, specification, noise, decoys)
-    else:
-        sent = RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys)
-    coded = {}
-    if not block_keyed:
+    if not specification.in_blocks:
         none = pl.repeat(None, decoys, dtype=pl.Int32, eager=True)
         extended = {name: pl.concat([places, none]) for name, places in variables.items()}
-        coded = coded_variables(extended, np.arange(n_rows), specification, seed, epoch)
-    encoded = encode_rows(
-        sent, specification, seed, epoch, noise=noise, variables=coded, shuffle=shuffle, threads=threads,
-        progress=progress,
-    )  # fmt: skip
-    if not specification.variables or not block_keyed:
-        return encoded
-    # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
-    order = np.arange(n_records) if shuffle is None else shuffle(n_records)
-    codes = SignatureSet(CODES, n_records, {}, {}, coded_variables(variables, order, specification, seed, epoch))
-    if shuffle is None:
-        drawing = Drawing(specification.project, noise, specification.suite)
-        codes, order = in_content_order(codes, order, np.zeros(n_records, dtype=np.bool_), drawing)
-    return replace(encoded, sets=(*encoded.sets, codes), orders={**encoded.orders, CODES: order})
+        codes = coded_variables(extended, np.arange(n_rows), specification, seed, epoch)
+        return encoding.rows(RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys), codes, progress=progress)
+    signing = None if progress is None else partial(_share, progress, 0.0, _SIGNED)
+    encoded = encoding.rows(rows_of_rules(columns, specification, noise, decoys), progress=signing)
+    records = HeldRecords({name: column.head(n_records) for name, column in columns.items()}, variables)
+    sets, orders = [*encoded.sets, encoding.samples(records, progress)], dict(encoded.orders)
+    if specification.variables:
+        # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
+        codes_set, orders[CODES] = encoding.codes(records, list(variables))
+        sets.append(codes_set)
+    return replace(encoded, sets=tuple(sets), orders=orders)
 
 
-def encode_rows(
-    sent: RuleRows,
-    specification: Specification,
-    seed: Seed,
-    epoch: int,
-    *,
-    noise: NoiseKey | None = None,
-    variables: Mapping[str, VariableCodes] = MappingProxyType({}),
-    samples: bool = True,
-    unit: Unit | None = None,
-    shuffle: Callable[[int], NDArray[np.int64]] | None = None,
-    threads: int = 2,
-    progress: Progress | None = None,
-) -> Encoded:
-    """Sign the rows of each set, and in mode block_keyed samples, for all rows or those of some blocks.
+class Encoding:
+    """Encodes rows, samples and codes of one file, as `encode_records` does with the same arguments."""
 
-    As `encode_records`, but `variables` are the codes of the rows of `sent`, which the one set of modes open and
-    trusted has, and samples can be left out. The rows of `sent` may be those of a unit, all under its rule: their sets
-    are those that all rows would have together, and the orders have the rows' own numbers.
-    """
-    rules, names = specification.keyed_rules, [field.name for field in specification.fields]
-    signer = Signer(specification, seed, epoch, noise)
-    block_keyed = specification.in_blocks
-    of_rule = {rule.name: rule for rule in rules} if block_keyed else {}
-    prepared: dict[str, PreparedField] = {}
-    digests: dict[str, NDArray[np.uint64]] = {}
-    signed: dict[tuple[Place, str], FieldSignatures] = {}
+    def __init__(
+        self,
+        specification: Specification,
+        seed: Seed,
+        epoch: int,
+        noise: NoiseKey | None = None,
+        *,
+        shuffle: Callable[[int], NDArray[np.int64]] | None = None,
+        threads: int = 2,
+    ) -> None:
+        if specification.in_blocks and not specification.keyed_rules:
+            raise parameter("blocking", "mode block_keyed needs a blocking rule", "none")
+        self.specification, self.seed, self.epoch = specification, seed, epoch
+        self.signer = Signer(specification, seed, epoch, noise)
+        self.shuffle = shuffle
+        self._drawing = Drawing(specification.project, noise, specification.suite)
+        self._threads = threads
 
-    def prepare(field: FieldSpec) -> None:
-        prepared[field.name] = signer.prepare(field, sent.columns)
+    def rows(
+        self,
+        sent: RuleRows,
+        variables: Mapping[str, VariableCodes] = MappingProxyType({}),
+        *,
+        unit: Unit | None = None,
+        progress: Progress | None = None,
+    ) -> Encoded:
+        """The sets of rows.
 
-    def block(rule: BlockingRule) -> None:
-        key = signer.key(Purpose.BLOCKING, rule=rule.name)
-        digests[rule.name] = blocking_keys(sent.columns, specification, rule, key, split=block_keyed)
+        Parameters
+        ----------
+        variables
+            The codes of the rows of `sent`, which the one set of modes open and trusted has.
+        unit
+            The rows of `sent` are those of a unit, all under its rule: their sets are those that all rows would have
+            together, and the orders have the rows' own numbers.
+        """
+        rows = self._prepared(sent, progress)
+        places, names = rows.places(unit), [field.name for field in self.specification.fields]
+        signed = self._run(
+            {
+                (place, name): partial(rows.signed, place, name, order)
+                for place, order in places.items()
+                for name in names
+            },
+            rows.title,
+            progress,
+            (_PREPARED, 1.0),
+        )
+        sets: list[SignatureSet] = []
+        orders: dict[str, list[NDArray[np.int64]]] = {part: [] for part in sent.rows}
+        for place, order in places.items():
+            codes = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in variables.items()}
+            fields = {name: signed.pop((place, name)) for name in names}
+            part = SignatureSet(place[0], len(order), fields, rows.keys(place, order), codes, place[1])
+            if self.shuffle is None:
+                numbers = order if unit is None else unit.numbers[order]
+                part, order = in_content_order(part, numbers, rows.last(order), self._drawing)
+            sets.append(part)
+            orders[place[0]].append(order)
+        whole = {part: np.concatenate(some) for part, some in orders.items()}
+        return Encoded(tuple(sets), whole, sent.n_records if self.specification.in_blocks else 0, sent.decoys)
 
-    def sign(place: Place, name: str) -> None:
-        part, rows = place[0], orders[place]
-        if name in (of_rule[part].withheld if part in of_rule else ()):
-            signed[place, name] = unsigned(prepared[name], len(rows))
-        elif part in of_rule and name in fixed_fields(of_rule[part], specification):
-            signed[place, name] = FieldSignatures.fixed(prepared[name].spec.bits, len(rows))
-        else:
-            blocks = digests[part][rows] if block_keyed else None
-            signed[place, name] = signer.sign(prepared[name], rows, blocks, rule=part)
+    def samples(self, records: FileRecords, progress: Progress | None = None) -> SignatureSet:
+        """The samples of all fields of a file's records.
 
-    def pack(field: FieldSpec) -> None:
-        signed[("", WHOLE), field.name] = _packed(sent.columns[field.name], field, orders["", WHOLE])
+        Holds 8 bytes a record, for one field after the other.
+        """
+        fields = {}
+        for number, field in enumerate(self.specification.fields, 1):
+            groups = self._groups(records, field.name)
+            names = [field.name] if field.salt is None else [field.name, field.salt.field]
+            values = records.gathered(dict.fromkeys(names, groups.ravel()))
+            prepared = self.signer.prepare(field, {name: values[name] for name in names})
+            fields[field.name] = self.signer.sign_groups(prepared, np.arange(groups.size).reshape(groups.shape))
+            if progress is not None:
+                _share(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
+        return SignatureSet(SAMPLES, groups.size, fields, {})
 
-    def draw(name: str) -> None:
-        if shuffle is None:
-            text = sent.columns[name].head(sent.n_records)
-            values = keyed_digests(text, value_key(name, drawing), drawing.suite)
-            drawn = drawn_groups(values, name, epoch, drawing)
-        else:
-            drawn = grouped(sent.n_records, lambda _: shuffle(sent.n_records))
-        signed[(SAMPLES, WHOLE), name] = signer.sign_groups(prepared[name], drawn)
+    def codes(self, records: FileRecords, names: Sequence[str]) -> tuple[SignatureSet, NDArray[np.int64]]:
+        """The set of all records' codes, and for each of its rows the record; some 40 bytes a record in memory."""
+        codes: dict[str, list[VariableCodes]] = {}
+        for batch in records.batches([variable_column(name) for name in names]) if names else ():
+            places = {name: batch[variable_column(name)] for name in names}
+            coded = coded_variables(places, np.arange(batch.height), self.specification, self.seed, self.epoch)
+            for name, some in coded.items():
+                codes.setdefault(name, []).append(some)
+        whole = {
+            name: VariableCodes(some[0].categories, np.concatenate([part.codes for part in some]))
+            for name, some in codes.items()
+        }
+        made = SignatureSet(CODES, records.n_rows, {}, {}, whole)
+        if self.shuffle is not None:
+            order = self.shuffle(records.n_rows)
+            return reordered(made, order), order
+        never = np.zeros(records.n_rows, dtype=np.bool_)
+        return in_content_order(made, np.arange(records.n_rows), never, self._drawing)
 
-    drawing = Drawing(specification.project, noise, specification.suite)
-    first: Jobs = {f"blocking keys {rule.name}": partial(block, rule) for rule in rules}
-    if specification.mode != "trusted":
-        first |= {f"prepared {field.name}": partial(prepare, field) for field in specification.fields}
-    _run(first, threads, progress, 0.0, _PREPARED)
-    orders: dict[Place, NDArray[np.int64]] = {}
-    for part, rows in sent.rows.items():
-        if block_keyed and shuffle is None:
-            cut = in_intervals(rows, digests[part][rows], None if unit is None else unit.intervals[0].of)
-            orders |= {(part, each): own for each, own in cut if unit is None or each in unit.intervals}
-        else:
-            orders[part, WHOLE] = rows if shuffle is None else rows[shuffle(len(rows))]
-    if specification.mode == "trusted":
-        then: Jobs = {f"packed {field.name}": partial(pack, field) for field in specification.fields}
-    else:
-        then = {f"signed {name}{_of(place)}": partial(sign, place, name) for place in orders for name in names}
-    if block_keyed and samples:
-        then |= {f"sampled {name}": partial(draw, name) for name in names}
-    _run(then, threads, progress, _PREPARED, 1.0)
+    def _prepared(self, sent: RuleRows, progress: Progress | None) -> WholeFile:
+        """The rows with their values split into tokens, and the digests of their blocking keys."""
+        keyed = self.specification.keyed_rules
+        fields = () if self.specification.mode == "trusted" else self.specification.fields
+        between = _PREPARED * len(keyed) / max(1, len(keyed) + len(fields))
+        digests = self._run(
+            {rule.name: partial(self._digests, rule, sent.columns) for rule in keyed},
+            lambda name: f"blocking keys {name}",
+            progress,
+            (0.0, between),
+        )
+        prepared = self._run(
+            {field.name: partial(self.signer.prepare, field, sent.columns) for field in fields},
+            lambda name: f"prepared {name}",
+            progress,
+            (between, _PREPARED),
+        )
+        of_mode = {"open": WholeFile, "trusted": WholeFileOfValues}.get(self.specification.mode, RowsInBlocks)
+        return of_mode(self.specification, self.signer, self.shuffle, sent, prepared, digests)
 
-    by_rule = {rule.name: digests[rule.name] for rule in rules}  # jobs end in any order
-    sets = []
-    for place, order in list(orders.items()):
-        part, interval = place
-        if block_keyed:
-            blocks = blocks_and_tags(part, order, by_rule, signer)
-        else:
-            blocks = {name: digest[order] for name, digest in by_rule.items()}
-        codes = {name: VariableCodes(each.categories, each.codes[order]) for name, each in variables.items()}
-        fields = {name: signed.pop((place, name)) for name in names}
-        made = SignatureSet(part, len(order), fields, blocks, codes, interval)
-        if shuffle is None:
-            # Carole is to know which rows of a whole file are decoys, and to link without them.
-            last = (order >= sent.n_records) & (not block_keyed)
-            made, orders[place] = in_content_order(made, order if unit is None else unit.numbers[order], last, drawing)
-        sets.append(made)
-    of_parts = {
-        part: np.concatenate([order for (rule, _), order in orders.items() if rule == part]) for part in sent.rows
-    }
-    if block_keyed and samples:
-        of_fields = {name: signed[(SAMPLES, WHOLE), name] for name in names}
-        sets.append(SignatureSet(SAMPLES, len(of_fields[names[0]].codes), of_fields, {}))
-    return Encoded(tuple(sets), of_parts, sent.n_records if block_keyed else 0, sent.decoys)
+    def _digests(self, rule: BlockingRule, columns: Mapping[str, pl.Series]) -> NDArray[np.uint64]:
+        key = self.signer.key(Purpose.BLOCKING, rule=rule.name)
+        return blocking_keys(columns, self.specification, rule, key, split=self.specification.in_blocks)
 
+    def _groups(self, records: FileRecords, name: str) -> NDArray[np.int64]:
+        """The records in each group of a field's sample."""
+        if self.shuffle is not None:
+            shuffle = self.shuffle
+            return grouped(records.n_rows, lambda _: shuffle(records.n_rows))
+        key, drawing = value_key(name, self._drawing), self._drawing
+        digests = [keyed_digests(batch[name], key, drawing.suite) for batch in records.batches([name])]
+        return drawn_groups(np.concatenate(digests), name, self.epoch, drawing)
 
-def _of(place: Place) -> str:
-    part, (number, count) = place
-    if not part:
-        return ""
-    return f" for rule {part}" if count == 1 else f" for rule {part}, {number + 1} of {count}"
-
-
-def _packed(column: pl.Series, field: FieldSpec, order: NDArray[np.int64]) -> FieldSignatures:
-    """The values of one field themselves, for a trusted linkage unit."""
-    values, codes = distinct_values(column.set(column == "", None))
-    packed, ranks = canonical(pack_values(values, field.bits, f"field {field.name}"))
-    return FieldSignatures(field.bits, packed, np.append(ranks, np.int32(MISSING))[codes[order]], "values")
+    def _run(
+        self,
+        jobs: Mapping[Key, Callable[[], Made]],
+        title: Callable[[Key], str],
+        progress: Progress | None,
+        span: tuple[float, float],
+    ) -> dict[Key, Made]:
+        """What jobs make, run in some threads, a span of all work; the first error cancels those not yet begun."""
+        with ThreadPoolExecutor(max_workers=self._threads) as pool:
+            running = {pool.submit(job): name for name, job in jobs.items()}
+            try:
+                for done, ended in enumerate(as_completed(running), 1):
+                    ended.result()
+                    if progress is not None:
+                        _share(progress, *span, title(running[ended]), done / len(jobs))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return {name: ended.result() for ended, name in running.items()}
 
 
-def _run(jobs: Jobs, threads: int, progress: Progress | None, begin: float, end: float) -> None:
-    """Run jobs in some threads, which are a share of all work; the first error cancels those that have not begun."""
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        running = {pool.submit(job): name for name, job in jobs.items()}
-        try:
-            for done, ended in enumerate(as_completed(running), 1):
-                ended.result()
-                if progress is not None:
-                    progress(running[ended], begin + (end - begin) * done / len(jobs))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+def _share(progress: Progress, begin: float, end: float, name: str, done: float) -> None:
+    """Pass on the progress of a part of the work as that of the whole."""
+    progress(name, begin + (end - begin) * done)

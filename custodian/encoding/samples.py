@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gemel.common.keys.bulk import numbers
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.signatures.layout import GROUPS, group_rows, sample_rows
-from gemel.custodian.encoding.row_order import Drawing
+from gemel.custodian.encoding.columns import Drawing
 
 _PART_ROWS = 1 << 20
 """Records whose values are counted at a time."""
@@ -35,20 +35,10 @@ def value_key(name: str, drawing: Drawing) -> bytes:
 
 
 def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Records in each group.
+    """Records in each group, shape (GROUPS, group_rows(records)); what does not fill a group is left out of its round.
 
-    Parameters
-    ----------
-    records
-        Records of the file.
-    order
-        Makes the records' order in each round, of which the groups are parts; rounds count from 0. It may leave out
-        those that no group takes: the first `sample_rows(records)` are enough.
-
-    Returns
-    -------
-    ndarray of int64, shape (GROUPS, group_rows(records))
-        What does not fill a group is left out of its round.
+    `order` makes the records' order in each round, of which the groups are parts; rounds count from 0. It may leave out
+    those that no group takes: the first `sample_rows(records)` are enough.
     """
     size = group_rows(records)
     of_round = min(GROUPS, records // size) if records else GROUPS
@@ -60,25 +50,9 @@ def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[
 def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Drawing) -> NDArray[np.int64]:
     """Records in each group of a field's sample, all equally likely, by their values and not by their places.
 
-    Each occurrence of a value has a number of its own in each round, and the records follow each other by these.
-
-    Parameters
-    ----------
-    digests : ndarray of uint64, shape (n_records,)
-        Digest of each record's value, equal for equal values.
-    name
-        Of the field; draws of two fields are independent.
-    epoch
-        Decides about places within groups, and not about groups.
-    drawing : Drawing
-
-    Returns
-    -------
-    ndarray of int64, shape (GROUPS, group_rows(n_records))
-
-    Notes
-    -----
-    O(n_records); besides the digests memory for a few million records, whatever their number.
+    Each occurrence of a value has a number of its own in each round, and the records follow each other by these. The
+    digests are uint64, shape (n_records,), equal for equal values. O(n_records); besides the digests memory for a few
+    million records, whatever their number.
     """
     occurrence: dict[int, int] = {}
 
@@ -99,9 +73,7 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
 
 
 def _first_drawn(
-    digests: NDArray[np.uint64],
-    count: int,
-    draw: Callable[[NDArray[np.uint64], NDArray[np.int64]], NDArray[np.uint64]],
+    digests: NDArray[np.uint64], count: int, draw: Callable[[NDArray[np.uint64], NDArray[np.int64]], NDArray[np.uint64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The records with the least numbers drawn, ascending, and which occurrence of its value each is.
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout
-from gemel.common.signatures.party_sets import PartyContribution, ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.custodian.encoding.records import Encoded

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from gemel.common.signatures.custodian_shares import ShareSecrets, leave_third_share
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Content, FieldLayout, SetLayout
+from gemel.common.signatures.party_sets import SharedUpload, check_shared_digests, plain_words, seal_words
 from gemel.common.signatures.payload import to_bytes
-from gemel.common.signatures.shared_words import SharedUpload, check_shared_digests, plain_words, seal_words
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 

@@ -21,8 +21,7 @@ from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, deriv
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, FieldSignatures
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
-from gemel.custodian.cleaning.parts import salt_text
-from gemel.custodian.cleaning.similar_values import similar_values
+from gemel.custodian.cleaning.parts import salt_text, similar_values
 from gemel.custodian.encoding.blocking_keys import keyed_digests
 from gemel.custodian.encoding.columns import distinct_values
 from gemel.custodian.encoding.minhash import block_signatures, signatures, with_randomised_response
@@ -33,16 +32,9 @@ from gemel.custodian.tokens import Tokens, tokenise
 class PreparedField:
     """A field's column, ready to be signed for any set.
 
-    Attributes
-    ----------
-    spec
-        The field.
-    tokens
-        Of the distinct values that have any.
-    codes
-        int32, shape (n_rows,): each row's value among these, ``MISSING`` where it has none.
-    salt
-        uint64, shape (n_rows,): digest of each row's salt, ``NO_KEY`` where it has none; None for a field without salt.
+    `codes` is int32, shape (n_rows,): each row's value among those that have tokens, ``MISSING`` where it has none;
+    `salt` uint64, shape (n_rows,): digest of each row's salt, ``NO_KEY`` where it has none; None for a field without
+    salt.
     """
 
     spec: FieldSpec
@@ -65,17 +57,8 @@ class Signer:
     def prepare(self, field: FieldSpec, columns: Mapping[str, pl.Series]) -> PreparedField:
         """Split a field's distinct values into tokens. A value that `only_similar` does not list is one whole token.
 
-        Parameters
-        ----------
-        field
-            The field.
-        columns
-            Cleaned values by field, null where missing: the field's own, and its salt's.
-
-        Raises
-        ------
-        GemelError
-            As `custodian.tokens.tokenise`, naming the field.
+        `columns` are cleaned values, null where missing: the field's own, and its salt's. Errors are those of
+        `tokenise`, with the field.
         """
         values, codes = distinct_values(columns[field.name])
         try:
@@ -92,37 +75,15 @@ class Signer:
         return PreparedField(field, tokens.take(np.flatnonzero(some)), places[codes], salt)
 
     def sign(
-        self,
-        field: PreparedField,
-        rows: NDArray[np.int64],
-        block: NDArray[np.uint64] | None = None,
-        *,
-        rule: str = "",
+        self, field: PreparedField, rows: NDArray[np.int64], block: NDArray[np.uint64] | None = None, *, rule: str = ""
     ) -> FieldSignatures:
-        """Sign one field of some rows.
+        """Sign one field of some rows, in the order in which they are sent; shape (n,).
 
-        Parameters
-        ----------
-        field
-            As `prepare` gives it.
-        rows
-            The rows, in the order in which they are sent; shape (n,).
-        block
-            Digest of each row's block, shape (n,); by default rows have the context of their salt, or none. A row whose
-            digest is ``NO_KEY`` has no signature: a context shared by all such rows would reveal more than the others
-            do.
-        rule
-            Of the keys, besides the field's key domain.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER if the field has randomised response and there is no noise key.
-
-        Notes
-        -----
-        Half a microsecond for a distinct value of 8 tokens at 1024 bits and as much for a new token; with a
-        context a microsecond for each token of each distinct value in it.
+        `block` is the digest of each row's block, shape (n,); by default rows have the context of their salt, or none.
+        A row whose digest is ``NO_KEY`` has no signature: a context shared by all such rows would reveal more than the
+        others do. The keys are of the rule, besides the field's key domain. Half a microsecond for a distinct value of
+        8 tokens at 1024 bits and as much for a new token; with a context a microsecond for each token of each distinct
+        value in it.
         """
         spec, n_values = field.spec, field.tokens.n_values
         keys = self._keys(spec, Purpose.SIGNATURE, rule)
@@ -147,15 +108,7 @@ class Signer:
         return FieldSignatures(spec.bits, table, ranked[codes] if context is None else ranked)
 
     def sign_groups(self, field: PreparedField, rows: NDArray[np.int64]) -> FieldSignatures:
-        """Sign one field of samples, each group of rows under keys of its own.
-
-        Parameters
-        ----------
-        field
-            As `prepare` gives it.
-        rows
-            The rows of each group, shape (n_groups, n). The result has all of them, one group after the other.
-        """
+        """Sign one field of samples, each group of rows, shape (n_groups, n), under keys of its own."""
         signed, places, before = [], [], 0
         for number, group in enumerate(rows):
             values, its_value = np.unique(field.codes[group], return_inverse=True)
@@ -177,12 +130,9 @@ class Signer:
         if not field.randomised_response:
             return signed
         if self._noise is None:
-            raise parameter(
-                f"field {field.name}",
-                "randomised response needs the custodian's noise key",
-                "no noise key",
-                "give the custodian's noise key, or a throw-away one for a trial",
-            )
+            what = "randomised response needs the custodian's noise key"
+            remedy = "give the custodian's noise key, or a throw-away one for a trial"
+            raise parameter(f"field {field.name}", what, "no noise key", remedy)
         keys = self._noise.derive(self._specification.project, field.key_domain, self.suite)
         return with_randomised_response(signed, keys, field.randomised_response)
 
@@ -194,22 +144,8 @@ def unsigned(field: PreparedField, n_rows: int) -> FieldSignatures:
 
 
 def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Sort signatures as byte strings and merge equal ones.
+    """Sort signatures, uint64 of shape (n, words), as byte strings and merge equal ones; also the place of each, int32.
 
-    Parameters
-    ----------
-    signed
-        uint64, shape (n, words).
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_distinct, words)
-        Strictly ascending as byte strings.
-    ndarray of int32, shape (n,)
-        The row of each signature in the sorted table.
-
-    Notes
-    -----
     Values with the same tokens (``aaa`` and ``aaaa``) have the same signature, and noise can make others equal. The
     first 64 bits decide nearly always; only signatures that agree in them are sorted by the rest.
     """

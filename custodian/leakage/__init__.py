@@ -1,38 +1,12 @@
 """What a curious linkage unit could learn from signatures: the attacks, and what they recover.
 
-An attack is given what Carole holds (`view`) and what everybody knows (`public`), never a key and never a true pair; it
+An attack is given what Carole holds and what everybody knows (both in `view`), never a key and never a true pair; it
 returns the public value it takes each signature for. `recovery.score` judges the claims by the truth: the share of
 values and records recovered, the most that was attainable, and what guessing would bring.
 
-frequency: ranks of counts. similarity_graph (on mean_field, kernels): counts and similarities together, by quadratic
-assignment. block_view, block_likelihood: the same inside blocks, and what the sizes of blocks give away. chaining:
-classes of equal values rebuilt from rows joined across rules. category_codes, cooccurrence: rows joined by their codes,
-one field read by means of another. samples: the groups of values from which u is estimated. recognition (on pairs,
-fingerprint_model, pair_lookup, subgraphs): rows recognised by whoever has these people in clear, or some of them.
-leakage_assessment: all that a custodian's own file would give away, for the gate.
+view: ranks of counts. similarity_graph: counts and similarities together, by quadratic assignment. block_view,
+block_model: the same inside blocks, and what the sizes of blocks give away. held_back: classes of equal values rebuilt
+from rows joined across rules or salts. across: rows joined by their codes, one field read by means of another.
+recognition (on pairs, fingerprint_model, subgraphs): rows recognised by whoever has these people in clear, or some of
+them. leakage_assessment (on own_whole, own_blocks): all that a custodian's own file would give away, for the gate.
 """
-
-from gemel.custodian.leakage.block_model import KeyLikelihood, block_likelihood
-from gemel.custodian.leakage.block_view import BlockView, SizeClass, attack_by_size
-from gemel.custodian.leakage.frequency import frequency_alignment
-from gemel.custodian.leakage.public import PublicValues
-from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
-from gemel.custodian.leakage.similarity_graph import Alignment, similarity_graph_alignment
-from gemel.custodian.leakage.view import FieldView, value_counts
-
-__all__ = [
-    "UNKNOWN",
-    "Alignment",
-    "BlockView",
-    "FieldView",
-    "KeyLikelihood",
-    "PublicValues",
-    "Recovery",
-    "SizeClass",
-    "attack_by_size",
-    "block_likelihood",
-    "frequency_alignment",
-    "score",
-    "similarity_graph_alignment",
-    "value_counts",
-]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 
+from gemel.common.signatures.category_tree import Partition, code_groups, ordered
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 
 # Co-occurrence: one field read by means of another.
@@ -36,9 +37,7 @@ def cooccurrence_alignment(
     known : ndarray of int64, shape (n_rows,)
         Public value of the first field that each row is taken to have, ``UNKNOWN`` where none is.
     codes : ndarray of int, shape (n_rows,)
-        Signature of the second field, -1 where missing.
-    n_values
-        Distinct signatures of the second field.
+        Signature of the second field, -1 where missing; `n_values` of them.
     joint : ndarray of float64, shape (n_first, n_second)
         Public probability of the first field's value given the second's, columns summing to 1.
     prior : ndarray of float64, shape (n_second,)
@@ -64,18 +63,11 @@ def cooccurrence_alignment(
 def conditional_shares(
     first: NDArray[np.int64], second: NDArray[np.int64], n_first: int, n_second: int
 ) -> NDArray[np.float64]:
-    """Share of each first value among the people with a second one, from people in clear.
+    """Share of each first value among the people with a second one: shape (n_first, n_second), columns sum to 1.
 
-    Parameters
-    ----------
-    first, second : ndarray of int64, shape (n_people,)
-        Their values, ``UNKNOWN`` where they are none of those counted.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_first, n_second)
-        Columns sum to 1. Each is drawn towards the shares among all people with the weight of one person, so that what
-        was never met is not impossible.
+    `first` and `second` are people's values in clear, shape (n_people,), ``UNKNOWN`` where they are none of those
+    counted. Each share is drawn towards that among all people with the weight of one person, so that what was never met
+    is not impossible.
     """
     here = (first != UNKNOWN) & (second != UNKNOWN)
     counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
@@ -94,8 +86,6 @@ class ReadField:
 
     Attributes
     ----------
-    name
-        The field's.
     codes : ndarray of int, shape (n_rows,)
         Signature or code of each row, -1 where missing.
     truth : ndarray of int64, shape (n_values,)
@@ -145,3 +135,56 @@ def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random
     guesses = cooccurrence_alignment(known.by_row(known.guesses), codes, len(counts), joint, target.shares[:n_second])
     commonest = int(target.shares.argmax())
     return score(f"co-occurrence with {known.name}", target.name, guesses, target.truth, counts, commonest)
+
+
+# Joining rows by their category codes, and reading the codes by public margins.
+#
+# Category codes are keyed relabellings: Carole cannot read them, but equal rows are equal. Codes that serve the whole
+# file separate or join rows of different rules; the more categories, the more rows have a combination of their own.
+
+
+def unique_rows(codes: NDArray[np.int64]) -> float:
+    """Share of the rows, of shape (n_rows, n_variables), whose combination of codes no other row has."""
+    if not len(codes):
+        return 0.0
+    _, counts = np.unique(codes, axis=0, return_counts=True)
+    return float((counts == 1).sum() / len(codes))
+
+
+def margin_alignment(
+    codes: NDArray[np.int64], n_categories: int, margin: NDArray[np.float64], partitions: Sequence[Partition] = ()
+) -> NDArray[np.int64]:
+    """Public category taken for each code by the rank of its count, shape (n_categories,).
+
+    `partitions` are the groups by which the codes are ordered, where the variable may be coarsened (`category_tree`):
+    groups of one shape are ranked by their counts, and categories in their group.
+    """
+    counts = np.bincount(codes[codes >= 0], minlength=n_categories)
+    guesses = np.empty(n_categories, dtype=np.int64)
+    of_codes = [groups.tolist() for groups in code_groups(partitions, n_categories)]
+    guesses[ordered(of_codes, (-counts).tolist(), sum)] = ordered(partitions, (-margin).tolist(), sum)
+    return guesses
+
+
+def code_recovery(
+    name: str,
+    codes: NDArray[np.integer],
+    labels: NDArray[np.int64],
+    margin: NDArray[np.float64],
+    partitions: Sequence[Partition] = (),
+) -> Recovery:
+    """What the public margin of a variable discloses of its codes.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_rows,)
+        Keyed codes as sent, -1 where missing.
+    labels : ndarray of int64, shape (n_categories,)
+        The category that each code truly is.
+    margin : ndarray of float64, shape (n_categories,)
+        How common each category is in public, in any unit.
+    """
+    held = codes[codes >= 0].astype(np.int64)
+    counts = np.bincount(held, minlength=len(margin))
+    guesses = margin_alignment(held, len(margin), margin, partitions)
+    return score("category codes and public margins", name, guesses, labels, counts, int(margin.argmax()))

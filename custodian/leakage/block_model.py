@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.custodian.leakage.block_view import BlockView
-from gemel.custodian.leakage.mean_field import mean_field
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.similarity_graph import SLACK
+from gemel.custodian.leakage.similarity_graph import SLACK, mean_field
+from gemel.custodian.leakage.view import PublicValues
 
 POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""
@@ -34,25 +33,11 @@ _CELLS = 1 << 19  # of single precision: they stay in the cache
 def block_likelihood(
     blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64], pool: int = POOL
 ) -> NDArray[np.int64]:
-    """Likeliest public value of each signature of some blocks, each block by itself.
+    """Likeliest public value of each signature of the chosen blocks, each block by itself; ``UNKNOWN`` outside them.
 
-    Parameters
-    ----------
-    blocks, public
-        What Carole holds of a field under a rule, and what everybody knows.
-    chosen : ndarray of int64
-        The blocks attacked.
-    pool
-        Public values considered: the commonest so many, or three times a block's values.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-        ``UNKNOWN`` outside the chosen blocks.
-
-    Notes
-    -----
-    A block of one signature is the commonest value, whatever its count: there is nothing else to go by.
+    Of the public values the commonest `pool` are considered, or three times a block's values. The result is int64,
+    shape (n_values,). A block of one signature is the commonest value, whatever its count: there is nothing else to go
+    by.
     """
     guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
     members = blocks.members()
@@ -91,14 +76,7 @@ def _chunks(blocks: NDArray[np.int64], cells: int) -> Iterator[NDArray[np.int64]
 def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float32]:
     r"""Poisson log-likelihood :math:`c \log\lambda - \lambda` of counts, up to a constant of each count.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_blocks, n_values)
-    expected : ndarray of float64, shape (n_blocks, n_names)
-
-    Returns
-    -------
-    ndarray of float32, shape (n_blocks, n_values, n_names)
+    Of counts (n_blocks, n_values) and expected ones (n_blocks, n_names): shape (n_blocks, n_values, n_names).
     """
     logarithm = np.log(expected)
     fit: NDArray[np.float32] = (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
@@ -110,8 +88,6 @@ class KeyLikelihood:
 
     Parameters
     ----------
-    public
-        Values of the field.
     key_of : ndarray of int64, shape (n_public,)
         What the rule takes of each public value, such as its first characters, as a number from 0.
     others : ndarray of float64, shape (n_others,)
@@ -143,8 +119,6 @@ class KeyLikelihood:
     def __call__(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Likeliest public values of the signatures of some blocks.
 
-        Notes
-        -----
         The likelihood of a key is that of the block's size, Poisson about its expected one for each of the other parts,
         times that of the field at its best assignment within the key. For a block of one signature the names of all
         keys are weighed together. Where blocks are padded all sizes that a block may have had are as likely.

@@ -12,28 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.signatures import FieldSignatures, SignatureSet
 from gemel.common.signatures.layout import WORD_BITS
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.custodian.drawn_records import size_class_of
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import Recovery, score
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 
 
 @dataclass(frozen=True)
 class BlockView:
     """One field under one rule as its attacker sees it.
 
-    Attributes
-    ----------
-    view : FieldView
-        All blocks' signatures together.
-    block : ndarray of int64, shape (n_values,)
-        The block each signature is in.
-    sizes : ndarray of int64, shape (n_blocks,)
-        Rows of each block, with or without a value in the field.
-    minimum : ndarray of int64, shape (n_blocks,), optional
-        Where blocks are padded, the fewest records that each can have; None: as many as rows.
+    `view` has all blocks' signatures together, `block` the one each is in, shape (n_values,); `sizes`, shape
+    (n_blocks,), the rows of each block, with or without a value in the field; `minimum`, where blocks are padded, the
+    fewest records that each can have; None: as many as rows.
     """
 
     view: FieldView
@@ -105,18 +97,12 @@ def attack_by_size(
     spread: int = 0,
     min_blocks: int = 1,
 ) -> tuple[Recovery, list[SizeClass]]:
-    """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
+    """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold, as an estimate of all.
 
     Parameters
     ----------
-    name, field
-        For the results.
-    attack, blocks, public
-        What is done, to what, with what.
     truth : ndarray of int64, shape (n_values,)
         What each signature is.
-    rng
-        Draws the sample.
     per_class
         Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
     spread
@@ -127,12 +113,6 @@ def attack_by_size(
         Records that have each signature, by which an attack is judged; default: rows. Dummies are rows and no records.
     min_blocks
         Blocks drawn of each size class at least, however large: of large blocks an attack reads nearly all or nothing.
-
-    Returns
-    -------
-    Recovery
-        Of the whole file under the rule, estimated.
-    list of SizeClass
     """
     counts = blocks.view.counts if records is None else records
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))

@@ -23,24 +23,22 @@ from threadpoolctl import threadpool_limits
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.keys.noise import AssessmentKeys
-from gemel.common.signatures import FieldSignatures
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
+from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.columns import file_order
-from gemel.custodian.encoding.padding import RuleRows
-from gemel.custodian.encoding.records import encode_rows
+from gemel.custodian.encoding.file_records import HeldRecords
+from gemel.custodian.encoding.records import Encoding
 from gemel.custodian.encoding.samples import grouped
-from gemel.custodian.leakage.across import by_cooccurrence
+from gemel.custodian.leakage.across import by_cooccurrence, unique_rows
 from gemel.custodian.leakage.block_model import block_likelihood, count_likelihood
 from gemel.custodian.leakage.block_view import BlockView, attack_by_size
-from gemel.custodian.leakage.category_codes import unique_rows
-from gemel.custodian.leakage.mean_field import mean_field
 from gemel.custodian.leakage.own_blocks import in_blocks
-from gemel.custodian.leakage.own_file import dictionaries, finding, truth_of
-from gemel.custodian.leakage.own_whole import coded, field_by_field
-from gemel.custodian.leakage.public import PublicValues
+from gemel.custodian.leakage.own_whole import coded, dictionaries, field_by_field, finding, truth_of
 from gemel.custodian.leakage.recovery import UNKNOWN
+from gemel.custodian.leakage.similarity_graph import mean_field
+from gemel.custodian.leakage.view import PublicValues
 from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 
 # Samples of chance agreement as their attacker sees them: small groups of values, each under a key of its own.
@@ -75,25 +73,10 @@ def group_alignment(
     chosen: NDArray[np.int64],
     attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS,
 ) -> NDArray[np.int64]:
-    """Likeliest public value of each signature of some groups, each group by itself.
+    """Likeliest public value of each signature of the chosen groups of a field's sample; ``UNKNOWN`` outside them.
 
-    Parameters
-    ----------
-    groups, public
-        What Carole holds of a field's sample, and what everybody knows.
-    chosen : ndarray of int64
-        The groups attacked.
-    attempts
-        See `ATTEMPTS`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-        ``UNKNOWN`` outside the chosen groups.
-
-    Notes
-    -----
-    A second or two for a group of 30 and 2,000 public values on one core.
+    Each group by itself; int64, shape (n_values,). A second or two for a group of 30 and 2,000 public values on one
+    core.
     """
     guesses = np.full(groups.view.n_values, UNKNOWN, dtype=np.int64)
     members = groups.members()
@@ -149,10 +132,9 @@ def in_samples(
         return
     chosen = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
     some = {name: column.gather(rng.permutation(chosen)) for name, column in columns.items()}
-    empty = RuleRows(some, {}, len(chosen))
     seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
-    sent = encode_rows(empty, spec, seed, 1, noise=noise, shuffle=file_order)
-    (part,), rows = sent.sets, grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
+    part = Encoding(spec, seed, 1, noise, shuffle=file_order).samples(HeldRecords(some))
+    rows = grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
     for field in spec.fields:
         public = dictionaries(columns, spec.model_copy(update={"fields": (field,)}), drawn, rng)[field.name]
         if public is None or len(public) < MIN_VALUES:
@@ -191,8 +173,6 @@ def assess(
     ----------
     columns
         Cleaned values per field, null where missing.
-    spec
-        The specification, with its limit.
     variables
         Places of the rows' categories, by variable, null where missing.
     keys
@@ -201,15 +181,6 @@ def assess(
     drawn
         Records of a file that is too large, in modes block_keyed and shared without padding; `columns` and `variables`
         are theirs.
-
-    Returns
-    -------
-    LeakageReport
-
-    Raises
-    ------
-    GemelError
-        As `encode_records`.
 
     Notes
     -----
@@ -233,10 +204,7 @@ def assess(
             as_sent = signed.model_copy(update={"mode": "block_keyed"})  # the rows before they are cut into shares
             found = list(in_blocks(columns, as_sent, keys, rng, drawn, sizes_alone=True))
         elif spec.in_blocks:
-            each_rule = [
-                *in_blocks(columns, signed, keys, rng, drawn),
-                *in_samples(columns, signed, keys, rng, drawn),
-            ]
+            each_rule = [*in_blocks(columns, signed, keys, rng, drawn), *in_samples(columns, signed, keys, rng, drawn)]
             found = [each for each in each_rule if each.attacker == PUBLIC]
             recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:

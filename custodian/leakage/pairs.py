@@ -13,8 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.custodian.leakage.public import PublicValues
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import FieldView, PublicValues
 
 EQUAL = np.float32(1.0)
 ABSENT = np.float32(-9.0)
@@ -33,16 +32,9 @@ _PAIRS = 1 << 17
 class Fingerprints:
     """What every two rows of a block have in common.
 
-    Attributes
-    ----------
-    one, other : ndarray of int64, shape (n_pairs,)
-        Rows.
-    block : ndarray of int64, shape (n_pairs,)
-        Their block, from 0.
-    similar : ndarray of float32, shape (n_pairs, n_fields)
-        Below 1, or ``EQUAL``, or ``ABSENT``.
-    times : ndarray of float32, shape (n_pairs, n_fields), optional
-        Pairs of the block that have the same two signatures, and so the same noise; None: each has its own.
+    `one` and `other` are the rows, `block` theirs, from 0: int64, shape (n_pairs,). `similar`, float32 of shape
+    (n_pairs, n_fields), is below 1, or ``EQUAL``, or ``ABSENT``; `times` the pairs of the block that have the same two
+    signatures, and so the same noise; None: each has its own.
     """
 
     one: NDArray[np.int64]
@@ -62,14 +54,9 @@ class Fingerprints:
 def fingerprints_of_signatures(
     block: NDArray[np.int64], fields: Sequence[tuple[FieldView, NDArray[np.int64]]]
 ) -> Fingerprints:
-    """Fingerprints of all pairs of rows in one block, as Carole sees them.
+    """Fingerprints of all pairs of rows in one block, as Carole sees them; `block` from 0, or -1, of shape (n_rows,).
 
-    Parameters
-    ----------
-    block : ndarray of int64, shape (n_rows,)
-        Each row's block, from 0; -1: in none.
-    fields
-        Per field the signatures, which are of one block each, and each row's among them (-1: missing).
+    `fields` are per field the signatures, which are of one block each, and each row's among them (-1: missing).
     """
     one, other = pairs_within(block)
     columns, times = [], []
@@ -89,14 +76,9 @@ def fingerprints_of_signatures(
 def fingerprints_in_clear(
     block: NDArray[np.int64], fields: Sequence[tuple[PublicValues, NDArray[np.int64]]]
 ) -> Fingerprints:
-    """Fingerprints of all pairs of people in one block, by whoever has their values.
+    """Fingerprints of all pairs of people in one block, by whoever has their values; `block` from 0, or -1, by person.
 
-    Parameters
-    ----------
-    block : ndarray of int64, shape (n_people,)
-        Each one's block, from 0; -1: in none.
-    fields
-        Per field the values there are, and each one's among them (-1: missing).
+    `fields` are per field the values there are, and each one's among them (-1: missing).
     """
     one, other = pairs_within(block)
     columns = []
@@ -110,12 +92,7 @@ def fingerprints_in_clear(
 
 
 def pairs_within(block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All pairs of rows of one block, each once, as two arrays of rows; block by block.
-
-    Parameters
-    ----------
-    block : ndarray of int64, shape (n_rows,)
-        From 0; -1: in none.
+    """All pairs of rows of one block (from 0; -1: in none), each once, as two arrays of rows; block by block.
 
     Examples
     --------
@@ -175,3 +152,12 @@ def _jaccard(
                 second += 1
         similar[pair] = np.float32(common) / np.float32(total - common)
     return similar
+
+
+# Which blocks of people in clear an encoded block resembles: its pairs' fingerprints looked up, the rarest first.
+#
+# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those
+# alone that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an
+# encoded row taken for a person, with what the row's pairs find at best among the pairs of that person. Pairs of the
+# right block meet in the right person; those of a wrong block resemble now these two people, now those, and added up
+# over the block they would outweigh the right one's, the more so the larger the blocks.

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.custodian.leakage.fingerprint_model import FingerprintModel
-from gemel.custodian.leakage.pair_lookup import PairLookup
+from gemel.custodian.leakage.fingerprint_model import FingerprintModel, PairLookup
 from gemel.custodian.leakage.pairs import Fingerprints
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.subgraphs import grow_assignment
@@ -39,12 +38,8 @@ _CERTAIN = 0.999
 class Claims:
     """Who each encoded row is taken for.
 
-    Attributes
-    ----------
-    person : ndarray of int64, shape (n_rows,)
-        Row of the people in clear, ``UNKNOWN`` where there is no claim.
-    margin : ndarray of float64, shape (n_rows,)
-        Log posterior odds, in nats, against the next best; from ``SURE`` on it is no guess.
+    `person`, shape (n_rows,), is a row of the people in clear, ``UNKNOWN`` where there is no claim; `margin` the log
+    posterior odds, in nats, against the next best; from ``SURE`` on it is no guess.
     """
 
     person: NDArray[np.int64]
@@ -106,18 +101,10 @@ def recognise(
         Encoded pairs, all of each block's, and each row's block, from 0; -1: not attacked.
     clear, theirs
         The same of people in clear. Their order must not carry information.
-    model
-        The evidence of fingerprints.
     share
         Of the rows whose people are in clear; the attacker has a good idea of it.
     rng
         Draws rows of blocks with more than ``LARGEST``.
-    efforts
-        Attempts; see ``EFFORTS``.
-
-    Returns
-    -------
-    Claims
 
     Notes
     -----
@@ -207,18 +194,10 @@ def _best_of_block(
 def judge(
     claims: Claims, truth: NDArray[np.int64], weight: NDArray[np.float64], block: NDArray[np.int64]
 ) -> Recognition:
-    """Judge claims by the truth.
+    """Judge the claims of all rows by the truth; arrays of shape (n_rows,).
 
-    Parameters
-    ----------
-    claims
-        Of all rows.
-    truth : ndarray of int64, shape (n_rows,)
-        Row of the people in clear, ``UNKNOWN`` for people not among them.
-    weight : ndarray of float64, shape (n_rows,)
-        Records of the file that each row stands for, 0 where it was not attacked or is no record.
-    block : ndarray of int64, shape (n_rows,)
-        Which rows were drawn together.
+    `truth` is a row of the people in clear, ``UNKNOWN`` for people not among them; `weight` the records of the file
+    that each row stands for, 0 where it was not attacked or is no record; `block` which rows were drawn together.
     """
     total = float(weight.sum())
     if not total:

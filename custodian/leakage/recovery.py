@@ -65,14 +65,12 @@ def score(
 
     Parameters
     ----------
-    attack, field
-        Names for the table.
     guesses : ndarray of int64, shape (n_values,)
         Public value that the attack names for each encoded one, or ``UNKNOWN``.
     truth : ndarray of int64, shape (n_values,)
-        Public value that it is, or ``UNKNOWN`` if it is none of them.
+        Public value that it is, or ``UNKNOWN`` if it is none of them; of several plain ones of equal tokens one.
     counts : ndarray of int64, shape (n_values,)
-        Records that have it.
+        Records that have it. A file without values has all shares 0.
     commonest : int
         The commonest public value, ``UNKNOWN`` if there is none to guess.
 
@@ -80,18 +78,10 @@ def score(
     ------
     GemelError
         PARAMETER if the three arrays differ in length.
-
-    Notes
-    -----
-    A file without values has all shares 0. Where an encoded value belongs to several plain ones (of equal tokens), the
-    truth is one of them.
     """
     if not len(guesses) == len(truth) == len(counts):
-        raise parameter(
-            f"{attack} of {field}",
-            "guesses, truth and counts speak of the same values",
-            f"{len(guesses)}, {len(truth)} and {len(counts)}",
-        )
+        what = "guesses, truth and counts speak of the same values"
+        raise parameter(f"{attack} of {field}", what, f"{len(guesses)}, {len(truth)} and {len(counts)}")
     n_values, n_records = len(counts), int(counts.sum())
     right = (guesses == truth) & (truth != UNKNOWN)
     known = truth != UNKNOWN

@@ -36,11 +36,83 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.custodian.leakage.frequency import OVERDISPERSION, count_fit
-from gemel.custodian.leakage.mean_field import mean_field
-from gemel.custodian.leakage.public import PublicValues
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.view import FieldView
+from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit
+
+_LAST_STEPS = 3
+
+
+_BALANCING = 8
+
+
+def mean_field(
+    fit: NDArray[np.float32],
+    similar: NDArray[np.float32],
+    precision: float | NDArray[np.float32],
+    plain: NDArray[np.float32],
+    weight: float = 0.005,
+    growth: float = 1.15,
+) -> NDArray[np.float32]:
+    r"""Distribution of each encoded value over names.
+
+    Parameters
+    ----------
+    fit : ndarray of float32, shape (..., n_values, n_names)
+        Log-likelihood of each value's own evidence, such as its count, under each name.
+    similar : ndarray of float32, shape (..., n_values, n_values)
+        Estimated similarities of the values; the diagonal is not looked at.
+    precision : float or ndarray of float32, shape (n_values, n_values)
+        One over the variance of an estimate; 0 where a similarity is not known.
+    plain : ndarray of float32, shape (n_names, n_names)
+        Similarities of the names; the diagonal is not looked at.
+
+    Returns
+    -------
+    ndarray of float32, shape (..., n_values, n_names)
+        Rows sum to 1; columns to about 1 at most, since two values never have the same name.
+
+    Notes
+    -----
+    With distributions P the field of value i under name d is
+
+    .. math:: \sum_j w_{ij} \sum_e P_{je} (a_{ij} b_{de} - b_{de}^2 / 2),
+
+    the expected log-likelihood of its similarities up to a constant of i. Two matrix products a step, 20 to 40 steps.
+    Several graphs of one size and the same names, along the leading axes, are matched at once: each by itself, in
+    products large enough to be fast.
+    """
+    n_values, n_names = fit.shape[-2:]
+    apart = 1 - np.eye(n_values, dtype=np.float32)
+    plain = plain.copy()
+    np.fill_diagonal(plain, 0.0)
+    squared = plain**2
+    pull = (np.asarray(precision, dtype=np.float32) * similar * apart).astype(np.float32)
+    held = precision.astype(np.float32) * apart if isinstance(precision, np.ndarray) else None
+    probability = _balanced(fit)
+    last = 0
+    while last < _LAST_STEPS:
+        weight = min(1.0, weight * growth)
+        last += weight == 1.0
+        flat = probability.reshape(-1, n_names)
+        field = pull @ (flat @ plain).reshape(fit.shape)
+        expected = (flat @ squared).reshape(fit.shape)
+        if held is None:
+            field -= np.float32(0.5 * float(precision)) * (expected.sum(axis=-2, keepdims=True) - expected)
+        else:
+            field -= np.float32(0.5) * (held @ expected)
+        probability = _balanced((fit + np.float32(weight) * field).astype(np.float32))
+    return probability
+
+
+def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Distributions of the rows, none of whose columns is assigned much more than once."""
+    probability: NDArray[np.float32] = np.exp(fit - fit.max(axis=-1, keepdims=True))
+    for _ in range(_BALANCING):
+        probability /= probability.sum(axis=-1, keepdims=True)
+        probability /= np.maximum(probability.sum(axis=-2, keepdims=True), 1.0)
+    probability /= probability.sum(axis=-1, keepdims=True)
+    return probability
+
 
 # Compiled loops of the attacks.
 
@@ -98,12 +170,8 @@ _ROUNDS = (500, 2000, 5000)
 class Alignment:
     """Which public value each signature is claimed to be.
 
-    Attributes
-    ----------
-    guesses : ndarray of int64, shape (n_values,)
-        ``UNKNOWN`` where nothing is claimed.
-    margin : ndarray of float64, shape (n_values,)
-        Log-likelihood above the second best; 0 where nothing is claimed.
+    `guesses`, shape (n_values,), are ``UNKNOWN`` where nothing is claimed; `margin` is the log-likelihood above the
+    second best; 0 where nothing is claimed.
     """
 
     guesses: NDArray[np.int64]
@@ -119,32 +187,25 @@ def similarity_graph_alignment(
     overdispersion: float = OVERDISPERSION,
     expected: NDArray[np.float64] | None = None,
 ) -> Alignment:
-    """Align a field's signatures with a public dictionary.
+    """Align a field's signatures with a public dictionary, one to one.
 
     Parameters
     ----------
-    view, public
-        What Carole holds, and what everybody knows.
     maximum
         Only so many of the commonest values are attacked; default: all.
     anchors
         Most values by which others are judged.
     overdispersion
-        Of counts, see `frequency.count_fit`.
+        Of counts, see `count_fit`.
     expected
         Count expected of each public value; default: its share of the records. Where counts are padded, an attacker who
         knows how pads the expected ones too.
 
-    Returns
-    -------
-    Alignment
-        One to one; a name that two signatures claim goes to the one that is surer. Names are claimed even where the
-        margin is thin: an attacker has nothing to lose.
-
     Notes
     -----
-    Up to six seconds for the core while it remains in doubt, then O(n_values * n_public * anchors) in matrix products
-    of single precision: 22,000 surnames against 40,000 take 15 s on two cores.
+    A name that two signatures claim goes to the one that is surer. Names are claimed even where the margin is thin: an
+    attacker has nothing to lose. Up to six seconds for the core while it remains in doubt, then O(n_values * n_public *
+    anchors) in matrix products of single precision: 22,000 surnames against 40,000 take 15 s on two cores.
     """
     limit = view.n_values if maximum is None else min(maximum, view.n_values)
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
@@ -177,13 +238,7 @@ def growth_rounds(n_values: int, n_public: int) -> list[tuple[int, int]]:
 
 
 def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], maximum: int = ANCHORS) -> NDArray[np.int64]:
-    """Rows of a round that are the anchors of the next: the commonest of the sure ones, at least the `FEWEST` surest.
-
-    Parameters
-    ----------
-    kept, margin
-        Rows that keep their claim, and every row's margin.
-    """
+    """Rows that are the anchors of the next round: the commonest of the sure ones, at least the `FEWEST` surest."""
     sure = kept[margin[kept] > MARGIN]
     if len(sure) < FEWEST:
         sure = kept[np.argsort(-margin[kept], kind="stable")][:FEWEST]
@@ -230,10 +285,7 @@ def align_core(
 ) -> NDArray[np.float32]:
     """Distribution of each chosen signature over some public values, by mean field.
 
-    Returns
-    -------
-    ndarray of float32, shape (n_chosen, n_names)
-        Rows sum to 1; columns to about 1 at most.
+    float32, shape (n_chosen, n_names): rows sum to 1; columns to about 1 at most.
     """
     fit = count_fit(view.counts[chosen], expected[names], overdispersion).astype(np.float32)
     similar, plain = view.similarity(chosen, chosen), public.similarity(names, names)
@@ -250,24 +302,10 @@ def grow(
     named: NDArray[np.int64],
     overdispersion: float = OVERDISPERSION,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Best public value of each signature given anchors, and its log-likelihood above the second best.
+    """Best public value of each signature given anchors, and its log-likelihood above the second best; shape (n_rows,).
 
-    Parameters
-    ----------
-    rows, names
-        Signatures judged, and public values considered.
-    known, named
-        The anchors: signatures, and the public values they are taken for.
-
-    Returns
-    -------
-    best : ndarray of int64, shape (n_rows,)
-        A public value.
-    margin : ndarray of float64, shape (n_rows,)
-
-    Notes
-    -----
-    All of it is one matrix product: the square of a difference of similarities is taken apart, the
+    `rows` and `names` are judged and considered; `known` and `named` are the anchors: signatures, and the public values
+    they are taken for. All of it is one matrix product: the square of a difference of similarities is taken apart, the
     squares of the public ones are summed beforehand, and the count's fit is three columns more.
     """
     precision = 1.0 / (view.noise + SLACK)

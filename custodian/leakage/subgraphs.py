@@ -61,13 +61,9 @@ def grow_assignment(
         The pair of every two people among `clear`.
     clear : ndarray of uint8, shape (n_clear, n_fields)
         Fingerprints in clear, binned.
-    share
-        Of the people of either that are in the other, in (0, 1).
 
     Returns
     -------
-    total : float
-        Log posterior, up to what all assignments of the block have in common.
     assigned : ndarray of int64, shape (n,)
         Person of each row, -1 for none.
     margin : ndarray of float64, shape (n,)

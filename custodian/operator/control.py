@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -10,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gemel.common.audit import Checkpoint
+from gemel.common.configuration import Configuration, load_configuration
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.private_files import write_private
 from gemel.common.parties import Party
 from gemel.common.pki import Members, PartyFolder
 from gemel.common.rpc.client import Connection
@@ -18,23 +22,44 @@ from gemel.common.rpc.dry_run import withheld_shown
 from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.tls import channel_credentials
 from gemel.custodian.configuration import load_custodian
-from gemel.custodian.operator.address import running_address
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+# Where a running custodian's service answers its operator: a small file in its state folder.
+#
+# In a module of its own, so that an operator's command does not load the service's packages.
+
+ADDRESS_FILE = "operator.yaml"
+"""In the state folder."""
+
+
+class Address(Configuration):
+    """What a running service reports about itself."""
+
+    address: str
+    pid: int
+
+
+def announce(state: Path, address: str) -> None:
+    """Write where this process answers."""
+    content = json.dumps({"address": address, "pid": os.getpid()})
+    write_private(state / ADDRESS_FILE, content.encode(), replace=True)
+
+
+def running_address(state: Path, party: str) -> Address:
+    """Where the service with this state folder answers."""
+    path = state / ADDRESS_FILE
+    if not path.exists():
+        what = f"{party.title()}'s service is not running"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=str(state), remedy=f"start it with `gemel {party} serve`")
+    return load_configuration(path, Address)
+
 
 CONFIRMATION_SECONDS = 10.0
 """How long to wait for the outcome of an approval."""
 
 
 class Control:
-    """Calls to a running custodian's service.
-
-    Parameters
-    ----------
-    connection
-        To the address the service wrote into its state folder, with the custodian's own certificate.
-    party
-        Whose service it is.
-    """
+    """Calls to a custodian's running service, at the address in its state folder, with its own certificate."""
 
     def __init__(self, connection: Connection, party: Party) -> None:
         self._connection = connection
@@ -46,15 +71,8 @@ class Control:
     def open(cls, config: Path, party: Party, *, dry_run: bool = False) -> Iterator[Control]:
         """Connect to the service that was started with this configuration.
 
-        Parameters
-        ----------
-        dry_run
-            Whether a call that changes something is withheld and shown, which ends the command.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
+        In a dry run a call that changes something is withheld and shown, which ends the command. Raises `GemelError`:
+        UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
         """
         configuration = load_custodian(config)
         found = running_address(configuration.state, party.name)
@@ -84,22 +102,16 @@ class Control:
     def only(self, project: str | None) -> str:
         """The named project, or the only one if none was named.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER if none was named and there is not exactly one.
+        Raises `GemelError`: PARAMETER if none was named and there is not exactly one.
         """
         if project is not None:
             return project
         names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
         if len(names) == 1:
             return names[0]
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "name the project",
-            got=f"projects {', '.join(names)}" if names else "no project yet",
-            remedy=f"see `gemel {self._party.name} status`",
-        )
+        got = f"projects {', '.join(names)}" if names else "no project yet"
+        remedy = f"see `gemel {self._party.name} status`"
+        raise GemelError(ErrorCode.PARAMETER, "name the project", got=got, remedy=remedy)
 
     def profile(self, project: str) -> str:
         """Counts of what was read, as JSON."""
@@ -114,10 +126,7 @@ class Control:
     def compare(self, digest: bytes, expected: str | None) -> None:
         """Refuse a specification of another digest than the one the operator expects.
 
-        Raises
-        ------
-        GemelError
-            SPECIFICATION; PARAMETER if `expected` is no digest.
+        Raises `GemelError`: SPECIFICATION; PARAMETER if `expected` is no digest.
         """
         if expected is None:
             return
@@ -125,13 +134,9 @@ class Control:
         if not re.fullmatch(r"[0-9a-f]{64}", digits):
             raise parameter("--digest", "a digest has 64 hexadecimal digits")
         if digits != digest.hex():
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "the specification that waits for approval does not have this digest",
-                where="--digest",
-                got=digest.hex(),
-                remedy="read it, and ask the coordinator which one is meant",
-            )
+            what = "the specification that waits for approval does not have this digest"
+            remedy = "read it, and ask the coordinator which one is meant"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where="--digest", got=digest.hex(), remedy=remedy)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> None:
         """Give this custodian's consent to a specification in an epoch of the project."""
@@ -172,10 +177,7 @@ class Control:
     def checkpoints(self, *, lost: bool = False) -> Iterator[Checkpoint]:
         """The checkpoints of Carole's audit log that the service has verified, oldest first; or the lost ones.
 
-        Raises
-        ------
-        GemelError
-            AUDIT for a malformed one.
+        Raises `GemelError`: AUDIT for a malformed one.
         """
         from gemel.common.wire.checkpoints import checkpoint_from_wire
 
@@ -233,10 +235,7 @@ class Control:
             return self._connection.call(method, request)
         except GemelError as error:
             if error.code is ErrorCode.UNAVAILABLE:
-                raise GemelError(
-                    ErrorCode.UNAVAILABLE,
-                    f"{self._party.title}'s service is not running, or runs with other keys",
-                    where=self._connection.address,
-                    remedy=f"start it with `gemel {self._party.name} serve`, and give both the same --config",
-                ) from None
+                what = f"{self._party.title}'s service is not running, or runs with other keys"
+                remedy = f"start it with `gemel {self._party.name} serve`, and give both the same --config"
+                raise GemelError(ErrorCode.UNAVAILABLE, what, where=self._connection.address, remedy=remedy) from None
             raise

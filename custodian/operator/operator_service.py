@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import grpc
@@ -19,16 +19,68 @@ from gemel.common.rpc.server import RunningServer, ServerSettings, start_server
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification, specification_notes
 from gemel.common.wire.checkpoints import checkpoint_to_wire
-from gemel.custodian.operator.address import announce
-from gemel.custodian.operator.open_decisions import TOO_LATE, is_decidable, open_decisions, waits_for_operator
+from gemel.custodian.configuration import Policy
+from gemel.custodian.operator.control import announce
 from gemel.custodian.operator.restored_log import decide_restored, shown
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.approval import decide
 from gemel.custodian.steps.epochs import epoch_notes
 from gemel.custodian.steps.leakage_gate import override
-from gemel.custodian.steps.lone_fetch import decide_alone
-from gemel.custodian.steps.step_context import StepContext
+from gemel.custodian.steps.step_context import RESTORED, StepContext
+from gemel.custodian.steps.witnessing import decide_alone
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+TOO_LATE: Mapping[int, str] = {
+    project_pb2.PROJECT_STATE_RELEASED: "its result is released, and what its recipients have cannot be taken back",
+    project_pb2.PROJECT_STATE_ERASED: "it is erased at Carole's, and nothing is left to withdraw",
+}
+"""By a project's state, why it cannot be declined any more."""
+
+
+_BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
+
+
+def is_decidable(project: Project) -> bool:
+    """Whether a specification can be approved."""
+    # What was declined too late was released: an approval then has the share fetched after all.
+    late = project.carole_state == project_pb2.PROJECT_STATE_RELEASED and project.decision == "declined"
+    return project.carole_state in _BEFORE_APPROVAL or late
+
+
+def waits_for_operator(project: Project, policy: Policy) -> bool:
+    """Whether a project can only go on with its operator's decision on the specification."""
+    return (
+        project.carole_state in _BEFORE_APPROVAL
+        and bool(project.profile)
+        and project.decided_digest != project.specification_digest
+        and not policy.consents(project.specification_digest, project.mode, project.epoch)
+    )
+
+
+def open_decisions(context: StepContext, project: Project) -> Iterator[str]:
+    """What can be decided, by the names of the commands."""
+    decided = project.decision if project.decided_digest == project.specification_digest else ""
+    if project.specification and project.profile and is_decidable(project) and decided != "approved":
+        yield "approve"
+    if project.specification and project.carole_state not in TOO_LATE and decided != "declined":
+        yield "decline"
+    if project.blocking_error and decided == "approved" and _is_above_limit(context, project):
+        yield "override"
+    if any(name == project.name for name, _ in list(context.offered)):
+        yield "fetch-alone"
+    if project.blocking_error.startswith(RESTORED) and project.stage != "erased":
+        yield "accept-restore"
+
+
+def _is_above_limit(context: StepContext, project: Project) -> bool:
+    known = context.state.leakage(project.name)
+    return (
+        known is not None
+        and known.exceeds
+        and known.overridden_at is None
+        and known.specification_digest == project.specification_digest
+    )
+
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 
@@ -41,16 +93,8 @@ log = structlog.get_logger()
 class OperatorService(operator_pb2_grpc.OperatorServicer):
     """Reads the state and stores the operator's decisions; the agent acts on them.
 
-    Parameters
-    ----------
-    step_context
-        State and progress to show.
-    decided
-        Called with the project that a decision was made about.
-    stop
-        Ends the service.
-    trust
-        The custodian's own certificate, and whom it admits: itself.
+    `decided` is called with the project that a decision was made about, `stop` ends the service; `trust` has the
+    custodian's own certificate, and whom it admits: itself.
     """
 
     def __init__(
@@ -87,12 +131,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the source has not been read yet" if not project.blocking_error else project.blocking_error,
-                where=f"project {project.name}",
-                remedy=f"look at `gemel {self._step_context.party.name} status`",
-            )
+            what = "the source has not been read yet" if not project.blocking_error else project.blocking_error
+            remedy = f"look at `gemel {self._step_context.party.name} status`"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return operator_pb2.ProfileResponse(json=project.profile)
 
     def Specification(  # noqa: N802
@@ -114,21 +155,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
         if project.epoch != (request.epoch or 1):
-            raise GemelError(
-                ErrorCode.EPOCH_MISMATCH,
-                f"the project is in epoch {project.epoch} by now",
-                where=f"project {project.name}",
-                got=f"an approval for epoch {request.epoch or 1}",
-                remedy=f"read why: `gemel {self._step_context.party.name} specification {project.name}`",
-            )
+            what = f"the project is in epoch {project.epoch} by now"
+            got = f"an approval for epoch {request.epoch or 1}"
+            remedy = f"read why: `gemel {self._step_context.party.name} specification {project.name}`"
+            raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not project.profile:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the source has not been read yet, so there is no profile to check the specification against",
-                where=f"project {project.name}",
-                got=project.blocking_error,
-                remedy="correct the source, or wait a moment",
-            )
+            what = "the source has not been read yet, so there is no profile to check the specification against"
+            got = project.blocking_error
+            remedy = "correct the source, or wait a moment"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info(
             "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
@@ -143,12 +178,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                TOO_LATE[project.carole_state],
-                where=f"project {project.name}",
-                remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
-            )
+            what = TOO_LATE[project.carole_state]
+            remedy = "ask the coordinator to erase the project; an amendment of it needs your approval"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
@@ -260,42 +292,30 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def _known(self, name: str) -> Project:
         project = self._step_context.state.project(name)
         if project is None:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "this custodian does not know this project",
-                where=f"project {name[:64]}",
-                remedy=f"see `gemel {self._step_context.party.name} status` for those it has",
-            )
+            what = "this custodian does not know this project"
+            remedy = f"see `gemel {self._step_context.party.name} status` for those it has"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {name[:64]}", remedy=remedy)
         return project
 
     def _with_specification(self, name: str) -> Project:
         project = self._known(name)
         if not project.specification:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "Carole has not sent this project's specification yet",
-                where=f"project {project.name}",
-                remedy="wait until the service is connected to her",
-            )
+            what = "Carole has not sent this project's specification yet"
+            remedy = "wait until the service is connected to her"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return project
 
     def _decidable(self, name: str, digest: bytes) -> Project:
         project = self._with_specification(name)
         if digest != project.specification_digest:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "the decision is about another specification than the one that waits for approval",
-                where=f"project {project.name}",
-                got=digest.hex()[:16],
-                remedy=f"read it again: `gemel {self._step_context.party.name} specification {project.name}`",
-            )
+            what = "the decision is about another specification than the one that waits for approval"
+            got = digest.hex()[:16]
+            remedy = f"read it again: `gemel {self._step_context.party.name} specification {project.name}`"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not is_decidable(project):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the project does not wait for a decision",
-                where=f"project {project.name}",
-                remedy="nothing needs to be done",
-            )
+            what = "the project does not wait for a decision"
+            remedy = "nothing needs to be done"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
         return project
 
 
@@ -304,18 +324,7 @@ def start_operator(
 ) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
-    Parameters
-    ----------
-    service
-    trust
-        As the service was given it.
-    recorder
-        Of the operator's calls.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for an address that is not loopback or cannot be bound.
+    Raises `GemelError`: CONFIGURATION for an address that is not loopback or cannot be bound.
     """
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):

@@ -6,9 +6,13 @@ audit log, which leaves nothing behind with her.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from gemel.common.errors import ErrorCode, GemelError
+import polars as pl
+
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.observability.machine_check import check_disks, check_memory, mib
 from gemel.common.parties import Party, Role
 from gemel.common.pki.certificates import load_certificate
@@ -16,6 +20,9 @@ from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
+from gemel.common.records.registry import read_source
+from gemel.common.records.sources import Source
+from gemel.common.records.table import check_identifiers
 from gemel.common.rpc.call_recorder import TOLERANCE_SECONDS
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import TlsFiles
@@ -26,7 +33,7 @@ from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.operator.control import Control
 from gemel.custodian.operator.service_probe import check_shown, shown_certificate
 from gemel.custodian.source.source_check import check_records, check_source
-from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import Keyring
 from gemel.custodian.steps.held_memory import FileSize, needed_bytes
 from gemel.custodian.steps.leakage_gate import load_gate
 
@@ -34,19 +41,8 @@ from gemel.custodian.steps.leakage_gate import load_gate
 def check_custodian(party: Party, config: Path, specification: Path | None) -> Checks:
     """Make every check of a custodian's installation.
 
-    Parameters
-    ----------
-    party
-        Whose.
-    config
-        Its configuration file.
-    specification
-        What the records are compared with; None: what waits for this custodian's approval, if its service runs.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    The records are compared with the specification; None: with what waits for this custodian's approval, if its service
+    runs. Raises `GemelError`: CONFIGURATION if the configuration cannot be used: nothing can be checked then.
     """
     settings = load_custodian(config)
     checks = Checks()
@@ -159,13 +155,9 @@ def _check_records(
         def memory(spec: Specification = spec, sizes: list[FileSize] = sizes) -> str:
             needed, limit = needed_bytes(spec, sizes[0]), settings.limits.memory_bytes
             if needed > limit:
-                raise GemelError(
-                    ErrorCode.MEMORY,
-                    f"signing these records does not fit into limits.memory of {mib(limit)}",
-                    where=str(config),
-                    got=f"{mib(needed)} needed",
-                    remedy="raise limits.memory, if the machine has more, or ask the coordinator for mode block_keyed",
-                )
+                what = f"signing these records does not fit into limits.memory of {mib(limit)}"
+                remedy = "raise limits.memory, if the machine has more, or ask the coordinator for mode block_keyed"
+                raise GemelError(ErrorCode.MEMORY, what, where=str(config), got=f"{mib(needed)} needed", remedy=remedy)
             return f"{mib(needed)} of {mib(limit)} needed"
 
         name = f"records for {spec.project}"
@@ -179,3 +171,74 @@ def _duration(seconds: float) -> str:
         if (count := round(seconds / length, 1)) >= 1:
             return f"{count:g} {unit}{'' if count == 1 else 's'}"
     return f"{seconds:.0f} seconds"
+
+
+# Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole.
+#
+# Both custodians' files are then joined by `link_id` by whoever may have them. Rows are in the order of their link ids,
+# which are random, and the custodian's own identifier is left out unless it is requested.
+
+LINK_COLUMNS = ("link_id", "link_probability")
+
+
+def attach(
+    links: Path, source: Source, identifier: str, columns: Sequence[str], out: Path, *, keep_identifier: bool = False
+) -> int:
+    """Write the links with the selected columns of their records; returns how many links.
+
+    `links` is ``links.parquet`` of the results folder, or the folder; `out` a CSV or, by its suffix, a Parquet file; an
+    existing one is not overwritten. Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source;
+    SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading the source; CONFIGURATION if the links cannot be read or the
+    file cannot be written; EXISTS.
+    """
+    selected = list(dict.fromkeys(columns))
+    if clash := [name for name in selected if name in LINK_COLUMNS]:
+        raise parameter("--columns", "a column has the same name as one of the links", clash[0])
+    linked = _read_links(links)
+    table = read_source(source, [identifier, *selected])
+    identifiers = check_identifiers(table, identifier)
+    own = table.frame.select(identifiers.alias("identifier"), *(pl.col(name).alias(f"own {name}") for name in selected))
+    joined = linked.join(own, on="identifier", how="left", validate="m:1").sort("link_id")
+    gone = linked.join(own, on="identifier", how="anti").height
+    if gone:
+        what = "some linked records are no longer in the source"
+        got = f"{gone} of {linked.height} links"
+        remedy = "use the source as it was when its signatures were uploaded"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=table.where, got=got, remedy=remedy)
+    first = [pl.col("identifier")] if keep_identifier else []
+    shown = joined.select(*first, *LINK_COLUMNS, *(pl.col(f"own {name}").alias(name) for name in selected))
+    _write(shown, out)
+    return shown.height
+
+
+def _read_links(path: Path) -> pl.DataFrame:
+    file = path / "links.parquet" if path.is_dir() else path
+    try:
+        frame = pl.read_parquet(file, columns=["identifier", *LINK_COLUMNS])
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        what = "this file does not hold the links of a result"
+        got = type(error).__name__
+        remedy = "give the run's folder below the results folder; `status` shows it"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(file), got=got, remedy=remedy) from None
+    return frame.with_columns(pl.col("identifier").cast(pl.String))
+
+
+def _write(frame: pl.DataFrame, out: Path) -> None:
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise GemelError(
+            ErrorCode.EXISTS, "the file exists already", where=str(out), remedy="give another name, or remove it"
+        ) from None
+    except OSError as error:
+        got = (error.strerror or "output error").lower()
+        raise GemelError(ErrorCode.CONFIGURATION, "the file cannot be written", where=str(out), got=got) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if out.suffix.lower() in (".parquet", ".pq"):
+                frame.write_parquet(file)
+            else:
+                frame.write_csv(file)
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import structlog
 
+from gemel.common.audit import Checkpoint
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Party
 from gemel.common.witnessing.log_reader import Restored
 from gemel.common.witnessing.wording import restored_lines, when
+from gemel.custodian.configuration import load_custodian
+from gemel.custodian.operator.control import Control
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.row_map import Keyring
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.step_context import StepContext
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -18,10 +25,7 @@ log = structlog.get_logger()
 def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[str]]:
     """The newest restoration, verified, and what the operator reads about it.
 
-    Raises
-    ------
-    GemelError
-        As `LogReader.restored`; WRONG_STATE for a project that was erased.
+    Raises as `LogReader.restored`; WRONG_STATE for a project that was erased.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
@@ -33,20 +37,14 @@ def decide_restored(
 ) -> project_pb2.ProjectStatus:
     """Sign and send the decision on the restoration that was shown; the project's status after it.
 
-    Raises
-    ------
-    GemelError
-        As `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
+    Raises as `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
     if restored.restoration != restoration:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "Carole's store has been restored once more since that was shown",
-            where=f"project {project.name}",
-            remedy="look again, and decide then",
-        )
+        what = "Carole's store has been restored once more since that was shown"
+        remedy = "look again, and decide then"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
     runs = {result.run: result.root for result in step_context.state.results(project.name)}
     status = step_context.log_reader.decide(project.name, restored, runs, accept=accept, reason=reason)
     log.info("restored log decided", project=project.name, restoration=restoration, accepted=accept)
@@ -55,12 +53,9 @@ def decide_restored(
 
 def _refuse_erased(step_context: StepContext, project: Project) -> None:
     if project.stage == "erased":
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "this project was erased before Carole's store was restored, and must not come back",
-            where=f"project {project.name}",
-            remedy=f"have the coordinator erase it again: `gemel project erase {project.name}`",
-        )
+        what = "this project was erased before Carole's store was restored, and must not come back"
+        remedy = f"have the coordinator erase it again: `gemel project erase {project.name}`"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
 
 
 def _known(state: State, project: Project) -> list[str]:
@@ -75,3 +70,23 @@ def _known(state: State, project: Project) -> list[str]:
         for result in state.results(project.name)
     ]
     return [f"{when(int(1000 * at))}: {what}" for at, what in sorted(found)]
+
+
+def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[Checkpoint]:
+    """The verified checkpoints, oldest first: from the running service, else from the state folder.
+
+    With `lost` those of logs that a restoration has cut, instead. Raises `GemelError`: BUSY if a service has the state
+    folder and does not answer; AUDIT, CONFIGURATION.
+    """
+    try:
+        with Control.open(config, party) as control:
+            return list(control.checkpoints(lost=lost))
+    except GemelError as error:
+        if error.code is not ErrorCode.UNAVAILABLE:
+            raise
+    configuration = load_custodian(config)
+    state = State(configuration.state, Keyring.load(configuration, party).vault)
+    try:
+        return state.all_lost() if lost else state.seen()
+    finally:
+        state.close()

@@ -99,7 +99,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 def show_profile(text: str, title: str) -> None:
     """Counts of what was read, and their warnings."""
-    from gemel.custodian.cleaning import Profile, profile_table  # loads compiled code that no other screen needs
+    from gemel.custodian.cleaning.profile import Profile, profile_table
 
     counts = json.loads(text)
     warnings = counts.pop("warnings", [])

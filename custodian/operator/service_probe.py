@@ -67,13 +67,9 @@ def check_shown(shown: x509.Certificate, member: Member, address: str) -> None:
     found = spki_fingerprint(shown)
     is_hers = known.are_in(shown) if isinstance(known, CertifiedNames) else known.key == found
     if not is_hers:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"what answers here is not the {member.role} of the membership list: its certificate is another",
-            where=address,
-            got=f"the key {found[:16]}",
-            remedy="compare the address with its operator; if it is right, compare the list with the other members",
-        )
+        what = f"what answers here is not the {member.role} of the membership list: its certificate is another"
+        remedy = "compare the address with its operator; if it is right, compare the list with the other members"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=address, got=f"the key {found[:16]}", remedy=remedy)
     check_dates(shown, utc_now(), f"{address}, {member.name}")
 
 

@@ -9,24 +9,72 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.parties import Side
-from gemel.common.records.positions import Found, Positions
-from gemel.common.records.registry import ROWS_AT_ONCE, source_batches
+from gemel.common.records.registry import ROWS_AT_ONCE, read_source, source_batches
 from gemel.common.records.sources import Source
-from gemel.common.records.table import SourceTable, refuse_identifiers
+from gemel.common.records.table import Found, Positions, SourceTable, check_identifiers, refuse_identifiers
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import Cleaning, Profile
+from gemel.custodian.cleaning.columns import Cleaned, Cleaning, clean
 from gemel.custodian.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
-from gemel.custodian.encoding.streamed import IDENTIFIER, Records, variable_column
-from gemel.custodian.encoding.working_table import WorkingTable
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.cleaning.profile import Profile
+from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, WorkingTable, variable_column
+
+
+def _unobserved(stage: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class CleanedSource:
+    """A custodian's records as they are signed.
+
+    Attributes
+    ----------
+    identifiers
+        The custodian's own identifiers, String of shape (n_rows,): each there, and each once.
+    """
+
+    cleaned: Cleaned
+    identifiers: pl.Series = field(repr=False)
+
+
+def read_cleaned(
+    source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] = _unobserved
+) -> CleanedSource:
+    """Read the columns that a specification names from a custodian's source, and clean them.
+
+    `stage` is entered around ``read`` and around ``clean``, for progress and timings. Errors are those of
+    `read_source`, `check_identifiers` and `clean`.
+    """
+    with stage("read"):
+        identifier = spec.custodians.of(side).identifier
+        table = read_source(source, [identifier, *compared_columns(spec, side)])
+        identifiers = check_identifiers(table, identifier)
+    with stage("clean"):
+        return CleanedSource(_cleaned(table, spec, side), identifiers)
+
+
+def clean_file(source: Source, spec: Specification, side: Side) -> Cleaned:
+    """Read and clean a file for a trial, in which rows need no identifiers."""
+    return _cleaned(read_source(source, compared_columns(spec, side)), spec, side)
+
+
+def _cleaned(table: SourceTable, spec: Specification, side: Side) -> Cleaned:
+    return clean(table.frame, spec, side, table.places)
+
+
+def compared_columns(spec: Specification, side: Side) -> list[str]:
+    """The columns that become fields and variables of a custodian, each once."""
+    names = [name for field in spec.fields for name in field.columns_of(side)]
+    return list(dict.fromkeys([*names, *(variable.column_of(side) for variable in spec.variables_of(side))]))
+
 
 _POSITION = "+position"
 _REFERENCE = 16
@@ -40,19 +88,11 @@ _FEW = 1_000_000
 class CleanedFile:
     """A custodian's records as they are signed, outside memory.
 
-    Attributes
-    ----------
-    records
-        The file.
-    profile
-        What cleaning did, in counts.
-    copies
-        Records that are alike; None where the specification does not ask.
-    text_bytes
-        Bytes that the columns of the fields would take in memory.
+    `profile` is what cleaning did, in counts; `copies` records that are alike, None where the specification does not
+    ask; `text_bytes` the bytes that the columns of the fields would take in memory.
     """
 
-    records: Records
+    records: TableRecords
     profile: Profile
     copies: OwnCopies | None
     text_bytes: int
@@ -92,22 +132,9 @@ def read_into(
 ) -> CleanedFile:
     """Read the columns that a specification names from a custodian's source, and clean them, batch by batch.
 
-    Parameters
-    ----------
-    table
-        Receives the records; the caller erases it.
-    source, spec, side
-        Whose records, and for what.
-    stage
-        Entered around ``read`` and around ``clean``, of each batch.
-    rows
-        Rows of a batch at most; what is read does not depend on it.
-
-    Raises
-    ------
-    GemelError
-        As `source_batches` and `custodian.cleaning.Cleaning`; DUPLICATE_IDENTIFIER unless each row has an identifier of
-        its own.
+    The table receives the records; the caller erases it. `stage` is entered around ``read`` and around ``clean`` of
+    each batch, of so many `rows` at most: what is read does not depend on it. Errors are those of `source_batches` and
+    `Cleaning`, and DUPLICATE_IDENTIFIER unless each row has an identifier of its own.
     """
     identifier, held = spec.custodians.of(side).identifier, [v.name for v in spec.variables_of(side)]
     batches = source_batches(source, [identifier, *compared_columns(spec, side)], rows)
@@ -120,7 +147,7 @@ def read_into(
         if batch is None:
             break
         with stage("clean"):
-            frame = _cleaned(batch, cleaning, identifier)
+            frame = _cleaned_batch(batch, cleaning, identifier)
             without.add(batch.places, frame[IDENTIFIER].is_null().to_numpy())
             text_bytes += int(frame.select(names).estimated_size()) + _REFERENCE * len(names) * frame.height
             table.append(frame)
@@ -128,10 +155,10 @@ def read_into(
     with stage("clean"):
         _check_identifiers(table, identifier, where, unit, without)
         distinct, copies = _counts(table, spec, side)
-        return CleanedFile(Records(table, held), cleaning.profile(distinct), copies, text_bytes)
+        return CleanedFile(TableRecords(table, held), cleaning.profile(distinct), copies, text_bytes)
 
 
-def _cleaned(batch: SourceTable, cleaning: Cleaning, identifier: str) -> pl.DataFrame:
+def _cleaned_batch(batch: SourceTable, cleaning: Cleaning, identifier: str) -> pl.DataFrame:
     columns, variables = cleaning.batch(batch.frame, batch.places)
     places = {variable_column(name): column for name, column in variables.items()}
     own = batch.frame.get_column(identifier)

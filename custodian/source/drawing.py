@@ -26,7 +26,7 @@ from gemel.custodian.drawn_records import (
     size_class_of,
 )
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.encoding.streamed import variable_column
+from gemel.custodian.encoding.file_records import variable_column
 from gemel.custodian.source.cleaned_file import CleanedFile, hashes
 
 _AT_ONCE = 1 << 20
@@ -34,17 +34,7 @@ _NO_KEY = np.uint64(0)
 
 
 def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generator) -> DrawnRecords:
-    """Draw from a file of a specification of mode block_keyed without padding.
-
-    Parameters
-    ----------
-    file
-        Decoys are not in it: they are as records.
-    spec
-        Its rules and fields.
-    rng
-        Decides which.
-    """
+    """Draw from a file in mode block_keyed without padding, and without its decoys: they are as records."""
     table, names = file.records.table, [field.name for field in spec.fields]
     seed = int(rng.integers(2**63))
     chosen = {rule.name: _chosen(_block_hashes(file, spec, rule, seed)) for rule in spec.keyed_rules}

@@ -12,8 +12,9 @@ from gemel.common.records.csv_form import CsvOptions, csv_source, read_as
 from gemel.common.records.registry import check_driver, kind_of, source_batches
 from gemel.common.records.sources import DETECT, CsvSource, Source
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning import Profile, clean
-from gemel.custodian.source.reading import compared_columns
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.profile import Profile
+from gemel.custodian.source.cleaned_file import compared_columns
 
 _UNMISTAKABLE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
 """Encodings that a file shows by itself; one of one byte a letter is only known not to be these."""
@@ -24,10 +25,7 @@ _UNREADABLE = 0.5
 def check_source(source: Source) -> str:
     """Read a source once, as its configuration declares it; what was found, in words. Of a database the first rows.
 
-    Raises
-    ------
-    GemelError
-        As `source_batches`; TEXT_ENCODING or SOURCE where the declared form of a CSV file is not the file's.
+    Raises as `source_batches`; TEXT_ENCODING or SOURCE where the declared form of a CSV file is not the file's.
     """
     check_driver(source)
     if source.csv is not None:
@@ -48,16 +46,9 @@ Size = tuple[int, int, dict[str, int], int]
 def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size, str]:
     """Compare a source with a specification: its columns in all records, its cleaning on the first ones.
 
-    Returns
-    -------
-    Size, str
-        What the memory for signing follows from, and what was found, in words.
-
-    Raises
-    ------
-    GemelError
-        As `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a
-        field can be read.
+    Returns what the memory for signing follows from, and what was found, in words. Raises `GemelError`: as
+    `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a field
+    can be read.
     """
     columns = [spec.custodians.of(side).identifier, *compared_columns(spec, side)]
     records = 0
@@ -74,13 +65,10 @@ def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size
     for field in profile.fields:
         stated = first - field.blank - field.coded
         if stated and field.unreadable > _UNREADABLE * stated:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"field {field.field} cannot be read as a {field.kind} in most records",
-                where=f"column {field.column!r}",
-                got=f"{field.unreadable:,} of {stated:,} unreadable",
-                remedy="compare the file with the specification: its order of dates, or another column",
-            )
+            what = f"field {field.field} cannot be read as a {field.kind} in most records"
+            got = f"{field.unreadable:,} of {stated:,} unreadable"
+            remedy = "compare the file with the specification: its order of dates, or another column"
+            raise GemelError(ErrorCode.SOURCE, what, where=f"column {field.column!r}", got=got, remedy=remedy)
     factor = records / first
     distinct = {field.field: math.ceil(field.distinct * factor) for field in profile.fields}
     size = (records, math.ceil(text * factor), distinct, len(spec.variables_of(side)))

@@ -21,10 +21,10 @@ from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault
 from gemel.custodian.state.pending_uploads import Uploads
-from gemel.custodian.state.state_database import Database
-from gemel.custodian.state.state_tables import (
+from gemel.custodian.state.state_database import (
     FROM_MAPS,
     REQUEST_COUNT,
+    Database,
     Leakage,
     Lost,
     OwnSecret,
@@ -39,27 +39,11 @@ _NOISE = "noise"
 
 
 class State:
-    """The state folder of one custodian's service.
+    """The state folder of one custodian's service: pending uploads, the maps, and tables of a step that goes on.
 
-    Parameters
-    ----------
-    folder
-        Made if absent, for its owner only. One service at a time: a second one is refused.
-    vault
-        Encrypts what is secret; its wrapping keys are in the key folder, apart from this one.
-
-    Attributes
-    ----------
-    uploads
-        Pending uploads, and the maps.
-    working
-        Tables of a step that is going on.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the folder cannot be used, BUSY if another service uses it, DATABASE if the database is of
-        another version or damaged.
+    Made if absent, for its owner only. One service at a time: a second one is refused. The vault encrypts what is
+    secret; its wrapping keys are in the key folder, apart from this one. Raises `GemelError`: CONFIGURATION if the
+    folder cannot be used, BUSY if another service uses it, DATABASE if the database is of another version or damaged.
     """
 
     def __init__(self, folder: Path, vault: Vault) -> None:
@@ -202,13 +186,7 @@ class State:
             session.merge(Secret(project=project, epoch=epoch, kind=kind, content=protected))
 
     def secret(self, project: str, epoch: int, kind: str) -> bytes | None:
-        """A secret in the clear, if it is kept.
-
-        Raises
-        ------
-        GemelError
-            VAULT if it does not decrypt.
-        """
+        """A secret in the clear, if it is kept; VAULT if it does not decrypt."""
         with self._database.session() as session:
             row = session.get(Secret, (project, epoch, kind))
         return None if row is None else self._vault.reveal(_subject(project, epoch, kind), row.content)
@@ -228,10 +206,7 @@ class State:
     def noise_key(self) -> NoiseKey:
         """This custodian's noise key: made when it is first needed, and then the same for every project and upload.
 
-        Raises
-        ------
-        GemelError
-            VAULT if it does not decrypt.
+        Raises `GemelError`: VAULT if it does not decrypt.
         """
         with self._database.session() as session:
             row = session.get(OwnSecret, _NOISE)

@@ -10,20 +10,103 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 from sqlalchemy import delete, select
 
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import Vault
-from gemel.custodian.state.encrypted_file import (
-    EncryptedWriter,
-    encrypted_file,
-    read_encrypted,
-    read_encrypted_chunk,
-)
-from gemel.custodian.state.state_database import Database
-from gemel.custodian.state.state_tables import FROM_MAPS, Secret, Upload
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
+from gemel.common.wire.chunks import CHUNK_BYTES
+from gemel.custodian.state.state_database import FROM_MAPS, Database, Secret, Upload
+
+# Files encrypted at rest in chunks of 1 MiB, each of which can be read alone.
+#
+# A file exists whole or not at all: it is written under another name, synced, and renamed. Its key is kept elsewhere,
+# so destroying the key erases the file in every backup.
+
+_STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
+
+
+class EncryptedWriter:
+    """Writes content in chunks, whatever its parts are; `digests` has the SHA-256 of each in the clear, 32 bytes."""
+
+    def __init__(self, file: BinaryIO, key: DataKey) -> None:
+        self._file, self._key = file, key
+        self._held = bytearray()
+        self.digests: list[bytes] = []
+
+    def write(self, part: bytes | memoryview) -> None:
+        """Add a part of the content."""
+        view = memoryview(part).cast("B")
+        while view:
+            room = CHUNK_BYTES - len(self._held)
+            self._held += view[:room]
+            view = view[room:]
+            if len(self._held) == CHUNK_BYTES:
+                self.end()
+
+    def end(self) -> None:
+        """Write what is left as the last chunk."""
+        if self._held:
+            chunk = bytes(self._held)
+            self._file.write(self._key.encrypt(len(self.digests), chunk))
+            self.digests.append(sha256(chunk).digest())
+            self._held.clear()
+
+
+@contextmanager
+def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
+    """A file to write, which is there when the block ends, and not if it fails.
+
+    Raises `GemelError`: STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left
+    behind.
+    """
+    try:
+        with whole_file(path) as file:
+            writer = EncryptedWriter(file, key)
+            yield writer
+            writer.end()
+    except OSError as error:
+        raise file_error(
+            code_of(error, ErrorCode.CONFIGURATION),
+            "cannot be written",
+            path,
+            error,
+            "check the state folder's permissions and the space left on its disk",
+            inline=True,
+        ) from None
+
+
+def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
+    """Read one chunk; `read_encrypted` names the errors."""
+    try:
+        with path.open("rb") as file:
+            file.seek(index * _STORED_CHUNK)
+            return key.decrypt(index, file.read(_STORED_CHUNK))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
+    """Read the file, chunk after chunk."""
+    try:
+        with path.open("rb") as file:
+            index = 0
+            while stored := file.read(_STORED_CHUNK):
+                yield key.decrypt(index, stored)
+                index += 1
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> GemelError:
+    return file_error(
+        ErrorCode.VAULT, "cannot be read", path, error, "restore the state folder from its backup", inline=True
+    )
+
 
 DAY_SECONDS = 86_400.0
 
@@ -39,17 +122,7 @@ class UploadFiles:
 
 
 class Uploads:
-    """The uploads of a state.
-
-    Parameters
-    ----------
-    database
-        Names them.
-    folder
-        Holds their files and nothing else; leftovers of a crash are removed.
-    vault
-        Encrypts them.
-    """
+    """The uploads of a state, in a folder of nothing else: leftovers of a crash are removed."""
 
     def __init__(self, database: Database, folder: Path, vault: Vault) -> None:
         self._database = database
@@ -59,13 +132,7 @@ class Uploads:
 
     @contextmanager
     def writing(self, upload: str) -> Iterator[UploadFiles]:
-        """The files of a new upload, to be written; `add` names them, and what is not named then is removed.
-
-        Raises
-        ------
-        GemelError
-            As `encrypted_file`.
-        """
+        """The files of a new upload, to be written; `add` names them, and what is not named then is removed."""
         payload_key, wrapped_payload = self._vault.create(_payload_subject(upload))
         map_key, wrapped_map = self._vault.create(_map_subject(upload))
         with (
@@ -77,14 +144,7 @@ class Uploads:
     def add(self, upload: Upload, files: UploadFiles, map_days: int) -> Upload:
         """Add the row of an upload whose payload and map have been written; former unfinished ones are erased.
 
-        Parameters
-        ----------
-        upload
-            Complete but for digests, keys and times.
-        files
-            As `writing` gave them, after its end.
-        map_days
-            Days after which the map is erased.
+        It is complete but for digests, keys and times; its map is erased after so many days.
         """
         now = time.time()
         upload.digests = b"".join(files.payload.digests)
@@ -115,20 +175,14 @@ class Uploads:
     def of_run(self, project: str, upload: str) -> Upload | None:
         """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if it is none of this project's.
+        Raises `GemelError`: NOT_FOUND if it is none of this project's.
         """
         with self._database.session() as session:
             found = session.get(Upload, upload)
         if found is None or found.project != project:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the upload that the run is about is not in this custodian's state",
-                where=f"project {project}",
-                remedy="restore the state folder from its backup",
-            )
+            what = "the upload that the run is about is not in this custodian's state"
+            remedy = "restore the state folder from its backup"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {project}", remedy=remedy)
         return found
 
     def epochs_signed(self, project: str, *, before: int) -> set[int]:
@@ -145,10 +199,7 @@ class Uploads:
     def row_map(self, upload: Upload) -> bytes:
         """The pseudonym map of an upload, serialised.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        Raises `GemelError`: NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
         return b"".join(read_encrypted(self._map(upload.id), key))

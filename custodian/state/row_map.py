@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -16,6 +17,65 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, PublicIdentity, fingerprint
+from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.keys.vault import Vault
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.parties import Party, Role
+from gemel.common.pki import Member, PartyFolder
+from gemel.common.pki.list_pin import UNPINNED, ListPin
+from gemel.common.pki.reader import check_own
+from gemel.common.rpc.tls import TlsFiles
+from gemel.custodian.configuration import CustodianConfiguration, Peer
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """What a custodian's service signs, opens and encrypts with."""
+
+    member: Member
+    """This custodian in the membership list."""
+    peer: PublicIdentity
+    """The other custodian's identity, as its configuration and the membership list agree on it."""
+    linker: Member
+    """Carole, whose identity signs her audit log."""
+    identity: Identity = field(repr=False)
+    sealing: SealingKey = field(repr=False)
+    vault: Vault = field(repr=False)
+    tls: TlsFiles = field(repr=False)
+
+    @classmethod
+    def load(cls, configuration: CustodianConfiguration, party: Party, pin: ListPin = UNPINNED) -> Keyring:
+        """Read the key folder, and check that it is this party's and fits the membership list that `pin` takes.
+
+        Raises `GemelError`: CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
+        """
+        folder = PartyFolder(configuration.keys)
+        tls = TlsFiles.load(configuration.keys, party.role)
+        identity = open_identity(configuration.identity, folder.identity)
+        sealing = SealingKey.load(folder.sealing)
+        vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
+        members = pin.load(folder.members)
+        member = members.in_role(party.role)
+        check_own(member, {"identity": (identity.public,), "sealing": sealing.publics}, str(configuration.keys))
+        peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
+        linker = members.in_role(Role.LINKER)
+        return cls(member, peer, linker, identity, sealing, vault, tls)
+
+
+def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
+    """The other custodian's identity, if configuration and membership list agree on it."""
+    if configured.identity is not None:
+        agrees = configured.identity == listed.identity.hex
+    else:
+        agrees = configured.fingerprint == fingerprint(listed.identity.raw).hex()
+    if not agrees:
+        what = "the membership list names another identity for the other custodian than `peer` in the configuration"
+        remedy = "telephone the other custodian and compare the fingerprint it reads out with both"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=listed.identity.fingerprint, remedy=remedy)
+    return listed.identity
+
 
 _COLUMN = "identifier"
 _DECOY = "decoy"
@@ -27,15 +87,7 @@ _ROWS_AT_ONCE = 1 << 18
 
 
 class RowMapWriter:
-    """Writes a map in parts, in the order of the upload's rows: its mark, then each part behind its length.
-
-    Parameters
-    ----------
-    write
-        Receives the bytes.
-    n_records, decoys
-        Records of the file, and decoys.
-    """
+    """Writes a map in parts, in the order of the upload's rows: its mark, then each part behind its length."""
 
     def __init__(self, write: Callable[[bytes], None], n_records: int, decoys: int = 0) -> None:
         self._write, self._n_records, self._decoys = write, n_records, decoys
@@ -47,17 +99,10 @@ class RowMapWriter:
         order: NDArray[np.int64],
         codes: Mapping[str, NDArray[np.int16]] = MappingProxyType({}),
     ) -> None:
-        """Add some rows.
+        """Add some rows: the identifier of each, null for a decoy or a dummy, and the record of the file.
 
-        Parameters
-        ----------
-        identifiers
-            The custodian's own, of each row of the upload; null for a decoy or a dummy.
-        order
-            For each row the record of the file; shape (n_rows,). Numbers past the file's end are decoys, and after
-            these dummies.
-        codes
-            Of each row, by variable, where these are rows of codes that are kept.
+        Numbers past the file's end are decoys, and after these dummies; shape (n_rows,). `codes` are by variable, where
+        these are rows of codes that are kept.
         """
         table = identifiers.alias(_COLUMN).to_frame()
         table = table.with_columns(pl.Series(_CODE + name, of_rows) for name, of_rows in codes.items())
@@ -74,22 +119,14 @@ class RowMapWriter:
 def unpack_map(packed: bytes) -> pl.Series:
     """The identifiers in the order of the upload's rows, null for a decoy or a dummy.
 
-    Raises
-    ------
-    GemelError
-        VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an error.
+    Raises `GemelError`: VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an
+    error.
     """
     return _table(packed).get_column(_COLUMN)
 
 
 def unpack_decoys(packed: bytes) -> pl.Series:
-    """A number for the decoy that each row is, the same for its rows under all rules; null for other rows.
-
-    Raises
-    ------
-    GemelError
-        As `unpack_map`.
-    """
+    """A number for the decoy that each row is, the same for its rows under all rules; null for other rows."""
     table = _table(packed)
     if _DECOY not in table.columns:
         return pl.repeat(None, table.height, dtype=pl.Int64, eager=True)
@@ -97,13 +134,7 @@ def unpack_decoys(packed: bytes) -> pl.Series:
 
 
 def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
-    """The codes of each row by variable, -1 where it has none; empty where none are kept.
-
-    Raises
-    ------
-    GemelError
-        As `unpack_map`.
-    """
+    """The codes of each row by variable, -1 where it has none; empty where none are kept."""
     table = _table(packed)
     names = [name for name in table.columns if name.startswith(_CODE)]
     return {name.removeprefix(_CODE): table[name].fill_null(-1).to_numpy().astype(np.int16) for name in names}

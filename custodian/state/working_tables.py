@@ -28,7 +28,7 @@ class _Stored(NamedTuple):
 
 
 class EncryptedTable:
-    """A working table (`custodian.encoding.working_table`) in an encrypted file."""
+    """A working table (`custodian.encoding.file_records`) in an encrypted file."""
 
     def __init__(self, path: Path, *, by_column: bool) -> None:
         self.n_rows = 0
@@ -108,13 +108,7 @@ class EncryptedTable:
 
 
 class WorkingFolder:
-    """The folder of a custodian's working tables, which is emptied whenever it is opened.
-
-    Parameters
-    ----------
-    folder
-        It holds nothing else.
-    """
+    """The folder of a custodian's working tables and nothing else, which is emptied whenever it is opened."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

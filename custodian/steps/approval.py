@@ -23,12 +23,12 @@ from gemel.common.records.csv_form import read_as
 from gemel.common.records.registry import source_stamp
 from gemel.common.records.sources import DETECT
 from gemel.custodian.cleaning.own_copies import copies_warnings
-from gemel.custodian.memory import MemoryLimit
 from gemel.custodian.source.cleaned_file import CleanedFile, read_into
 from gemel.custodian.source.known_file import read_known_files
-from gemel.custodian.state.state_tables import Project
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.epochs import enter_epoch
-from gemel.custodian.steps.shared_upload import computing
+from gemel.custodian.steps.held_memory import MemoryLimit
+from gemel.custodian.steps.signing import computing
 from gemel.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
 from gemel.protos.linkage.v1 import custody_pb2
 
@@ -38,12 +38,9 @@ log = structlog.get_logger()
 def approve(context: StepContext, task: Task) -> Outcome:
     """Profile the source, then sign the specification if the operator or the policy approves it.
 
-    Raises
-    ------
-    GemelError
-        As `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm that it
-        names, and as `computing` if this membership list has not those whom it names, so that this is found before
-        anyone has signed; errors of Carole's.
+    Raises as `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm
+    that it names, and as `computing` if this membership list has not those whom it names, so that this is found
+    before anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
     require_suite(task.spec.suite, f"project {task.project}")
@@ -109,10 +106,7 @@ def approve(context: StepContext, task: Task) -> Outcome:
 def send_decline(context: StepContext, project: Project) -> None:
     """Send the operator's refusal to Carole, once more where she may have it already, and drop what waits to be sent.
 
-    Raises
-    ------
-    GemelError
-        Errors of Carole's: WRONG_STATE if the result was released meanwhile.
+    Raises `GemelError`: Errors of Carole's: WRONG_STATE if the result was released meanwhile.
     """
     context.state.uploads.erase_payloads(project.name)
     reason = project.reason

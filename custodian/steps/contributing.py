@@ -15,16 +15,13 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.client import COMMIT_SECONDS
 from gemel.common.rpc.transfer import Content, send
 from gemel.common.wire.chunks import chunk_count
-from gemel.custodian.memory import MemoryLimit, high_water
-from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps.approval import cleaned_records, keep_profile
-from gemel.custodian.steps.held_memory import FileSize, require_room
+from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room
 from gemel.custodian.steps.leakage_gate import pass_gate, statement
 from gemel.custodian.steps.seed_agreement import kept_seed
-from gemel.custodian.steps.shared_upload import computing
-from gemel.custodian.steps.signing import sign_into
-from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.signing import computing, sign_into
+from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
 from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
@@ -39,11 +36,8 @@ log = structlog.get_logger()
 def contribute(context: StepContext, task: Task) -> Outcome:
     """Send this custodian's signatures to Carole, or the rest of them.
 
-    Raises
-    ------
-    GemelError
-        As `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
-        the upload is resumed.
+    Raises as `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
+    the upload is resumed.
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)
@@ -139,13 +133,10 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
     begun: contribution_pb2.BeginUploadResponse = context.call(context.carole.BeginUpload, request)
     count = chunk_count(upload.total_bytes)
     if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks",
-            where=f"upload {upload.id}",
-            got=f"{begun.total_bytes} bytes in {begun.chunks} chunks",
-            remedy="run the same version of Gemel on both sides",
-        )
+        what = f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks"
+        got = f"{begun.total_bytes} bytes in {begun.chunks} chunks"
+        remedy = "run the same version of Gemel on both sides"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"upload {upload.id}", got=got, remedy=remedy)
     return begun
 
 

@@ -10,12 +10,53 @@ from __future__ import annotations
 
 from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.epochs import verify_new_epoch
+from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts, verify_new_epoch
+from gemel.common.keys.identity import SigningPurpose
+from gemel.common.parties import Role
+from gemel.common.pki.members import Member, Members
 from gemel.custodian.agreement.agreement import Agreement
-from gemel.custodian.state.state_tables import Project
-from gemel.custodian.steps.owner import listed_owner
+from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.seed_agreement import AGREEMENT, SEED
 from gemel.custodian.steps.step_context import StepContext, Task
+
+# The coordinator that a project belongs to: whose acts count in it, and to whom handles are sealed.
+#
+# Carole names it. She cannot name one at will: it must be a coordinator of the membership list, and handles are sealed
+# only to one that has signed the specification which this custodian has approved.
+
+
+def listed_owner(members: Members, task: Task) -> Member:
+    """The project's owner, as the membership list has it."""
+    for member in members.with_role(Role.COORDINATOR):
+        if member.name == task.owner:
+            return member
+    what = "the project's owner must be a coordinator in this custodian's membership list"
+    got = repr(task.owner[:40])
+    remedy = "get the current membership list"
+    raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"project {task.project}", got=got, remedy=remedy)
+
+
+def owner_of(members: Members, task: Task) -> Member:
+    """The project's owner, which has signed the specification of the task.
+
+    Raises `GemelError`: SIGNATURE if it has not; as `listed_owner`.
+    """
+    owner = listed_owner(members, task)
+    # A new epoch keeps the coordinator's consent of a former one.
+    epochs = range(1, min(task.epoch, MAX_EPOCHS) + 1)
+    consents = [approval_parts(task.project, task.specification_digest, epoch) for epoch in epochs]
+    for given in (given for given in task.approvals if given.member == owner.name):
+        if any(owner.identity.is_signed(given.signature, SigningPurpose.APPROVAL, *parts) for parts in consents):
+            return owner
+    raise GemelError(
+        ErrorCode.SIGNATURE,
+        "the coordinator that Carole names as the project's owner has not signed its specification",
+        where=f"project {task.project}",
+        got=owner.name,
+        remedy="telephone the coordinator; if the project is its own, it amends the specification, or hands the "
+        "project over to the one that has signed",
+    )
+
 
 REASON = "new-epoch"
 """Kind of the secret that holds the coordinator's reason for an epoch."""
@@ -26,22 +67,14 @@ def enter_epoch(context: StepContext, task: Task) -> None:
     where = f"project {task.project}"
     maximum = context.configuration.policy.max_epochs
     if task.epoch > maximum:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"this custodian takes part in {maximum} epochs of a project at most",
-            where=where,
-            got=f"epoch {task.epoch}",
-            remedy="find out with the coordinator why the keys did not agree; `policy.max_epochs` is the limit",
-        )
+        what = f"this custodian takes part in {maximum} epochs of a project at most"
+        remedy = "find out with the coordinator why the keys did not agree; `policy.max_epochs` is the limit"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     new = task.new_epoch
     if new is None or new.epoch != task.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            "Carole requests another epoch without the coordinator's signature that has opened it",
-            where=where,
-            got=f"epoch {task.epoch}",
-            remedy="telephone the coordinator: did it open a new epoch?",
-        )
+        what = "Carole requests another epoch without the coordinator's signature that has opened it"
+        remedy = "telephone the coordinator: did it open a new epoch?"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     reason = normalized_reason(new.reason)
     verify_new_epoch(
         listed_owner(context.trust.members, task).identity,

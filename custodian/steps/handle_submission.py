@@ -4,7 +4,7 @@ In mode block_keyed a record has another row under every rule, and Carole must n
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
-approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
+approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`count_joined`).
 That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
 (`requested_rows`).
 Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
@@ -41,8 +41,8 @@ from gemel.common.wire.row_handles import (
 )
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
-from gemel.custodian.state.state_tables import JOINED, Upload
-from gemel.custodian.steps.owner import owner_of
+from gemel.custodian.state.state_database import JOINED, Upload
+from gemel.custodian.steps.epochs import owner_of
 from gemel.custodian.steps.requested_rows import count_requested, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
@@ -86,24 +86,17 @@ log = structlog.get_logger()
 def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it, and in mode shared
-        as `requested_rows_of`; LEAKAGE if
-        she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
-        map of the upload has been erased; errors of hers.
+    Raises `GemelError`: UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it,
+    and in mode shared as `requested_rows_of`; LEAKAGE if she requests rows of more records, or more rows of one
+    record, than the specification allows; NOT_FOUND if the map of the upload has been erased; errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
         if upload is None:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "handles are requested for an upload that is not in this custodian's state",
-                where=f"project {task.project}, run {task.run}",
-                remedy="restore the state folder from its backup",
-            )
+            what = "handles are requested for an upload that is not in this custodian's state"
+            remedy = "restore the state folder from its backup"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
         request = _fetch_request(context, task)
         rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
@@ -147,19 +140,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
 def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
-    Parameters
-    ----------
-    identifiers
-        The custodian's own identifier of each signed row; null for a decoy or a dummy.
-    rows
-        Some of these rows.
-    decoys
-        A number for the decoy of each signed row; null for a record or a dummy. None: there are no decoys.
-
-    Returns
-    -------
-    ndarray of uint32, shape (n_rows,)
-        Records' numbers come first, then decoys', then dummies', one for each.
+    `identifiers` are the custodian's own of each signed row; null for a decoy or a dummy; `decoys` a number for the
+    decoy of each; null for a record or a dummy. Records' numbers come first, then decoys', then dummies', one for each:
+    uint32, shape (n_rows,).
     """
     handles = np.empty(len(rows), dtype=np.uint32)
     left = np.ones(len(rows), dtype=np.bool_)
@@ -185,46 +168,30 @@ def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
 def codes_rows(
     identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """Row in the set of codes of each handle's record.
-
-    Returns
-    -------
-    ndarray of uint32, shape (n_records,)
-        Of the handles of records; decoys and dummies have no codes.
-    """
+    """Row in the set of codes of each handle's record: uint32, shape (n_records,); decoys and dummies have no codes."""
     handle, first = np.unique(handles, return_index=True)
     requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
     requested = requested.drop_nulls()
     coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
     found = requested.join(coded, on="identifier", how="inner").sort("handle")
     if found.height != requested.height:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "rows of codes are requested for an upload that does not have them",
-            where="handles",
-            got=f"{found.height} of {requested.height}",
-            remedy="contribute again under the specification that all parties have approved",
-        )
+        what = "rows of codes are requested for an upload that does not have them"
+        got = f"{found.height} of {requested.height}"
+        remedy = "contribute again under the specification that all parties have approved"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="handles", got=got, remedy=remedy)
     return found["row"].to_numpy().astype(np.uint32)
 
 
 def values_of_rows(
     codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """The codes of some rows, as they are reported.
+    """The codes of some rows, as they are reported: uint32, shape (n_rows * n_variables,).
 
-    Returns
-    -------
-    ndarray of uint32, shape (n_rows * n_variables,)
-        One row after the other: 0 for none, otherwise a code and one.
+    One row after the other: 0 for none, otherwise a code and one.
     """
     if missing := [name for name in names if name not in codes]:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "codes are requested of an upload whose codes were not kept",
-            where=f"handles, variable {missing[0]}",
-            remedy="contribute again",
-        )
+        what = "codes are requested of an upload whose codes were not kept"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"handles, variable {missing[0]}", remedy="contribute again")
     table = [codes[name][rows].astype(np.int64) + 1 for name in names]
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 

@@ -18,7 +18,7 @@ from gemel.common.specification import Specification
 from gemel.custodian.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.source.drawing import drawn_records
-from gemel.custodian.state.state_tables import Leakage
+from gemel.custodian.state.state_database import Leakage
 from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import contribution_pb2
 
@@ -112,28 +112,19 @@ def _altogether(context: StepContext, task: Task) -> Specification:
 def override(context: StepContext, project: str, reason: str) -> None:
     """Store the operator's decision to contribute above the limit.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER without a reason, or with one that is too long; WRONG_STATE if nothing is held back.
+    Raises `GemelError`: PARAMETER without a reason, or with one that is too long; WRONG_STATE if nothing is held
+    back.
     """
     where = f"project {project}"
     if not reason.strip():
-        raise parameter(
-            where,
-            "an override needs a reason",
-            remedy="give the reason why the records may leave nevertheless with --reason; the audit log will show it",
-        )
+        remedy = "give the reason why the records may leave nevertheless with --reason; the audit log will show it"
+        raise parameter(where, "an override needs a reason", remedy=remedy)
     if len(reason) > MAX_REASON:
         raise parameter(where, f"a reason has at most {MAX_REASON} characters", str(len(reason)))
     known = context.state.override_leakage(project, reason.strip())
     if known is None:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no contribution of this project is above the leakage limit",
-            where=where,
-            remedy=f"see `gemel {context.party.name} status`",
-        )
+        what = "no contribution of this project is above the leakage limit"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=f"see `gemel {context.party.name} status`")
     log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
 
 

@@ -13,11 +13,10 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_file
 from gemel.common.rpc.transfer import Fetch
 from gemel.custodian.state.row_map import unpack_map
-from gemel.custodian.state.state_tables import Upload
-from gemel.custodian.steps.resolved_tables import check_resolved, resolved_tables
+from gemel.custodian.state.state_database import Upload
+from gemel.custodian.steps.requested_rows import check_resolved, resolved_tables
 from gemel.custodian.steps.share import Share, identified, read_share
-from gemel.custodian.steps.step_context import StepContext, Task
-from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.step_context import StepContext, Stopwatch, Task
 from gemel.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
@@ -69,12 +68,9 @@ def _identified(step_context: StepContext, task: Task, share: Share, upload: Upl
     if not share.tables and share.resolved is None:
         return {}
     if upload is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "the links are of an upload that is not in this custodian's state",
-            where=f"project {task.project}, run {task.run}",
-            remedy="restore the state folder from its backup",
-        )
+        what = "the links are of an upload that is not in this custodian's state"
+        remedy = "restore the state folder from its backup"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))
     given = share.tables
     if share.resolved is not None:

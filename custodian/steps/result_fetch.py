@@ -20,17 +20,21 @@ from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
-from gemel.custodian.encoding.categories import coarsened_labels, labels_by_code
-from gemel.custodian.state.state_tables import Result
-from gemel.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
-from gemel.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.custodian.encoding.categories import Relabelling, coarsened_labels
+from gemel.custodian.state.state_database import Result
 from gemel.custodian.steps.own_share import own_share
-from gemel.custodian.steps.run_provenance import run_provenance
 from gemel.custodian.steps.seed_agreement import kept_seed
-from gemel.custodian.steps.share import Share, malformed, safe_name
-from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.custodian.steps.step_progress import Stopwatch
-from gemel.custodian.steps.witnessing import countersigned_by_both
+from gemel.custodian.steps.share import (
+    COARSENING,
+    Share,
+    coarsened_variables,
+    coarsening_table,
+    malformed,
+    run_provenance,
+    safe_name,
+)
+from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
+from gemel.custodian.steps.witnessing import countersigned_by_both, reason_to_go_alone
 from gemel.protos.linkage.v1 import custody_pb2
 
 # The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.
@@ -47,22 +51,15 @@ def labelled(
     epoch: int,
     coarsened: Mapping[str, CoarseningStep | str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The document with the categories of each coded variable, in the order of its codes.
+    """The document with the categories of each coded variable, in the order of its codes; groups where coarsened.
 
-    Parameters
-    ----------
-    coarsened
-        The steps by which variables are released coarsened (`coarsened_variables`): their labels are the groups'.
-
-    Raises
-    ------
-    GemelError
-        SEALED if it names variables or numbers of categories that the specification does not have.
+    Raises `GemelError`: SEALED if it names variables or numbers of categories that the specification does not have.
     """
     known = {variable.name: variable for variable in spec.variables}
     listed = document.get("variables")
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
         raise _malformed("variables that are not a list")
+    relabelling = Relabelling(spec.project, seed, encoding_digest, epoch, spec.suite)
     variables = []
     for item in listed:
         if not item.get("coded"):
@@ -72,7 +69,7 @@ def labelled(
         if variable is None:
             raise _malformed("a variable that does not agree with the specification")
         steps, step = spec.coarsenings(variable.name), coarsened.get(variable.name)
-        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch, spec.suite, steps)
+        labels = relabelling.labels(variable, steps)
         if isinstance(step, CoarseningStep):
             labels = coarsened_labels(labels, step)
         if item.get("levels") != len(labels) or (step is not None and not isinstance(step, CoarseningStep)):
@@ -93,12 +90,9 @@ def fetch(step_context: StepContext, task: Task) -> Outcome:
 
     Nothing is fetched before the other custodian has countersigned the audit log as far as the release.
 
-    Raises
-    ------
-    GemelError
-        As `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on
-        its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
-        cannot be written. No partial result is visible.
+    Raises as `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed
+    on its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
+    cannot be written. No partial result is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)

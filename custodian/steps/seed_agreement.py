@@ -18,15 +18,15 @@ from gemel.common.keys.check import CANARY_RECORDS, canary_digest, canary_part, 
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import Specification, canonical_json
 from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
 from gemel.custodian.agreement.seed_file import load_seed_file
-from gemel.custodian.cleaning import clean
-from gemel.custodian.cleaning.similar_values import similar_values
-from gemel.custodian.encoding.categories import relabelling
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.parts import similar_values
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
@@ -39,12 +39,8 @@ from gemel.protos.linkage.v1 import custody_pb2
 class Canary:
     """The canary of one installation.
 
-    Attributes
-    ----------
-    digest
-        Over everything, 32 bytes; two custodians must have the same.
-    parts
-        Over each part, 16 bytes, in the order of `canary_part_names`: where digests differ, these show why.
+    `digest` is over everything, 32 bytes; two custodians must have the same. `parts` are over each part, 16 bytes, in
+    the order of `canary_part_names`: where digests differ, these show why.
     """
 
     digest: bytes
@@ -87,12 +83,8 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
         payload += [*signatures(signed, filled), canonical_json(listed)]
-    relabelled = [
-        relabelling(
-            variable, spec.project, seed, encoding, epoch, spec.suite, spec.coarsenings(variable.name)
-        ).tobytes()
-        for variable in spec.variables
-    ]
+    relabelling = Relabelling(spec.project, seed, encoding, epoch, spec.suite)
+    relabelled = [relabelling.codes(each, spec.coarsenings(each.name)).tobytes() for each in spec.variables]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
     return Canary(
@@ -121,11 +113,8 @@ log = structlog.get_logger()
 def agree(context: StepContext, task: Task) -> Outcome:
     """Take the agreement on a seed as far as it goes, and report the check values once there is one.
 
-    Raises
-    ------
-    GemelError
-        KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of `Agreement` for a
-        message; SPECIFICATION for a specification that was not approved.
+    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of
+    `Agreement` for a message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
     require_sealing_keys(task.spec, context.trust.members, f"project {task.project}")
@@ -142,12 +131,9 @@ def kept_seed(context: StepContext, task: Task) -> Seed:
     """The seed of the task's epoch."""
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"the seed of epoch {task.epoch} is not in this custodian's state",
-            where=f"project {task.project}",
-            remedy="restore the state folder from its backup; without the seed the coordinator must open a new epoch",
-        )
+        what = f"the seed of epoch {task.epoch} is not in this custodian's state"
+        remedy = "restore the state folder from its backup; without the seed the coordinator must open a new epoch"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}", remedy=remedy)
     return Seed(kept)
 
 

@@ -14,19 +14,26 @@ Where it was granted there is also ``joint.json``, the joint distribution of bot
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from gemel.common.documents.document import CLASSES, EXACT, Provenance
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.parties import Side
+from gemel.common.specification import Specification, encoding_digest, specification_digest
+from gemel.common.specification.model.protection import CoarseningStep, step_name
+from gemel.common.specification.model.section import folded_label
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -105,13 +112,9 @@ def read_share(path: Path, n_rows: int) -> Share:
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
 
-    Rows of dummies, which have no identifier, are left out.
-
-    Returns
-    -------
-    DataFrame
-        Columns identifier, link_id (pair_id), link_probability (, linked); of copies and entities identifier and
-        copy_id or entity_id; of draws identifier, pair_id, draw and link_probability.
+    Rows of dummies, which have no identifier, are left out. Columns identifier, link_id (pair_id), link_probability (,
+    linked); of copies and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and
+    link_probability.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
@@ -144,13 +147,8 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
 
 def malformed(got: str, what: str = "the share of the result does not have the expected form") -> GemelError:
     """The refusal (SEALED) of what Carole has put into a share."""
-    return GemelError(
-        ErrorCode.SEALED,
-        what,
-        where="share",
-        got=got,
-        remedy="run the same version of Gemel as Carole; if you do, report it to her operator",
-    )
+    remedy = "run the same version of Gemel as Carole; if you do, report it to her operator"
+    return GemelError(ErrorCode.SEALED, what, where="share", got=got, remedy=remedy)
 
 
 def safe_name(name: str) -> str:
@@ -158,3 +156,60 @@ def safe_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise parameter("FETCH task", "a run's name has 1 to 64 letters, digits, _ and -", f"{len(name)} characters")
     return name
+
+
+# How the variables of the linked records are released, where a limit was breached: as the parties had approved.
+#
+# The statistics name the step by which each variable is coarsened. Values never leave a custodian with its links, so
+# that the file that is written here, every category with what it is released as, is what whoever uses the linked
+# records joins them with.
+
+COARSENING = "coarsening.csv"
+
+
+def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, CoarseningStep | str]:
+    """The step of each variable that is released coarsened."""
+    listed = statistics.get("coarsened")
+    if listed is None:
+        return {}
+    found: dict[str, CoarseningStep | str] = {}
+    for item in listed if isinstance(listed, list) else [None]:
+        name = str(item.get("variable")) if isinstance(item, dict) else ""
+        steps = {step_name(step): step for step in spec.coarsenings(name)}
+        step = steps.get(str(item.get("coarsening"))) if isinstance(item, dict) else None
+        if step is None or name in found:
+            raise malformed(
+                "a variable twice" if name in found else "another one",
+                "the result is coarsened in a way that the approved specification does not allow",
+            )
+        found[name] = step
+    return found
+
+
+def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specification) -> pl.DataFrame:
+    """Every category of the coarsened variables with what it is released as."""
+    rows = [
+        (name, label, step.group_of[folded_label(label)] if isinstance(step, CoarseningStep) else None)
+        for name, step in steps.items()
+        for label in spec.variable(name).categories
+    ]
+    columns = {"variable": pl.String, "category": pl.String, "released_as": pl.String}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def run_provenance(spec: Specification, run: str, table: str, sides: Iterable[Side], *, exact: bool) -> Provenance:
+    """The provenance of a table that is made now, of the identifiers or variables of some sides."""
+    content = {
+        "project": spec.project,
+        "run": run,
+        "table": table,
+        "sides": [str(side) for side in sides],
+        "specification_digest": specification_digest(spec).hex(),
+        "encoding_digest": encoding_digest(spec).hex(),
+        "assignment": spec.links.assignment,
+        "exact": exact,
+        "probabilities": EXACT if exact else CLASSES,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("gemel"),
+    }
+    return Provenance.of(content, "provenance")

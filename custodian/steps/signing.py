@@ -2,7 +2,7 @@
 
 An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
 with the same bytes, since nothing in them is drawn but from the custodian's own key. In mode shared it ends with
-others: what is written are shares (`shared_upload`), under secrets drawn for each upload, which are never stored.
+others: what is written are shares (`UploadShares`), under secrets drawn for each upload, which are never stored.
 """
 
 from __future__ import annotations
@@ -10,37 +10,109 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
+from gemel.common.parties import ComputeParty
+from gemel.common.pki.members import Member, compute_members
+from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.processes import processors
 from gemel.common.progress import Progress
-from gemel.common.signatures import Layout
+from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.intervals import INTERVAL_ROWS
-from gemel.common.signatures.layout import CODES, SetLayout
+from gemel.common.signatures.layout import CODES, Layout, SetLayout
+from gemel.common.signatures.party_sets import SharedUpload
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
+from gemel.common.wire.share_headers import HeaderAbout, seal_header
+from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys
-from gemel.custodian.encoding.known_records import known_set
+from gemel.custodian.encoding.file_records import MakeTable
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.encoding.shared_sets import sent_bytes
+from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 from gemel.custodian.encoding.streamed import Portion, encode_table
-from gemel.custodian.encoding.working_table import MakeTable
-from gemel.custodian.memory import MemoryLimit
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.state.pending_uploads import UploadFiles
 from gemel.custodian.state.row_map import RowMapWriter
-from gemel.custodian.state.state_tables import Upload
-from gemel.custodian.steps.held_memory import FileSize, require_room, unit_bytes, units_room
-from gemel.custodian.steps.shared_upload import SentPortion, UploadShares, computing
+from gemel.custodian.state.state_database import Upload
+from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, require_room, unit_bytes, units_room
 from gemel.custodian.steps.step_context import StepContext, Task
+
+# Mode shared at a custodian: its sets cut into shares on their way into the upload, and the seeds for who computes.
+#
+# The secrets are drawn for each upload and held in memory alone, until they are sealed to the three parties; the
+# custodian itself cannot open its upload afterwards. The plain words of a set are in memory while it is shared.
+
+
+def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member] | None:
+    """The members who compute, by compute party, in mode shared; None in the other modes."""
+    if task.spec.mode != "shared":
+        return None
+    members = compute_members(context.trust.members, task.spec)
+    require_sealing_keys(task.spec, members, f"project {task.project}")
+    return members
+
+
+@dataclass(frozen=True)
+class SentPortion:
+    """The next sets of an upload as they are sent, in the order of its payload."""
+
+    sets: tuple[SentSet, ...]
+    order: NDArray[np.int64] = field(repr=False)
+    identifiers: Iterator[pl.Series] = field(repr=False)
+
+
+class UploadShares:
+    """Shares the portions of one upload, and seals what opens them."""
+
+    def __init__(self, context: StepContext, task: Task, members: tuple[Member, Member, Member], upload: str) -> None:
+        self._identity, self._side = context.keyring.identity, context.party.side
+        self._task, self._members, self._upload = task, members, upload
+        self._secrets = ShareSecrets.fresh()
+        self._sharing = Sharing(task.spec, SharedUpload(task.project, self._side, upload), self._secrets)
+
+    def shared(self, portion: Portion) -> SentPortion:
+        """The next portion, with its rows in the order that was drawn."""
+        sent: list[SentSet] = []
+        drawn: list[NDArray[np.int64]] = []
+        at = 0
+        for part in portion.sets:
+            made, order = self._sharing.shared(part)
+            sent.append(made)
+            drawn.append(at + order)
+            at += part.n_rows
+        if not any(made.layout.is_shared and made.layout.blocks for made in sent):
+            return SentPortion(tuple(sent), portion.order, portion.identifiers)
+        rows = np.concatenate(drawn)
+        own = pl.concat(portion.identifiers).gather(pl.Series(rows))
+        return SentPortion(tuple(sent), portion.order[rows], iter([own]))
+
+    def sealed_seeds(self, layout: Layout) -> tuple[bytes, ...]:
+        """By compute party, what its shares of the upload are opened by."""
+        sealed = []
+        for party, member in zip(ComputeParty, self._members, strict=True):
+            about = HeaderAbout(
+                project=self._task.project,
+                side=self._side,
+                encoding_digest=self._task.encoding_digest,
+                epoch=self._task.epoch,
+                upload=self._upload,
+                layout=layout,
+                reader=member.name,
+                party=party,
+                suite=self._task.spec.suite,
+            )
+            sealed.append(seal_header(self._identity, about, member.sealing, self._secrets.of(party)))
+        return tuple(sealed)
+
 
 _MAX_ROWS = 1 << 19
 """Rows of a unit at most; more are no quicker."""
@@ -130,10 +202,7 @@ def portions(
 
     The sets of `known` come last; their rows are no records of the file.
 
-    Raises
-    ------
-    GemelError
-        MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
+    Raises `GemelError`: MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
     threads = processors()
     size = FileSize.of(file)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -18,9 +20,97 @@ from gemel.common.witnessing.log_reader import LogReader
 from gemel.custodian.configuration import CustodianConfiguration
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
-from gemel.custodian.steps.step_progress import Progress
+from gemel.custodian.state.row_map import Keyring
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
+
+
+@dataclass(frozen=True)
+class Doing:
+    """The current stage, and the fraction of it that is done, from 0 to 1."""
+
+    stage: str
+    fraction: float
+
+
+class Progress:
+    """Written by the agent's thread, read by those that answer the operator."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._doing: dict[str, Doing] = {}
+        self._connected = False
+        self._refusal = ""
+        self._heard = time.monotonic()
+        self.certificates: tuple[project_pb2.EndingCertificate, ...] = ()
+        """Members' certificates that end soon, as Carole has reported them last."""
+
+    def doing(self, project: str) -> Doing | None:
+        """The current stage of a project, if there is one."""
+        with self._lock:
+            return self._doing.get(project)
+
+    @property
+    def connected(self) -> bool:
+        """Whether Carole answered the last call."""
+        with self._lock:
+            return self._connected
+
+    @connected.setter
+    def connected(self, value: bool) -> None:
+        with self._lock:
+            self._connected = value
+            if value:
+                self._heard, self._refusal = time.monotonic(), ""
+
+    @property
+    def refusal(self) -> str:
+        """Why no call to Carole is possible, if that is more than that she does not answer; until one succeeds."""
+        with self._lock:
+            return self._refusal
+
+    @refusal.setter
+    def refusal(self, error: str) -> None:
+        with self._lock:
+            self._refusal = error
+
+    @property
+    def silence(self) -> float:
+        """Seconds since Carole last answered, or since the start."""
+        with self._lock:
+            return time.monotonic() - self._heard
+
+    @contextmanager
+    def stage(self, project: str, name: str) -> Iterator[None]:
+        """Show a stage while a block runs."""
+        self.update(project, name, 0.0)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._doing.pop(project, None)
+
+    def update(self, project: str, name: str, fraction: float) -> None:
+        """Show the progress of a stage."""
+        with self._lock:
+            self._doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
+
+
+@dataclass
+class Stopwatch:
+    """Seconds per stage of one step."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[None]:
+        """Add the time a block takes to ``<name>_seconds``."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            key = f"{name}_seconds"
+            self.seconds[key] = round(self.seconds.get(key, 0.0) + time.perf_counter() - begin, 6)
+
 
 _ATTEMPTS = 3
 
@@ -107,11 +197,9 @@ class Task:
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
         """Read Carole's response; whatever can be computed here is not taken from it.
 
-        Raises
-        ------
-        GemelError
-            SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests that
-            Carole sent: then the two run different versions, or Carole shows different parties different texts.
+        Raises `GemelError`: SPECIFICATION if the text is no valid specification, is another project's, or does not
+        have the digests that Carole sent: then the two run different versions, or Carole shows different parties
+        different texts.
         """
         status = message.status
         spec = load_specification(message.specification, f"the specification of project {status.project}")
@@ -148,13 +236,10 @@ def refuse_former_epoch(context: StepContext, task: Task) -> None:
     """Refuse to go back to an epoch."""
     known = context.state.project(task.project)
     if known is not None and task.epoch < known.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"Carole requests work in an epoch before {known.epoch}",
-            where=f"project {task.project}",
-            got=str(task.epoch),
-            remedy="ask Carole's operator whether her database was restored from an old backup",
-        )
+        what = f"Carole requests work in an epoch before {known.epoch}"
+        got = str(task.epoch)
+        remedy = "ask Carole's operator whether her database was restored from an old backup"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {task.project}", got=got, remedy=remedy)
 
 
 def require_approved(context: StepContext, task: Task) -> None:
@@ -171,10 +256,7 @@ def require_approved(context: StepContext, task: Task) -> None:
             " if it is right",
         )
     if task.epoch != project.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            "Carole requests work in an epoch that this custodian's operator has not consented to",
-            where=f"project {task.project}",
-            got=f"epoch {task.epoch} instead of {project.epoch}",
-            remedy="telephone the coordinator: did it open a new epoch?",
-        )
+        what = "Carole requests work in an epoch that this custodian's operator has not consented to"
+        got = f"epoch {task.epoch} instead of {project.epoch}"
+        remedy = "telephone the coordinator: did it open a new epoch?"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {task.project}", got=got, remedy=remedy)

@@ -12,25 +12,35 @@ from collections.abc import Sequence
 import polars as pl
 import structlog
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.documents.document import LINKED_FILES
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, code_of, file_error, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
 from gemel.common.records.registry import source_batches
 from gemel.common.records.sources import Source
-from gemel.common.records.table import SourceTable
-from gemel.common.rpc.transfer import Content, send
+from gemel.common.records.table import SourceTable, numbers_of
+from gemel.common.rpc.transfer import Content, Fetch, send
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.common.specification.model.section import folded_label
-from gemel.common.wire.granted_variables import DRAWS, ID, LINKS, VALUES, VariablesContext, seal_variables
+from gemel.common.wire.granted_variables import (
+    DRAWS,
+    ID,
+    LINKS,
+    VALUES,
+    Expected,
+    VariablesContext,
+    open_variables,
+    seal_variables,
+)
+from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.cleaning.variables import VariableCleaning
-from gemel.custodian.steps.coarsened_variables import coarsened_variables
 from gemel.custodian.steps.own_share import OwnShare, own_share
-from gemel.custodian.steps.share import safe_name
-from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.custodian.steps.step_progress import Stopwatch
+from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
+from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
 from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
 
 log = structlog.get_logger()
@@ -39,12 +49,10 @@ log = structlog.get_logger()
 def send_variables(step_context: StepContext, task: Task) -> Outcome:
     """Send one recipient the columns that the approved specification grants it, of the linked records of a run.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not acknowledged its share of
-        the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient is not in the membership
-        list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
+    Raises `GemelError`: SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not
+    acknowledged its share of the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient
+    is not in the membership list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records;
+    errors of Carole's.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -73,10 +81,7 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
 def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
     """The columns of a transfer, by the specification that this custodian has approved.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if there are none.
+    Raises `GemelError`: SPECIFICATION if there are none.
     """
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
@@ -169,12 +174,10 @@ def granted_values(
     found = pl.concat(parts)
     n_found = found[identifier].n_unique()
     if found.height != n_found or n_found != len(named):
-        raise parameter(
-            f"column '{identifier}' of the source",
-            "the source no longer has every linked record once, by its own identifier",
-            f"{n_found} of {len(named)} records, on {found.height} rows",
-            "configure the source that was contributed; the columns are then sent by themselves",
-        )
+        what = "the source no longer has every linked record once, by its own identifier"
+        got = f"{n_found} of {len(named)} records, on {found.height} rows"
+        remedy = "configure the source that was contributed; the columns are then sent by themselves"
+        raise parameter(f"column '{identifier}' of the source", what, got, remedy)
     return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
 
 
@@ -209,3 +212,83 @@ def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
         step_context.progress.update(task.project, "sending columns", done)
 
     send(step_context.connection, step_context.carole.PutVariables, request, Content.of(sealed), step=step)
+
+
+# Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
+#
+# `linked.parquet`, in the folder of the run, has this custodian's own identifiers, the links' ids and probabilities,
+# and the other's columns; `linked_draws.parquet` the same of each drawn linkage. `gemel join` adds columns of the own
+# file.
+
+
+def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
+    """Fetch the columns that the other custodian has sent, write the linked file, and confirm it to Carole.
+
+    Raises `GemelError`: SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has
+    not acknowledged its share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent
+    for this run; CONFIGURATION if the results folder cannot be written. No partial file is visible.
+    """
+    require_approved(step_context, task)
+    safe_name(task.run)
+    side = step_context.party.side
+    transfer = Transfer(side.other, str(side))
+    columns = granted_columns(task, transfer)
+    drawn = task.spec.release.drawn_to(transfer)
+    with step_context.progress.stage(task.project, f"fetching columns of {side.other.title()}"):
+        own = acknowledged_share(step_context, task)
+        about = VariablesContext(
+            task.project,
+            task.run,
+            transfer.sender,
+            task.specification_digest,
+            step_context.keyring.member.name,
+            task.spec.suite,
+        )
+        fetched = _fetch(step_context, task, transfer.sender)
+        expected = Expected(columns, ids_of(own, drawn=drawn)[ID])
+        keys, peer = step_context.keyring.sealing, step_context.keyring.peer
+        values = open_variables(keys, peer, about, fetched, expected)[VALUES]
+        typed = values.select(ID, *(numbers_of(values[name]) for name in columns))
+        for name in ("links", "draws") if drawn else ("links",):
+            table = own.tables[name]
+            key = "link_id" if name == "links" else "pair_id"
+            _write(step_context, task, name, table.join(typed, left_on=key, right_on=ID, maintain_order="left"))
+    request = variables_pb2.AcknowledgeVariablesRequest(
+        project=task.project, run=task.run, sender=side_to_wire(transfer.sender), root=fetched.root
+    )
+    step_context.call(step_context.carole.AcknowledgeVariables, request)
+    log.info("columns fetched", project=task.project, run=task.run, records=values.height, columns=len(columns))
+    step_context.state.update(task.project, stage=f"has the linked file, with columns of {transfer.sender.title()}")
+    return Outcome.DONE
+
+
+def _fetch(step_context: StepContext, task: Task, sender: Side) -> Fetch:
+    def request(index: int) -> variables_pb2.FetchVariablesRequest:
+        wire = side_to_wire(sender)
+        return variables_pb2.FetchVariablesRequest(project=task.project, run=task.run, sender=wire, index=index)
+
+    def step(done: float) -> None:
+        step_context.check_stop(task.project)
+        step_context.progress.update(task.project, f"fetching columns of {sender.title()}", done)
+
+    where = f"project {task.project}, run {task.run}, columns of {sender.title()}"
+    return Fetch(step_context.connection, step_context.carole.FetchVariables, request, where, step=step)
+
+
+def _write(step_context: StepContext, task: Task, name: str, table: pl.DataFrame) -> None:
+    path = step_context.configuration.results / task.project / task.run / LINKED_FILES[name]
+    exact = task.spec.release.exact_to(step_context.party.side)
+    metadata = run_provenance(task.spec, task.run, name, Side, exact=exact).metadata()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            table.write_parquet(file, metadata=metadata)
+    except OSError as error:
+        raise file_error(
+            code_of(error, ErrorCode.CONFIGURATION),
+            "the linked file cannot be written",
+            path,
+            error,
+            "check the results folder's permissions and the space left on its disk",
+            inline=True,
+        ) from None

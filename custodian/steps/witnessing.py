@@ -10,7 +10,7 @@ in the log, and countersigns the log as it is then; it fetches nothing before th
 same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
 and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
 countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
-other's operator decides otherwise (`lone_fetch`).
+other's operator decides otherwise (`decide_alone`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,48 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import structlog
+
 from gemel.common.audit import Checkpoint
+from gemel.common.audit.reason import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
 from gemel.common.witnessing.shown_entry import believed_release
-from gemel.custodian.steps.lone_fetch import reason_to_go_alone
+from gemel.custodian.state.state_database import ALONE, Project
 from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import audit_pb2
+
+# An operator's decision to have a share fetched although the other custodian has not countersigned the audit log.
+#
+# It is for a custodian that stays away. It is about one released run, is kept until the project is erased, and goes
+# with its reason into Carole's audit log, where the steward finds it. What this custodian sees by itself still holds:
+# a release that is not in the log, or a log that differs from what the other has countersigned, is refused.
+
+log = structlog.get_logger()
+
+
+def decide_alone(context: StepContext, project: Project, reason: str) -> None:
+    """Keep the operator's decision about the share that waits.
+
+    Raises `GemelError`: PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's
+    countersignature.
+    """
+    stated = normalized_reason(reason)
+    waiting = [run for name, run in list(context.offered) if name == project.name]
+    if not waiting:
+        what = "no share waits for the other custodian's countersignature"
+        remedy = f"look at `gemel {context.party.name} status`"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+    context.state.keep_secret(project.name, project.epoch, ALONE, f"{waiting[-1]}\n{stated}".encode())
+    log.warning("share fetched without the other's countersignature", project=project.name, run=waiting[-1])
+
+
+def reason_to_go_alone(context: StepContext, task: Task) -> str:
+    """Why the operator has the share of this run fetched alone; empty if it has not decided so."""
+    kept = context.state.secret(task.project, task.epoch, ALONE)
+    run, _, reason = ("" if kept is None else kept.decode()).partition("\n")
+    return reason if run == task.run else ""
+
 
 PATIENCE_SECONDS = 300.0
 """How long to wait for the other custodian before the operator is shown an error; it waits on then."""
@@ -43,10 +78,7 @@ class Look:
 def witness(context: StepContext) -> None:
     """Verify the log's newest checkpoint, compare it with what the other custodian has seen, and keep it.
 
-    Raises
-    ------
-    GemelError
-        AUDIT or SIGNATURE.
+    Raises `GemelError`: AUDIT or SIGNATURE.
     """
     _look(context)
 
@@ -54,10 +86,7 @@ def witness(context: StepContext) -> None:
 def countersign(context: StepContext) -> None:
     """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found.
 
-    Raises
-    ------
-    GemelError
-        AUDIT or SIGNATURE.
+    Raises `GemelError`: AUDIT or SIGNATURE.
     """
     _countersigned(context, _look(context))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.intruder import SE17, attacked, interval
 from gemel.carole.intruder import fellegi_sunter_attack
 from gemel.risk.identification.matching.claims import claim_most_probable
+from research.intruder import SE17, attacked, interval
 
 pytestmark = pytest.mark.long
 

@@ -12,18 +12,7 @@ import numpy as np
 import pytest
 
 from research._jaccard import jaccard as plain_jaccard
-from research.similarity import (
-    BANDS,
-    METHODS,
-    bigrams,
-    bloom,
-    jaccard,
-    membership,
-    minwise,
-    name_files,
-    one_bit,
-    study,
-)
+from research.similarity import BANDS, METHODS, bigrams, bloom, jaccard, membership, minwise, name_files, one_bit, study
 
 LENGTHS = (256, 1024)
 REPLICATES = 8

@@ -13,16 +13,7 @@ import pytest
 
 from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
 from research._census import TWELVE, census
-from research.smith2011 import (
-    METHODS,
-    NORTH_WEST,
-    SERIES,
-    areas,
-    chapter_7,
-    interval,
-    scored,
-    thesis_chain,
-)
+from research.smith2011 import METHODS, NORTH_WEST, SERIES, areas, chapter_7, interval, scored, thesis_chain
 
 SEED = 2011
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.architecture.tree import benchmarks, product
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import REPOSITORY, benchmarks, product
+
+OUTSIDE = ("tests", "benchmarks", "research", "deploy", "docs")
+"""Folders of programs that import the product."""
 
 
 def test_no_package_exports_a_name_that_is_also_one_of_its_submodules() -> None:
@@ -15,3 +23,33 @@ def test_no_package_exports_a_name_that_is_also_one_of_its_submodules() -> None:
         if f"{name}.{bound}" in modules and module.is_package
     ]
     assert both == []
+
+
+def imported_twice(source: str, packages: set[str]) -> list[str]:
+    """The product's packages that a program imports without `gemel` before them, which loads their modules again."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return [name for name in names if name.split(".")[0] in packages]
+
+
+def test_programs_import_the_product_by_its_one_name() -> None:
+    packages = {path.name for path in (REPOSITORY / "gemel").iterdir() if path.is_dir()} - {"__pycache__"}
+    assert {"alice", "bob", "common", "carole"} <= packages
+    paths: list[Path] = [path for folder in OUTSIDE for path in (REPOSITORY / folder).rglob("*.py")]
+    assert len(paths) > 500
+    found = {str(path): twice for path in paths if (twice := imported_twice(path.read_text("utf-8"), packages))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["import alice", "import bob as b", "from alice.commands import app", "def f():\n  import bob"]
+)
+def test_an_import_without_the_name_is_found(source: str) -> None:
+    assert imported_twice(source, {"alice", "bob"})
+    assert not imported_twice(
+        source.replace("alice", "gemel.alice").replace("import bob", "import gemel.bob"), {"alice", "bob"}
+    )

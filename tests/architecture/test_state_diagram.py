@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gemel.carole.projects.diagram import state_diagram
-from gemel.carole.projects.state import State
-from tests.generated_docs import DOCS
+from gemel.carole.projects.project import State
+from tests.generated_docs import DOCS, state_diagram
 
 
 def test_the_page_shows_the_table_of_transitions() -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/vocabulary.md: words that are not used, the words that are, and the exceptions."""
+"""The tables of docs/glossary.md: words that are not used, the words that are, and the exceptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "vocabulary.md"
+PAGE = REPOSITORY / "docs" / "glossary.md"
 
 _ROW = re.compile(r"^\| ([a-z_, ]+) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -27,9 +27,9 @@ class Table:
 @cache
 def table(heading: str) -> Table:
     """The table under a heading of the page."""
-    _, found, section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    _, found, section = PAGE.read_text(encoding="utf-8").partition(f"\n### {heading}\n")
     assert found, f"{PAGE.name} has no heading {heading!r}"
-    rows = [row for row in _ROW.findall(section.partition("\n## ")[0]) if row[0] != "not"]
+    rows = [row for row in _ROW.findall(section.partition("\n#")[0]) if row[0] != "not"]
     return Table(
         {word.strip(): instead.strip() for words, instead, _ in rows for word in words.split(",")},
         frozenset(name for _, _, allowed in rows for name in re.findall(r"`([^`]+)`", allowed)),

@@ -1,4 +1,4 @@
-"""Where the words of docs/vocabulary.md are not used: ``python -m tests.architecture.wording``, advice of `make lint`.
+"""Where the words of docs/glossary.md are not used: ``python -m tests.architecture.wording``, advice of `make lint`.
 
 A line each: file, line, the word that stands there and the one to use. Identifiers of the program, of the wire and of
 modules are read by the table "In identifiers"; comments, docstrings, other texts of programs and tests, names of tests,

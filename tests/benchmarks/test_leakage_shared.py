@@ -7,11 +7,9 @@ import polars as pl
 import pytest
 
 from benchmarks import _leakage_shared as section
-from benchmarks import _leakage_shared_levels as between
 from benchmarks._leakage_study import Study
 from benchmarks._shared_attacks import KeptPairs, blocks_by_size, handles_by_levels, learnt, middles, noise_of
-from benchmarks._shared_case import Case, made
-from benchmarks._shared_views import SharedFile, read_fields
+from benchmarks._shared_views import Case, SharedFile, made, read_fields
 from benchmarks.leakage import SECTIONS
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
@@ -58,8 +56,8 @@ def test_two_parties_together_read_the_signatures_of_mode_block_keyed_and_one_re
 def test_levels_recognise_rows_where_their_order_is_known_and_not_by_shares(
     study: Study, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(between, "REGISTER", 500)
-    known, *lines = between.levels(study, case, "rows")
+    monkeypatch.setattr(section, "REGISTER", 500)
+    known, *lines = section.levels(study, case, "rows")
     assert known.records > 0.6
     rows = [line for line in lines if "levels" in line.what]
     assert len(rows) == 4

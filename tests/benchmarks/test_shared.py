@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import shared
-from benchmarks._shared_arithmetic import RingParties, signs
-from benchmarks.shared import PEER_PYTHON, Work, arithmetic, own, spu
+from benchmarks.shared import PEER_PYTHON, RingParties, Work, arithmetic, own, signs, spu
 
 
 @pytest.fixture(scope="module")

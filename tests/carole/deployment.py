@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,15 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.configuration import load_carole, template
+from gemel.carole.engine.run.resources import Resources
 from gemel.carole.service.application import Application
 from gemel.carole.service.computation import Computation
+from gemel.carole.service.ending import RunWork
+from gemel.carole.service.linking import carry_out
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
+from gemel.carole.store.runs import Lease
 from gemel.carole.store.store import milliseconds
 from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.file_statement import FileStatement
@@ -27,18 +34,23 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.provisioning import Provisioned
+from gemel.common.pki.reader import Reader
+from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.transfer import Fetch
-from gemel.common.signatures import SignatureSet, layout_of, to_bytes
-from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.steward_client import Steward
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (
     contribution_pb2,
@@ -142,6 +154,11 @@ class Deployment:
             return self._elsewhere
         assert self._application is not None
         return self._application.address
+
+    def carry_out(self, lease: Lease, spec: Specification, progress: Progress = lambda stage, done: None) -> int | None:
+        """Carry out a run in this process."""
+        reader = Reader.load(self.parties.parties["carole"], Role.LINKER)
+        return carry_out(RunWork(self.store, lease, spec, reader, Resources(1 << 30, 1), progress))
 
     def connect(self, party: str, address: str | None = None) -> Connection:
         folder = self.parties.parties[party].path
@@ -363,3 +380,27 @@ def raw_error(call: Callable[[], Any]) -> tuple[Any, ...]:
 
 def coordination(connection: Connection) -> coordination_pb2_grpc.CoordinationStub:
     return connection.stub(coordination_pb2_grpc.CoordinationStub)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
+    end, pause = time.monotonic() + seconds, 0.02
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(pause)
+        pause = min(0.3, 1.3 * pause)
+
+
+def steward(deployment: Deployment, party: str = "steward") -> Steward:
+    folder = deployment.parties.parties[party]
+    linker = deployment.parties.members.in_role(Role.LINKER).identity
+    return Steward(deployment.connect(party), open_identity(None, folder.identity), linker)
+
+
+def get(address: str, path: str) -> tuple[int, dict[str, dict[str, str]]]:
+    connection = HTTPConnection(*host_and_port(address), timeout=30)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()

@@ -6,9 +6,12 @@ import hashlib
 
 import numpy as np
 
-from gemel.carole.projects import Grant, KeyReport, Policy
-from gemel.carole.store import Store
+from gemel.carole.projects.project import Grant, KeyReport, Policy
+from gemel.carole.store import Store, audit_check
+from gemel.carole.store.database import Database
 from gemel.carole.store.registry import NewProject
+from gemel.carole.store.runs import Lease
+from gemel.common.keys.identity import Identity
 from gemel.common.parties import Role, Side
 from gemel.common.signatures.layout import Layout
 from gemel.common.signatures.payload import to_bytes
@@ -67,8 +70,7 @@ def keyed(store: Store, new: NewProject | None = None) -> None:
     """Bring a new project to KEYED."""
     new = NEW if new is None else new
     store.projects.create(new, "coordinator")
-    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        store.projects.approve(new.name, role, str(role), DIGEST, b"s" * 64)
+    approved(store, new.name)
     for side in Side:
         store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
 
@@ -78,10 +80,53 @@ def contributed(store: Store, contributions: dict[Side, Contribution], new: NewP
     new = NEW if new is None else new
     keyed(store, new)
     for side, given in contributions.items():
-        upload = UPLOADS[side]
-        store.uploads.begin(new.name, side, str(side), upload, given.layout)
-        given.put(store, side, upload, project=new.name)
-        given.commit(store, side, upload, new.name)
+        contribute(store, side, given, project=new.name)
 
 
 UPLOADS = {Side.ALICE: "a" * 32, Side.BOB: "b" * 32}
+
+
+def take(store: Store, owner: str = "worker") -> Lease:
+    """A worker takes the run that waits."""
+    lease = store.runs.take(owner)
+    assert lease is not None
+    return lease
+
+
+def taken(store: Store, run: str) -> Lease:
+    """The trial project's run, requested and taken by a worker."""
+    store.runs.start(PROJECT, "coordinator", "r", run)
+    return take(store)
+
+
+def send(store: Store, side: Side, given: Contribution, upload: str = "", project: str = PROJECT) -> None:
+    """Begin an upload and put every chunk."""
+    upload = upload or UPLOADS[side]
+    store.uploads.begin(project, side, str(side), upload, given.layout)
+    given.put(store, side, upload, project=project)
+
+
+def contribute(store: Store, side: Side, given: Contribution, upload: str = "", project: str = PROJECT) -> None:
+    """Send a whole contribution."""
+    send(store, side, given, upload, project)
+    given.commit(store, side, upload or UPLOADS[side], project)
+
+
+def approved(store: Store, project: str) -> None:
+    """Both custodians and the coordinator consent."""
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        store.projects.approve(project, role, str(role), DIGEST, b"s" * 64)
+
+
+def tiny() -> dict[Side, Contribution]:
+    """Contributions of a few rows."""
+    return {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}
+
+
+def intact(url: str, identity: Identity) -> bool:
+    """Whether the log of a database is whole, and Carole's."""
+    database = Database(url)
+    with database.read() as connection:
+        found = audit_check.verify(connection, identity.public).intact
+    database.close()
+    return found

@@ -37,7 +37,8 @@ from gemel.common.pki import Provisioned, provision
 from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.transfer import Content
 from gemel.common.rpc.trust import Trust
-from gemel.common.signatures import SignatureSet, from_bytes
+from gemel.common.signatures.payload import from_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
@@ -45,8 +46,8 @@ from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.service import CustodianService
-from gemel.custodian.templates import custodian_yaml
 from gemel.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,

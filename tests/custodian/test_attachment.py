@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import Side
 from gemel.common.records.sources import CsvSource, Source
-from gemel.custodian.operator.attachment import attach
+from gemel.custodian.agent import condition_of
+from gemel.custodian.operator.control import Control
+from gemel.custodian.operator.own_check import attach
+from gemel.custodian.service import CustodianService
+from gemel.protos.linkage.v1 import project_pb2
+from tests.custodian.test_flow import eventually, running, shown
+from tests.custodian.test_shared_mode import REFUSING, leaky
 
 
 @pytest.fixture
@@ -24,11 +35,7 @@ def links(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
     pl.DataFrame(
-        {
-            "identifier": ["9", "8"],
-            "link_id": ["b" * 16, "a" * 16],
-            "link_probability": [0.95, 0.85],
-        }
+        {"identifier": ["9", "8"], "link_id": ["b" * 16, "a" * 16], "link_probability": [0.95, 0.85]}
     ).write_parquet(folder / "links.parquet")
     return folder
 
@@ -72,3 +79,109 @@ def test_nothing_is_overwritten_and_what_is_no_result_is_refused(source: Source,
     assert out.read_text() == "mine"
     with pytest.raises(GemelError, match="does not hold the links of a result"):
         attach(tmp_path, source, "rec_id", ["age"], tmp_path / "other.csv")
+
+
+# An incomplete installation is found when the service starts or is checked, not in the middle of a project.
+
+LONG = pytest.mark.long
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        # Without `site`, which would find this checkout, installed for its developers.
+        [sys.executable, "-S", *arguments],
+        env={**os.environ, "PYTHONPATH": f"{folder}:{sysconfig.get_path('purelib')}"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("command", ["serve", pytest.param("check", marks=LONG)])
+def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, command: str) -> None:
+    world = make_world()
+    source = 'source:\n  database:\n    url: "mysql+pymysql://host/name"\n    query: SELECT 1\n'
+    lines = world.alice.config.read_text().splitlines(keepends=True)
+    start = next(number for number, line in enumerate(lines) if line.startswith("source:"))
+    end = next(number for number in range(start + 1, len(lines)) if not lines[number].startswith((" ", "#", "\n")))
+    world.alice.config.write_text("".join(lines[:start]) + source + "".join(lines[end:]))
+    ended = run(ROOT, "-m", "gemel", "alice", command, "--config", str(world.alice.config))
+    assert ended.returncode == 1
+    assert "pymysql is not installed; pip install pymysql" in " ".join((ended.stdout + ended.stderr).split())
+    assert world.carole.calls == []
+
+
+@LONG  # in process: tests/e2e/test_own_check.py
+def test_a_whole_installation_is_valid(make_world) -> None:
+    world = make_world()
+    ended = run(ROOT, "-m", "gemel", "alice", "check", "--config", str(world.alice.config))
+    assert ended.returncode == 0, ended.stderr
+    assert "valid" in ended.stdout
+    assert world.carole.calls == []
+
+
+# What keeps a project from going on at a custodian is reported to Carole as a kind, and withdrawn once mended.
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_every_error_has_a_kind(code: ErrorCode) -> None:
+    assert condition_of(code) in set(project_pb2.CustodianCondition.values()) - {0}
+
+
+def test_records_above_the_limit_until_the_operator_overrides(make_world) -> None:
+    world = make_world(text=REFUSING)
+    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
+    service.start()
+    try:
+        with running(world.bob):
+            leakage = {"people": project_pb2.CUSTODIAN_CONDITION_LEAKAGE}
+            eventually(lambda: world.carole.conditions.get(Side.ALICE) == leakage)
+            with Control.open(world.alice.config, world.alice.party) as control:
+                control.override("people", "a public register")
+            eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
+    finally:
+        service.close()
+
+
+def test_a_source_that_does_not_fit_until_it_is_mended(make_world) -> None:
+    world = make_world()
+    whole = world.alice.source.read_text()
+    world.alice.source.write_text(whole.replace("surname", "nom", 1))
+    with running(world.alice):
+        source = {"people": project_pb2.CUSTODIAN_CONDITION_SOURCE}
+        eventually(lambda: world.carole.conditions.get(Side.ALICE) == source)
+        world.alice.source.write_text(whole)
+        eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
+
+
+def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(make_world) -> None:
+    world = make_world()
+    failing = True
+
+    def before(method: str, side: Side) -> None:
+        if failing and method == "Approve":
+            raise GemelError(ErrorCode.STORAGE_FULL, "a chunk cannot be stored", where="/var/lib/gemel/carole/blobs")
+
+    world.carole.before = before
+    with running(world.alice):
+        eventually(lambda: "storage is full" in shown(world.alice).blocking_error)
+        assert "/var/lib" not in shown(world.alice).blocking_error
+        polls = len(world.carole.calls)
+        eventually(lambda: len(world.carole.calls) > polls + 3)
+        assert world.carole.conditions[Side.ALICE] == {}
+        failing = False
+        world.carole.wait_for(lambda: Side.ALICE in world.carole.approved)
+        eventually(lambda: shown(world.alice).blocking_error == "")
+
+
+def test_an_operator_who_has_not_decided_and_then_declines(make_world) -> None:
+    world = make_world(approve=False)
+    with running(world.alice):
+        approval = {"people": project_pb2.CUSTODIAN_CONDITION_APPROVAL}
+        eventually(lambda: world.carole.conditions.get(Side.ALICE) == approval)
+        with Control.open(world.alice.config, world.alice.party) as control:
+            control.decline("people", "no agreement")
+        eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
+        assert "declined" in shown(world.alice).blocking_error

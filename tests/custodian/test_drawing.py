@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import Profile
+from gemel.custodian.cleaning.profile import Profile
 from gemel.custodian.drawn_records import CLASSES, DrawnRecords, size_class_of
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.encoding.streamed import Records, variable_column
+from gemel.custodian.encoding.file_records import TableRecords, variable_column
 from gemel.custodian.source import drawing
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.source.drawing import drawn_records
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 SPEC = load_specification(
@@ -48,7 +48,7 @@ def drawn(cuts: int, seed: int = 1) -> DrawnRecords:
     table, frame = TableInMemory(), pl.DataFrame(columns())
     for begin in range(0, N, cuts):
         table.append(frame[begin : begin + cuts])
-    file = CleanedFile(Records(table, ("home",)), Profile(N, ()), None, 1)
+    file = CleanedFile(TableRecords(table, ("home",)), Profile(N, ()), None, 1)
     return drawn_records(file, SPEC, np.random.default_rng(seed))
 
 

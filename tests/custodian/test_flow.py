@@ -63,8 +63,7 @@ def true_links(carole) -> pl.DataFrame:
         pl.DataFrame({"code": b.codes, "bob": np.arange(theirs.n_rows)}), on="code"
     )
     return frame.with_columns(
-        link_id=pl.Series([f"{number:016x}" for number in range(frame.height)]),
-        link_probability=pl.lit(0.98),
+        link_id=pl.Series([f"{number:016x}" for number in range(frame.height)]), link_probability=pl.lit(0.98)
     )
 
 

@@ -110,8 +110,7 @@ def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: t
         )
         carole.release(
             links.with_columns(
-                pl.Series("link_id", [f"{number:016x}" for number in range(n)]),
-                link_probability=pl.lit(0.9),
+                pl.Series("link_id", [f"{number:016x}" for number in range(n)]), link_probability=pl.lit(0.9)
             )
         )
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)

@@ -18,18 +18,18 @@ from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Party, Side
 from gemel.common.specification import Specification, load_specification
-from gemel.custodian.cleaning import Profile
+from gemel.custodian.cleaning.profile import Profile
 from gemel.custodian.commands import build
 from gemel.custodian.drawn_records import DrawnRecords
-from gemel.custodian.encoding.streamed import Records
+from gemel.custodian.encoding.file_records import TableRecords
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps import leakage_gate
 from gemel.custodian.steps.leakage_gate import override, pass_gate, statement
 from gemel.custodian.steps.step_context import StepContext, Task
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 TEXT = (
@@ -90,7 +90,7 @@ def case(tmp_path: Path) -> Iterator[Case]:
 
 TABLE = TableInMemory()
 TABLE.append(pl.DataFrame({"surname": ["smith"]}))
-CLEANED = CleanedFile(Records(TABLE), Profile(1, ()), None, 5)
+CLEANED = CleanedFile(TableRecords(TABLE), Profile(1, ()), None, 5)
 
 
 def test_within_the_limit_nothing_is_held_back_and_it_is_reported_to_carole(case: Case) -> None:

@@ -25,15 +25,14 @@ from gemel.common.rpc.tls import TlsFiles, channel_credentials
 from gemel.custodian import agent
 from gemel.custodian.commands import build
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
+from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.operator import operator_service as operator
 from gemel.custodian.operator import screen
-from gemel.custodian.operator.address import ADDRESS_FILE, running_address
-from gemel.custodian.operator.control import Control
-from gemel.custodian.operator.kept_checkpoints import kept_checkpoints
+from gemel.custodian.operator.control import ADDRESS_FILE, Control, running_address
+from gemel.custodian.operator.restored_log import kept_checkpoints
 from gemel.custodian.service import CustodianService
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.state.row_map import Keyring
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc
 
 ALICE = Party(Side.ALICE, "Alice")

@@ -6,6 +6,7 @@ she holds, not from what the custodian has stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,18 +20,22 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.vault import Vault, WrappingKeys
-from gemel.common.parties import Side
-from gemel.common.specification import Requested, load_specification
+from gemel.common.parties import Role, Side
+from gemel.common.specification import Requested, load_specification, specification_digest
+from gemel.common.wire.row_handles import HANDLES, About, open_row_handles, request_digest
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.pending_uploads import DAY_SECONDS
-from gemel.custodian.state.state_tables import FROM_MAPS, REQUESTED, Upload
+from gemel.custodian.state.state_database import FROM_MAPS, REQUESTED, Upload
 from gemel.custodian.steps.handle_submission import handles_of
 from gemel.custodian.steps.requested_rows import count_requested
 from gemel.custodian.steps.step_context import StepContext, Task
-from gemel.protos.linkage.v1 import contribution_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, project_pb2
 from tests.common.specification.test_block_keyed import TEXT
 from tests.custodian.conftest import PARTIES
+from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
+from tests.specifications import heading
 
 N, RULES, DECOYS, DUMMIES = 20, 4, 3, 2
 """Records, and decoys, each with a row under every rule; dummies of each rule."""
@@ -245,3 +250,87 @@ def test_it_outlives_a_restart_an_erasure_and_the_maps(tmp_path: Path, vault: Va
     assert state.secret("keyed", 0, REQUESTED) is not None
     refused(custodian, [row(3, 5)])
     state.close()
+
+
+# A Carole who requests handles of rows that are no candidates, before a custodian's real service.
+
+LYING_N = 60
+LYING_TEXT = (
+    heading("people", "block_keyed", alice="rec_id", bob="number")
+    + """
+fields:
+  - {name: surname, kind: name, columns: {alice: surname, bob: family_name}}
+  - {name: born, kind: date, date: {order: ymd}}
+  - {name: postcode, kind: code}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: name, keys: [{field: surname, prefix: 4}]}
+  - {name: place, keys: [{field: postcode}]}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+leakage: {above: warn}
+resolution: {max_joins: 0.3}
+"""
+)
+"""Every record has a row under each rule, but one that has no postcode: 119 joins, of which handles may show 35."""
+EXCEEDED = "handles may join at most 35 rows of Alice to another row of their record, in all runs together"
+
+
+def opened(world: Any, side: Side, run: str, request: bytes) -> np.ndarray:
+    """The handles of a run, as the coordinator reads them, which here is Carole's accomplice."""
+    carole, parties = world.carole, world.carole.parties
+    reader = parties.members.in_role(Role.COORDINATOR)
+    about = About(
+        project="people",
+        run=run,
+        side=side,
+        specification=specification_digest(load_specification(LYING_TEXT)),
+        request=request_digest(request),
+        reader=reader.name,
+        key=reader.sealing,
+    )
+    key = SealingKey.load(parties.parties[reader.name].sealing)
+    identity = parties.members.in_role(side.role).identity
+    return open_row_handles(key, identity, about, carole.handles[side, run])[HANDLES]
+
+
+def test_she_has_no_more_joins_than_the_cap_in_all_runs(
+    make_world: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    world = make_world(LYING_N, text=LYING_TEXT)
+    carole, side = world.carole, Side.ALICE
+    with running(world.alice, world.bob):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+
+    def requested(number: int, rows: range) -> np.ndarray:
+        run = f"{number:032}"
+        carole.request_handles(side, run, rows)
+        request = carole.requests[side][1]
+        carole.wait_for(lambda: (side, run) in carole.handles)
+        return opened(world, side, run, request)
+
+    def refused(number: int, rows: range, words: str) -> None:
+        run = f"{number:032}"
+        carole.request_handles(side, run, rows)
+        eventually(lambda: words in shown(world.alice).blocking_error)
+        leakage = project_pb2.CUSTODIAN_CONDITION_LEAKAGE
+        carole.wait_for(lambda: carole.conditions[side].get("people") == leakage)
+        assert (side, run) not in carole.handles
+        with carole.lock:
+            del carole.requests[side]
+
+    with running(world.alice):
+        # All rows of a rule: different records, no join. Then 30 of the next rule, in another run.
+        assert len(np.unique(requested(1, range(LYING_N)))) == LYING_N
+        requested(2, range(LYING_N, LYING_N + 30))
+        refused(3, range(3 * LYING_N - 1), f"{EXCEEDED} (resolution.max_joins)")
+        assert "got 119" in shown(world.alice).blocking_error
+    with running(world.alice):
+        # Started again, it knows; and a request that it would have answered before the refusal it does not.
+        refused(4, range(LYING_N + 30, LYING_N + 35), "no handles are submitted until a higher cap is approved")
+    logged = "".join(capfd.readouterr())
+    identifiers = {f"a{number}" for number in range(LYING_N)}
+    assert not identifiers & set(shown_words(logged))
+
+
+def shown_words(text: str) -> list[str]:
+    return "".join(character if character.isalnum() else " " for character in text).split()

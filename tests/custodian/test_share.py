@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.custodian.steps.share import identified, read_share, safe_name
+from gemel.common.keys.derivation import Seed
+from gemel.common.parties import Side
+from gemel.common.records.sources import CsvSource, Source
+from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.granted_variables import Transfer, VariableGrant
+from gemel.custodian.encoding.categories import Relabelling
+from gemel.custodian.steps.own_share import OwnShare
+from gemel.custodian.steps.requested_rows import check_resolved
+from gemel.custodian.steps.result_fetch import labelled
+from gemel.custodian.steps.share import Share, coarsened_variables, coarsening_table, identified, read_share, safe_name
+from gemel.custodian.steps.variable_sending import granted_values
+from tests.common.specification.test_block_keyed import TEXT
+from tests.specifications import heading
 
 
 def links(rows: list[int], **changed: object) -> pl.DataFrame:
@@ -177,3 +190,175 @@ def test_drawn_linkages_are_read_in_the_order_of_their_draws(tmp_path: Path) -> 
     assert found.select("identifier", "draw").rows() == [("z", 0), ("z", 1), ("x", 1)]
     for wrong in (draws.drop("draw"), draws.with_columns(link_probability=pl.lit(float("nan")))):
         refused(tmp_path, packed({**STATISTICS, "draws.parquet": parquet(wrong)}))
+
+
+# What a custodian refuses of a resolver's links: it alone knows which of its rows are one record.
+
+SPEC = load_specification(TEXT)
+NAMES = pl.Series(["x", "y", "x", None], dtype=pl.String)
+"""Rows 0 and 2, of different rules, are one record; row 3 is a dummy."""
+
+
+def resolved_links(*rows: int, probability: float = 0.9) -> pl.DataFrame:
+    ids = [f"{number:016x}" for number in range(len(rows))]
+    return pl.DataFrame(
+        {"row": pl.Series(rows, dtype=pl.UInt32), "link_id": ids, "link_probability": [probability] * len(rows)}
+    )
+
+
+def counted(number: int) -> Share:
+    return Share({}, {"linkage": {"links": number}})
+
+
+def test_links_as_counted_of_different_records_are_accepted() -> None:
+    check_resolved({"links": resolved_links(1, 2)}, counted(2), SPEC, Side.ALICE, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("tables", "number", "why"),
+    [
+        ({"links": resolved_links(0, 1)}, 3, "2 links where the statistics count 3"),
+        ({"links": resolved_links(0, 2)}, 2, "two links of one record"),
+        ({"links": resolved_links(1, 3)}, 2, "links of a dummy or a decoy"),
+        ({"links": resolved_links(1, probability=0.3)}, 1, "less probable than the threshold"),
+        (
+            {"links": resolved_links(1), "draws": resolved_links(0, 2).with_columns(draw=pl.lit(0, dtype=pl.UInt32))},
+            1,
+            "two links of one record in a drawn linkage",
+        ),
+    ],
+)
+def test_links_that_cannot_be_of_the_agreed_plan_are_refused(
+    tables: dict[str, pl.DataFrame], number: int, why: str
+) -> None:
+    with pytest.raises(GemelError, match=why) as caught:
+        check_resolved(tables, counted(number), SPEC, Side.ALICE, NAMES)
+    assert caught.value.code is ErrorCode.SEALED
+
+
+# What a result says of coarsened variables is believed only as far as the approved specification allows it.
+
+COARSENED_SPEC = load_specification(
+    heading("p")
+    + """
+fields:
+  - {name: surname, kind: name}
+variables:
+  - {name: home, holder: bob, categories: [City, suburb, rural], role: key}
+  - {name: work, holder: alice, categories: [none, some], role: key}
+assessment:
+  fractions: {alice: 0.1, bob: 0.1, combined: 0.05}
+  limits: {correct_matches: 0.1}
+  protect:
+    home: [{name: wide, groups: {town: [city, suburb], country: [rural]}}, drop]
+    work: [drop]
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+""",
+    "p",
+)
+KEYS = Seed(bytes(range(32))), bytes(32), 1
+
+
+def stated(*changes: tuple[str, str]) -> dict[str, Any]:
+    return {"coarsened": [{"variable": name, "coarsening": step} for name, step in changes]}
+
+
+def test_every_category_is_listed_with_what_it_is_released_as() -> None:
+    steps = coarsened_variables(stated(("home", "wide"), ("work", "drop")), COARSENED_SPEC)
+    assert coarsening_table(steps, COARSENED_SPEC).rows() == [
+        ("home", "City", "town"),
+        ("home", "suburb", "town"),
+        ("home", "rural", "country"),
+        ("work", "none", None),
+        ("work", "some", None),
+    ]
+    assert coarsened_variables({"model": {}}, COARSENED_SPEC) == {}
+
+
+@pytest.mark.parametrize(
+    "statistics",
+    [
+        stated(("home", "wider")),
+        stated(("work", "wide")),
+        stated(("age", "drop")),
+        stated(("home", "wide"), ("home", "drop")),
+        {"coarsened": "home"},
+        {"coarsened": ["home"]},
+        {"coarsened": [{"variable": ["home"], "coarsening": "drop"}]},
+    ],
+)
+def test_another_coarsening_than_was_approved_is_refused(statistics: dict[str, Any]) -> None:
+    with pytest.raises(GemelError, match="the approved specification does not allow") as caught:
+        coarsened_variables(statistics, COARSENED_SPEC)
+    assert caught.value.code is ErrorCode.SEALED
+
+
+def test_a_coarsened_joint_distribution_has_the_groups_as_labels() -> None:
+    steps = coarsened_variables(stated(("home", "wide")), COARSENED_SPEC)
+    document = {"variables": [{"name": "home", "levels": 2, "coded": True, "holder": "bob"}]}
+    (home,) = labelled(document, COARSENED_SPEC, *KEYS, steps)["variables"]
+    fine = Relabelling("p", *KEYS).labels(COARSENED_SPEC.variable("home"), COARSENED_SPEC.coarsenings("home"))
+    # The two codes of the town are neighbours: its group comes first exactly where a category of it does.
+    assert home["labels"][0] == ("town" if fine[0] != "rural" else "country")
+    assert set(home["labels"]) == {"town", "country"}
+    for levels, wrong in ((3, steps), (2, {}), (2, coarsened_variables(stated(("home", "drop")), COARSENED_SPEC))):
+        with pytest.raises(GemelError, match="does not fit this specification"):
+            labelled({"variables": [{**document["variables"][0], "levels": levels}]}, COARSENED_SPEC, *KEYS, wrong)
+
+
+def test_granted_columns_are_sent_as_the_result_was_released(tmp_path: Path) -> None:
+    (tmp_path / "bob.csv").write_text("id,home,age\n1,City,40\n2,rural,\n3,SUBURB ,60\n4,n/a,70\n")
+    grants = {"variables": (VariableGrant(to="alice", bob=("home", "age")),)}
+    spec = COARSENED_SPEC.model_copy(update={"release": COARSENED_SPEC.release.model_copy(update=grants)})
+    ids = pl.DataFrame({"identifier": ["2", "1", "3", "4"], "id": ["b", "a", "c", "d"]})
+    source = Source(csv=CsvSource(path=tmp_path / "bob.csv"))
+
+    def sent(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
+        own = OwnShare(b"", Share({}, statistics), {})
+        found = granted_values(source, spec, own, Transfer(Side.BOB, "alice"), "id", ids)
+        return found.select("id", "home", "age").rows()
+
+    assert sent({}) == [("b", "rural", None), ("a", "City", "40"), ("c", "SUBURB", "60"), ("d", "n/a", "70")]
+    wide = sent(stated(("home", "wide"), ("work", "drop")))
+    assert wide == [("b", "country", None), ("a", "town", "40"), ("c", "town", "60"), ("d", None, "70")]
+    assert [row[1] for row in sent(stated(("home", "drop")))] == [None] * 4
+
+
+# A joint distribution in codes, with the labels put in by whoever has the seed.
+
+JOINT_SPEC = Specification.model_validate(
+    {
+        "version": 1,
+        "project": "p",
+        "mode": "open",
+        "custodians": {"alice": {"identifier": "id"}, "bob": {"identifier": "id"}},
+        "fields": [{"name": "surname", "kind": "name"}],
+        "variables": [{"name": "home", "holder": "bob", "categories": ["city", "suburb", "rural"]}],
+        "retention": {"uploads_days": 1, "results_days": 1, "maps_days": 1},
+    }
+)
+CODED = {"name": "home", "levels": 3, "coded": True, "holder": "bob"}
+OTHER = {"name": "surname", "levels": 40, "coded": False, "holder": "both"}
+
+
+def test_each_code_gets_its_category_and_nothing_else_changes():
+    document = {"variables": [CODED, OTHER], "records": 3.5, "cliques": [[1]]}
+    named = labelled(document, JOINT_SPEC, *KEYS)
+    codes = Relabelling("p", *KEYS).codes(JOINT_SPEC.variable("home"))
+    assert [named["variables"][0]["labels"][code] for code in codes] == ["city", "suburb", "rural"]
+    assert named["variables"][1] == OTHER
+    assert {**named, "variables": None} == {**document, "variables": None}
+    assert "labels" not in CODED
+
+
+@pytest.mark.parametrize(
+    "variables", [None, ["x"], [{**CODED, "name": "age"}], [{**CODED, "levels": 4}], [{"coded": True}]]
+)
+def test_other_variables_are_refused(variables: Any):
+    with pytest.raises(GemelError, match="does not fit this specification"):
+        labelled({"variables": variables}, JOINT_SPEC, *KEYS)
+
+
+def test_labels_that_carole_put_in_are_not_believed():
+    named = labelled({"variables": [{**OTHER, "labels": ["x"]}]}, JOINT_SPEC, *KEYS)
+    assert named["variables"] == [OTHER]

@@ -3,28 +3,39 @@ that are named to itself alone."""
 
 from __future__ import annotations
 
+import io
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
 
+from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.members import compute_members
 from gemel.common.signatures.party_sets import PartyContribution
-from gemel.common.specification import load_specification, specification_digest
+from gemel.common.signatures.signature_sets import unpack_values
+from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
+from gemel.custodian.leakage_report import Finding, LeakageReport
+from gemel.custodian.operator import screen
+from gemel.custodian.operator.control import Control
+from gemel.custodian.service import CustodianService
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
-from gemel.custodian.state.row_map import unpack_map
-from tests.custodian import test_lying_carole as lying
+from gemel.custodian.state.row_map import Keyring, unpack_map
+from tests.custodian import test_requested_rows as lying
+from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 
-TEXT = lying.TEXT.replace("block_keyed", "shared")
+TEXT = lying.LYING_TEXT.replace("block_keyed", "shared")
 SPEC = load_specification(TEXT)
 RUN = f"{1:032}"
 
@@ -83,7 +94,7 @@ def request(world: Any, side: Side, artifact: bytes) -> None:
 def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
     make_world: Callable[..., Any], monkeypatch: Any
 ) -> None:
-    world = make_world(lying.N, text=TEXT)
+    world = make_world(lying.LYING_N, text=TEXT)
     carole, side = world.carole, Side.ALICE
     with running(world.alice, world.bob):
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
@@ -108,9 +119,9 @@ def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
     words = alice[0].words(1)
     rows = [np.bitwise_xor.reduce([party.rows(1)[0] for party in file]) for file in (alice, bob)]
     both = np.intersect1d(alice[0].digests(1), bob[0].digests(1))
-    assert len(both) > lying.N // 2
+    assert len(both) > lying.LYING_N // 2
     signatures = [{line[words.signature("postcode")].tobytes() for line in of_file} for of_file in rows]
-    assert len(signatures[0] & signatures[1]) >= lying.N - 2
+    assert len(signatures[0] & signatures[1]) >= lying.LYING_N - 2
     assert not {line.tobytes() for line in alice[1].rows(1)[0]} & {line.tobytes() for line in bob[1].rows(1)[0]}
 
     monkeypatch.setattr(lying, "TEXT", TEXT)
@@ -131,3 +142,75 @@ def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
         request(world, side, named_rows(world, side, [0, 1], run="f" * 32))
         eventually(lambda: "does not open" in shown(world.alice).blocking_error)
         assert (side, RUN) not in carole.handles
+
+
+# A custodian in trusted mode: its policy must name the mode, its screen shows what is sent, and values arrive.
+
+TRUSTED = SPECIFICATION.replace("mode: open", "mode: trusted")
+
+
+def test_a_policy_that_does_not_name_the_mode_approves_nothing_in_it(make_world, monkeypatch) -> None:
+    world = make_world(text=TRUSTED)
+    with running(world.alice, world.bob):
+        eventually(lambda: shown(world.alice).waits_for_operator and shown(world.bob).waits_for_operator)
+        assert world.carole.approved == set()
+        output = io.StringIO()
+        monkeypatch.setattr(screen, "console", Console(file=output, width=200))
+        with Control.open(world.alice.config, world.alice.party) as control:
+            status = control.status()
+            screen.show_status(status, world.alice.party)
+            assert "trusted: values are sent" in output.getvalue()
+            assert screen.status_json(status)["projects"][0]["values_sent"] is True
+            found = control.specification("people")
+            assert "VALUES THEMSELVES ARE SENT" in found.notes[0]
+            # The operator may do what the policy may not.
+            control.approve("people", found.digest)
+        world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
+
+
+def test_a_policy_that_names_it_does_and_values_arrive(make_world) -> None:
+    world = make_world(text=TRUSTED)
+    for folder in world.folders:
+        text = folder.config.read_text()
+        assert "  approve:" in text
+        folder.config.write_text(text.replace("  approve:", "  modes: [open, trusted]\n  approve:", 1))
+    with running(world.alice, world.bob):
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+    for side in Side:
+        part = world.carole.contribution(side)
+        field = part.fields["surname"]
+        assert field.content == "values"
+        values = unpack_values(field.signatures, "surname")
+        assert len(values) == field.n_distinct
+        assert all(value == value.casefold() and value.isprintable() for value in values)
+        assert part.blocks["born"].any()
+
+
+# The gate in a running service: it waits above the limit, and an override reaches Carole with the upload.
+
+REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
+
+
+def leaky(
+    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
+) -> LeakageReport:
+    return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
+
+
+def test_nothing_is_uploaded_before_the_override(make_world) -> None:
+    world = make_world(text=REFUSING)
+    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
+    service.start()
+    try:
+        with running(world.bob):
+            eventually(lambda: "than the limit" in shown(world.alice).blocking_error)
+            assert "field surname" in shown(world.alice).blocking_error
+            assert ("BeginUpload", Side.ALICE) not in world.carole.calls
+            with Control.open(world.alice.config, world.alice.party) as control:
+                with pytest.raises(GemelError, match="needs a reason"):
+                    control.override("people", " ")
+                control.override("people", "a public register")
+            world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+    finally:
+        service.close()
+    assert ("BeginUpload", Side.ALICE) in world.carole.calls

@@ -17,24 +17,25 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
-from gemel.common.signatures import from_bytes, intervals, layout_of, to_bytes
+from gemel.common.signatures import intervals
 from gemel.common.signatures.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING
-from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.custodian import memory
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.encoding.streamed import IDENTIFIER, Portion, Records
-from gemel.custodian.memory import MemoryLimit, high_water, resident
+from gemel.custodian.encoding.streamed import Portion
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import unpack_map
-from gemel.custodian.state.state_tables import Upload
+from gemel.custodian.state.state_database import Upload
+from gemel.custodian.steps import held_memory as memory
 from gemel.custodian.steps import signing
-from gemel.custodian.steps.held_memory import FileSize, require_room
+from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room, resident
 from gemel.custodian.steps.signing import portions, sign_into
 from gemel.custodian.steps.step_context import StepContext, StoppedError, Task
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 ENOUGH = 64 << 30
@@ -56,7 +57,7 @@ def file_of(spec: Specification, n: int = 50) -> CleanedFile:
     cleaned = clean(frame, spec, Side.ALICE)
     table = TableInMemory()
     table.append(pl.DataFrame({**cleaned.columns, IDENTIFIER: [f"r{number}" for number in range(n)]}))
-    return CleanedFile(Records(table), cleaned.profile, None, 20 * n)
+    return CleanedFile(TableRecords(table), cleaned.profile, None, 20 * n)
 
 
 @pytest.mark.parametrize(

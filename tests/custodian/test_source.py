@@ -21,7 +21,7 @@ from gemel.common.records.registry import file_source, read_source, read_table, 
 from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
 from gemel.common.records.table import SourceTable, as_text, check_identifiers
 from gemel.common.specification import load_specification
-from gemel.custodian.source.reading import clean_file, read_cleaned
+from gemel.custodian.source.cleaned_file import clean_file, read_cleaned
 from tests.specifications import heading
 
 PLANTED = "Wolfeschlegelstein"

@@ -9,11 +9,8 @@ from pathlib import Path
 
 from tests.deploy.sites import REPOSITORY
 
-GUIDES = tuple(
-    REPOSITORY / f"docs/{name}.md"
-    for name in ("cluster", "coordinator", "custodian", "linkage-unit", "certificates", "steward")
-)
-"""One for each role; they quote errors."""
+ERRORS = REPOSITORY / "docs/troubleshooting.md"
+"""The page of errors by the text that is printed."""
 
 DOCUMENTS = (
     *(REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "deploy/README.md")),

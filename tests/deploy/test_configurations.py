@@ -17,7 +17,7 @@ from gemel.common.parties import Side
 from gemel.common.pki.provisioning import provision
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
-from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import Keyring
 from tests.deploy.sites import DEPLOY, PARTIES
 
 PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}

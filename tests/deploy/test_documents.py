@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from gemel.command import app, subcommand
-from tests.deploy.documents import DOCUMENTS, GUIDES, lines, named_commands, typed_commands
+from tests.deploy.documents import DOCUMENTS, ERRORS, lines, named_commands, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
 GEMEL: Any = get_command(app)
@@ -152,14 +152,25 @@ def messages() -> str:
 TABLE_OF_ERRORS = re.compile(r"^\| *(?:it says|message) *\|[^\n]*\n\|[-| ]+\|\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)
-def test_every_error_in_a_table_is_the_codes_own(document: Path) -> None:
+def errors(document: Path) -> list[list[str]]:
+    """The rows of a page's tables of errors, as cells."""
     tables = TABLE_OF_ERRORS.findall(document.read_text(encoding="utf-8"))
-    assert tables
-    for table in tables:
-        for row in table.splitlines():
-            cell = row.split("|")[1]
-            quoted = re.findall(r"`([^`]+)`", cell)
-            assert quoted, row
-            for text in quoted:
-                assert text in messages(), text
+    return [[cell.strip() for cell in row.strip("|").split("|")] for table in tables for row in table.splitlines()]
+
+
+def test_every_error_in_a_table_is_the_codes_own() -> None:
+    rows = errors(ERRORS)
+    assert len(rows) > 60
+    for row in rows:
+        assert len(row) == 4, row
+        assert all(row), row
+        quoted = re.findall(r"`([^`]+)`", row[0])
+        assert quoted, row
+        for text in quoted:
+            assert text in messages(), text
+    texts = [text for row in rows for text in re.findall(r"`([^`]+)`", row[0])]
+    assert len(set(texts)) == len(texts)
+
+
+def test_errors_are_on_one_page() -> None:
+    assert [page.name for page in DOCUMENTS if page != ERRORS and errors(page)] == []

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-import alice
+from gemel.alice import PARTY as ALICE
 from gemel.carole.configuration import load_carole
 from gemel.carole.configuration import template as carole_template
 from gemel.command import app
@@ -29,7 +29,7 @@ from gemel.coordinator.client.client_configuration import CoordinatorConfigurati
 from gemel.coordinator.client.client_configuration import template as client_template
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.custodian.configuration import load_custodian
-from gemel.custodian.templates import custodian_yaml
+from gemel.custodian.joining import custodian_yaml
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files
 from tests.e2e.deployment import people, specification
 
@@ -38,11 +38,10 @@ KINDS = ("yaml", "json", "python")
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
-    "analysing": "tests/coordinator/analysis/test_analysing.py",
-    "audit-log": "tests/carole/store/test_audit_export.py",
+    "analysing": "tests/coordinator/analysis/test_drawn_estimates.py",
+    "audit-log": "tests/carole/store/test_audit.py",
     "certificates": "tests/deploy/test_own_pki.py",
     "cluster": "tests/deploy/test_cluster.py",
-    "draws": "tests/coordinator/commands/test_draws.py",
 }
 """Pages whose pieces another test runs, and it."""
 
@@ -91,11 +90,11 @@ def load_client(path: Path) -> CoordinatorConfiguration:
 
 CONFIGURATIONS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "console": (load_client, client_template("carole.example.org:7443")),
-    "linkage-unit": (load_carole, carole_template("127.0.0.1:7443")),
-    "custodian": (
+    "configuration": (load_carole, carole_template("127.0.0.1:7443")),
+    "records": (
         load_custodian,
         custodian_yaml(
-            alice.PARTY,
+            ALICE,
             carole="carole.example.org:7443",
             peer_fingerprint="0000 " * 15 + "0000",
             source={"csv": {"path": "a.csv"}},

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.parties import Role, Side
-from gemel.coordinator.client.run_ending import HELD
+from gemel.coordinator.client.run_progress import HELD
 from gemel.coordinator.demonstration.people import TRUTH
 from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
 

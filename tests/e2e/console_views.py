@@ -1,12 +1,13 @@
 """Pages of a console at every width in light and dark: judged by axe, and pictured for the documentation.
 
-`CONSOLE_SCREENSHOTS=docs` in the environment writes the pictures of docs/console-pages.md.
+`CONSOLE_SCREENSHOTS=docs` in the environment writes the pictures that docs/console.md shows.
 """
 
 from __future__ import annotations
 
 import base64
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,13 @@ SCALES = {390: 1.0, 1024: 0.75, 1600: 0.5}
 """Of pictures: none is wider than a column of the documentation."""
 QUALITY = 45
 """Of WebP, which Chromium writes itself."""
+
+
+SHOWN = re.findall(
+    r"\(console/([\w-]+)\.webp\)",
+    (Path(__file__).resolve().parents[2] / "docs/console.md").read_text(encoding="utf-8"),
+)
+"""Names of the pictures on the page."""
 
 
 def axe_script() -> str:
@@ -63,7 +71,7 @@ def pictures_from(person: Watched, name: str, at: str) -> None:
 
 def _picture(person: Watched, name: str, width: int, at: str = "html") -> None:
     requested = os.environ.get("CONSOLE_SCREENSHOTS")
-    if requested is None:
+    if requested is None or name not in SHOWN:
         return
     folder = Path(requested) / "console"
     folder.mkdir(exist_ok=True)

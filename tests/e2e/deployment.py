@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 from typer.testing import CliRunner
 
-import alice
-import bob
+from gemel.alice import PARTY as ALICE
+from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import load_carole, template
 from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
@@ -46,13 +46,13 @@ from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.custodian.configuration import load_custodian
+from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
-from gemel.custodian.templates import custodian_yaml
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
 
-CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
+CUSTODIANS = {Side.ALICE: ALICE, Side.BOB: BOB}
 STATE = project_pb2.ProjectState
 SECONDS = 300.0
 """How long anything may take before a test gives up; a hundred times what it takes."""

@@ -12,7 +12,9 @@ import pytest
 
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
-from gemel.common.signatures import Layout, SignatureSet, from_bytes
+from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.payload import from_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import Deployment

@@ -24,12 +24,13 @@ from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
-from gemel.common.signatures import Layout, SignatureSet
+from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.common.wire.row_handles import About, open_row_handles, seal_row_handles
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import TRUTH
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 from tests.e2e.deployment import STATE, Deployment, f1_of, linked_people, people, specification

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks._chaos_metrics import Page, Replay, compared
-from benchmarks._chaos_project import Ended
-from benchmarks.chaos import differences, trial
+from benchmarks.chaos import Ended, differences, trial
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.entry import canonical
 from tests import fork_server

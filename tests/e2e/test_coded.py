@@ -24,8 +24,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
-from gemel.common.signatures import SignatureSet
 from gemel.common.signatures.layout import CODES, SAMPLES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.run_progress import follow_run

@@ -2,7 +2,7 @@
 released results by clicks, a held result decided by two, every page at three widths in light and dark.
 
 The second project is approved by the policies in the custodians' configurations. `CONSOLE_SCREENSHOTS=docs` writes the
-pictures of docs/console.md and docs/custodian.md.
+pictures of docs/console.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The consoles of a coordinator and of a second steward in Chromium: what hands over, erases, begins again and signs.
 
 One Carole in this process; the custodians' part is played by their messages, so that each page is there when it is
-looked at. `CONSOLE_SCREENSHOTS=docs` writes the pictures of docs/console-pages.md.
+looked at. `CONSOLE_SCREENSHOTS=docs` writes the pictures of docs/console.md.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import State
 from gemel.common.parties import Side
 from gemel.coordinator.client.client_configuration import template
-from tests.carole.deployment import SPECIFICATION, Deployment
+from tests.carole.deployment import SPECIFICATION, Deployment, steward
 from tests.carole.service.test_ownership import REASON, deployment, several, types
-from tests.carole.service.test_stewardship import steward
 from tests.console.coordinator.test_whose_project import FIRST, SECOND, contributed, held, uploads
 from tests.e2e.console_browser import ConsoleProcess, Watched, browser, chromium
 from tests.e2e.console_views import axe_script, findings, pictures_from

@@ -22,7 +22,7 @@ from gemel.command import app
 from gemel.common.audit.signed_note import notes_in
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
-from gemel.coordinator.client.run_ending import HELD, REFUSED
+from gemel.coordinator.client.run_progress import HELD, REFUSED
 from gemel.coordinator.demonstration.people.insured import trait_variables
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.risk.models import JointDistribution

@@ -19,7 +19,7 @@ STATE = project_pb2.ProjectState
 REASON = "Bob's cleaning of accents was of another version; corrected on Monday"
 OTHER_VERSION = """\
 # Stands for an installation with another version of a library: it cleans a name of the test records otherwise.
-from gemel.custodian.cleaning import definition
+from gemel.custodian.cleaning import (definition)
 
 accents = definition.TEXT_STEPS["accents"]
 definition.TEXT_STEPS["accents"] = lambda value: accents(value).replace("zoe", "zo")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.service import statuses
+from gemel.carole.service import wire as statuses
 from gemel.common.parties import Side
 from gemel.common.rpc import pages
 from gemel.custodian.configuration import load_custodian

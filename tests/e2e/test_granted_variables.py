@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.documents.provenance import read_provenance
+from gemel.common.documents.document import read_provenance
 from gemel.common.parties import Role, Side
-from gemel.coordinator.analysis.share_files import OwnFile, join
+from gemel.coordinator.analysis.linked_file import OwnFile, join
 from gemel.coordinator.client.steward_client import connect_steward
 from gemel.coordinator.commands.analyst import app
 from tests.e2e.deployment import Deployment, digest_of, people, specification

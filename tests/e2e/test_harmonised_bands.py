@@ -21,7 +21,7 @@ import gemel
 from gemel.command import app
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 Pair = tuple[str, str]
 

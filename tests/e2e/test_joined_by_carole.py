@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.custodian_conditions import condition_lines
 from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.terminal import condition_lines
 from gemel.coordinator.rehearsal.output_folder import report_content
 from gemel.coordinator.reports.linkage import render_report
 from gemel.custodian.operator.control import Control

@@ -17,8 +17,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import TRAINING
 from gemel.common.specification import Specification, dump_specification
 from gemel.coordinator.demonstration.people import two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network, insured_specification, with_traits
 from tests.e2e.deployment import STATE, Deployment, digest_of
 
 NETWORK = driver_network()

@@ -20,8 +20,9 @@ from gemel.carole.engine.run.contribution import unpacked
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.rpc.client import Connection
-from gemel.common.signatures import SignatureSet, from_bytes
 from gemel.common.signatures.layout import CODES
+from gemel.common.signatures.payload import from_bytes
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.parties import side_to_wire

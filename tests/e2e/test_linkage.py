@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine.run.result import FEWEST
-from gemel.common.documents.provenance import read_provenance
+from gemel.common.documents.document import read_provenance
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tests.e2e.deployment import BOBS_NAMES, STATE

@@ -17,8 +17,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import encoding_digest, load_specification
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
-from gemel.custodian.state.row_map import unpack_map
+from gemel.custodian.state.row_map import Keyring, unpack_map
 from tests.e2e.deployment import CUSTODIANS
 from tests.e2e.linked import PROJECT, TEXT, Linked
 from tests.e2e.traces import (

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 from tests.e2e.test_block_keyed import contribution

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from gemel.common.parties import Side
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures.payload import to_bytes
 from gemel.coordinator.client.run_progress import follow_run
 from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
 from tests.e2e.recording import contribution, recorded

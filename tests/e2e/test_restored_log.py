@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Side
-from gemel.coordinator.client.client_configuration import steward_template
+from gemel.common.parties import Role, Side
+from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
@@ -154,7 +154,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     files = clean_people()
     made = Deployment(tmp_path_factory.mktemp("restored"), [RELEASED, ENDED, REFUSED, HELD], files)
     steward = made.folders["steward"] / "steward.yaml"
-    steward.write_text(steward_template(made.address))
+    steward.write_text(template(made.address, role=Role.STEWARD))
     try:
         (carole,) = made.processes("carole")
         for side in Side:
@@ -193,7 +193,7 @@ def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
     for side in Side:
         made.eventually(lambda side=side: "accept-restore ended" in made.shown(side, "ended").blocking_error)
     assert f"run {site.run} released, and its share" in site.accept("released", "alice")
-    assert documented("coordinator", "3. Run it live") == ["project", "accept-restore", "births"]
+    assert documented("coordinator", "After Carole's store was restored") == ["project", "accept-restore", "births"]
     shown = site.types("project", "accept-restore", "ended", "--yes")
     assert "Lost is what followed entry" in shown
     assert "waits for alice, bob." in shown

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gemel.carole.projects.operations import MAX_ATTEMPTS
+from gemel.carole.projects.operations.linking import MAX_ATTEMPTS
 from gemel.common.errors import GemelError
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import PartySecrets, ShareSecrets

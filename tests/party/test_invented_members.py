@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from gemel.command import app
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import CUSTODIANS
-from gemel.party.calls import read_to
+from gemel.party.comparison import read_to
 from gemel.party.membership_file import load_membership
 from tests.party.machines import ADDRESS, ROLES, Machines, digits_of, error_of, in_place
 

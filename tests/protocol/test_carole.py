@@ -23,8 +23,8 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gemel.carole.projects import RunState
-from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.operations.linking import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.project import RunState
 from gemel.carole.projects.transitions import Action
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS

@@ -19,9 +19,9 @@ import polars as pl
 
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.signatures import to_bytes
+from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import encoding_digest, load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 

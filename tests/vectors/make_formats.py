@@ -54,7 +54,7 @@ from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
 from gemel.common.signatures.custodian_shares import ShareSecrets, add_share, leave_third_share
 from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
-from gemel.common.signatures.shared_words import SharedUpload, open_words, seal_words
+from gemel.common.signatures.party_sets import SharedUpload, open_words, seal_words
 from gemel.common.wire.chunks import Chunk
 from gemel.common.wire.granted_variables import (
     ID,

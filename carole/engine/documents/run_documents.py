@@ -31,8 +31,8 @@ from gemel.carole.engine.run.result import FEWEST, LatentEffect, LatentResult, L
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import by_severity
-from gemel.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
 MAX_PATTERNS = 500

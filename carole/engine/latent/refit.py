@@ -184,7 +184,7 @@ def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
 
 # What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.
 #
-# A custodian brings them as codes, in sets of their own (`custodian.encoding.known_records`). Here they get the columns
+# A custodian brings them as codes, in sets of their own (`custodian.encoding.categories`). Here they get the columns
 # of a run's value model, which may lack a variable of theirs, and has keys that they do not have.
 
 

@@ -25,8 +25,8 @@ from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.documents.statistics_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext
 from gemel.common.parties import Side

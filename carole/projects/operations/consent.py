@@ -1,4 +1,7 @@
-"""Consents, agreement messages and key reports: what the parties agree on before anything is uploaded."""
+"""What the parties agree on before anything is uploaded, and who owns the project that they agree on.
+
+Consents, agreement messages and key reports; new epochs; a project's way from one coordinator to another.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from gemel.carole.projects.operations.linking import give_up_waiting
+from gemel.carole.projects.operations.linking import WAITS_TO_JOIN, give_up_waiting
 from gemel.carole.projects.operations.outcome import Detail, Outcome, move
-from gemel.carole.projects.ownership import acting
-from gemel.carole.projects.project import Approval, KeyReport, Project
-from gemel.carole.projects.state import Grant, MessageKind, Policy, State
-from gemel.carole.projects.transitions import Action, permit
+from gemel.carole.projects.project import (
+    Approval,
+    Grant,
+    KeyReport,
+    MessageKind,
+    NewEpoch,
+    PendingHandOver,
+    Policy,
+    Project,
+    RunState,
+    State,
+)
+from gemel.carole.projects.transitions import Action, acting, permit, waits_for
+from gemel.common.audit.hand_over import TakeOver
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 
@@ -24,13 +38,8 @@ def approve(
 ) -> Outcome:
     """Consent to the specification. The signature has been verified before.
 
-    What a custodian states of its `file`, verified too, goes to the audit log.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if the consent is to another specification; NOT_ADMITTED, also for a coordinator that is not the
-        owner; WRONG_STATE.
+    What a custodian states of its `file`, verified too, goes to the audit log. Raises SPECIFICATION if the consent is
+    to another specification; NOT_ADMITTED, also for a coordinator that is not the owner; WRONG_STATE.
     """
     actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
@@ -66,12 +75,8 @@ def amend(
 ) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
-    A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
+    A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for. Raises
+    ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.AMEND)
     if digest == project.specification_digest and project.state is not State.ERASED:
@@ -88,12 +93,8 @@ def amend(
         )
     given_up = give_up_waiting(project, "the specification was amended while the run waited")
     if given_up.project.active_run is not None:
-        raise GemelError(
-            ErrorCode.RUN_ACTIVE,
-            "a specification cannot be amended during a run",
-            where=project.name,
-            remedy="wait until the run has ended",
-        )
+        what = "a specification cannot be amended during a run"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, remedy="wait until the run has ended")
     details = {
         "specification_digest": digest.hex(),
         "former": project.specification_digest.hex(),
@@ -117,18 +118,12 @@ def amend(
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
     """Post a message of the seed agreement for the other custodian.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
-        exists; NOT_ADMITTED, WRONG_STATE.
+    Raises PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
+    exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
-        raise parameter(
-            f"agreement message for {project.name}",
-            f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes",
-            f"{len(payload)} bytes",
-        )
+        what = f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes"
+        raise parameter(f"agreement message for {project.name}", what, f"{len(payload)} bytes")
     _same_epoch(project, epoch)
     there = project.messages.get((side, kind))
     if there == payload and project.state is not State.ERASED:
@@ -150,13 +145,8 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
     """Take a custodian's key-check value and canary digest.
 
     Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the resulting
-    project returns the error.
-
-    Raises
-    ------
-    GemelError
-        EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and these differ;
-        NOT_ADMITTED, WRONG_STATE.
+    project returns the error. Raises EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and
+    these differ; NOT_ADMITTED, WRONG_STATE.
     """
     _same_epoch(project, epoch)
     there = project.reports.get(side)
@@ -179,13 +169,12 @@ def key_mismatch(project: Project) -> GemelError | None:
         return None
     alice, bob = reports[Side.ALICE], reports[Side.BOB]
     if alice.key_check_value != bob.key_check_value:
-        return GemelError(
-            ErrorCode.KEY_MISMATCH,
-            "the custodians' key-check values differ: they do not hold the same seed",
-            where=f"{project.name}, epoch {project.epoch}",
-            remedy="give both custodians the same seed file, or let both agree on a seed through Carole; they then "
-            "continue by themselves",
+        what = "the custodians' key-check values differ: they do not hold the same seed"
+        remedy = (
+            "give both custodians the same seed file, or let both agree on a seed through Carole; they then "
+            "continue by themselves"
         )
+        return GemelError(ErrorCode.KEY_MISMATCH, what, where=f"{project.name}, epoch {project.epoch}", remedy=remedy)
     if alice.canary_digest != bob.canary_digest:
         return GemelError(
             ErrorCode.CANARY_MISMATCH,
@@ -206,10 +195,158 @@ def _differing(alice: KeyReport, bob: KeyReport) -> str:
 
 def _same_epoch(project: Project, epoch: int) -> None:
     if epoch != project.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
-            where=project.name,
-            got=f"epoch {epoch}",
-            remedy="agree on the seed of the project's current epoch",
-        )
+        what = f"the project is in epoch {project.epoch}, and epochs cannot be mixed"
+        remedy = "agree on the seed of the project's current epoch"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {epoch}", remedy=remedy)
+
+
+# A new epoch: the custodians agree on another seed, and everything made under the former one is erased.
+
+
+def open_epoch(project: Project, new: NewEpoch) -> Outcome:
+    """Open the project's next epoch, which both custodians must consent to. The signature has been verified before.
+
+    The coordinator's own approval stays: it has signed the epoch. A run that waits for other parties is ended. Raises
+    EPOCH_MISMATCH for any but the next epoch, or one too many; RUN_ACTIVE; WRONG_STATE, also once a result was
+    released; NOT_ADMITTED.
+    """
+    actor = acting(project, Role.COORDINATOR, new.member, Action.NEW_EPOCH)
+    known = project.new_epoch
+    if known is not None and known.signature == new.signature and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, actor, Action.NEW_EPOCH)
+    if new.epoch != project.epoch + 1:
+        what = f"the project is in epoch {project.epoch}, and the next one must follow"
+        remedy = "look at the project's status, and open the next epoch if it still has to be opened"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {new.epoch}", remedy=remedy)
+    if new.epoch > MAX_EPOCHS:
+        what = f"a project has at most {MAX_EPOCHS} epochs, since each can show the same records under other keys"
+        remedy = "find out with both custodians why their keys or installations differ, then make a new project"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=project.name, got=f"epoch {new.epoch}", remedy=remedy)
+    if project.released_run is not None:
+        what = "a result of this project was released, so its keys did agree"
+        remedy = "make a new project to link under other keys"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=project.name, remedy=remedy)
+    given_up = give_up_waiting(project, "a new epoch was opened while the run waited")
+    if given_up.project.active_run is not None:
+        what = "a new epoch cannot be opened during a run"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, remedy="wait until the run has ended")
+    mismatch = key_mismatch(project)
+    details: dict[str, Detail] = {
+        "epoch": new.epoch,
+        "reason": new.reason,
+        "signature": new.signature.hex(),
+        "mismatch": "" if mismatch is None else mismatch.code.name,
+    }
+    dropped = [upload.upload for of in (project.uploads, project.pending) for upload in of.values()]
+    if dropped:
+        details["uploads"] = " ".join(sorted(dropped))
+    after = replace(
+        given_up.project,
+        epoch=new.epoch,
+        new_epoch=new,
+        approvals={role: given for role, given in project.approvals.items() if role is Role.COORDINATOR},
+        messages={},
+        reports={},
+        uploads={},
+        pending={},
+    )
+    return given_up.then(move(row, after, new.member, details))
+
+
+# A project's way from one coordinator to another: offered by a signature, and taken over by another one.
+
+
+def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome:
+    """Offer the project to another coordinator, in the place of a former offer; to its owner: withdraw that one.
+
+    The signature has been verified before, and that the successor is a coordinator; of a steward, that the owner is no
+    longer a member. Raises NOT_ADMITTED for a coordinator that is not the owner; WRONG_STATE if the statement names
+    another owner, or the project is erased.
+    """
+    actor = acting(project, role, pending.member, Action.HAND_OVER)
+    known, statement = project.hand_over, pending.statement
+    withdrawn = statement.successor == project.owner
+    done = known is None if withdrawn else known is not None and known.signature == pending.signature
+    if done and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, actor, Action.HAND_OVER)
+    if statement.former != project.owner:
+        raise _changed(project, f"a statement about the owner {statement.former}")
+    details: dict[str, Detail] = {
+        "role": str(role),
+        "former": statement.former,
+        "successor": statement.successor,
+        "reason": statement.reason,
+        "entries": statement.seen.size,
+        "root": statement.seen.root.hex(),
+        "signature": pending.signature.hex(),
+    }
+    return move(row, replace(project, hand_over=None if withdrawn else pending), pending.member, details)
+
+
+def take_over(
+    project: Project, statement: TakeOver, signature: bytes, consent: Approval, opening: NewEpoch | None = None
+) -> Outcome:
+    """Make a coordinator the owner of a project that was handed over to it. Both signatures have been verified before.
+
+    Its consent to the specification takes the place of the former owner's, if that one had consented, and its opening
+    of the present epoch the former owner's: custodians enter an epoch that the project's owner has signed. A run that
+    waits for the former owner as resolver is ended: what custodians seal is for one reader. Raises NOT_ADMITTED if the
+    project was not handed over to it; WRONG_STATE if the statement is about another offer, or the project is erased;
+    SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for no opening of its epoch.
+
+    `opening`: of the present epoch, by the successor; None in the first.
+    """
+    member = statement.successor
+    if project.owner == member and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, Role.COORDINATOR, Action.TAKE_OVER)
+    if not waits_for(project, member):
+        what = f"the project belongs to the coordinator {project.owner}, and was not handed over to you"
+        remedy = f"let {project.owner} hand it over: `gemel project hand-over {project.name} --to {member}`"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=project.name, got=f"coordinator {member}", remedy=remedy)
+    offered = b"" if project.hand_over is None else project.hand_over.signature
+    if (statement.former, statement.hand_over) != (project.owner, offered):
+        raise _changed(project, "a statement about another offer")
+    if project.hand_over is not None and project.hand_over.statement.seen.size < project.restoration:
+        raise _changed(project, "an offer from before Carole's store was restored, which may have been withdrawn since")
+    if consent.digest != project.specification_digest:
+        raise _changed(project, "consent to another specification", ErrorCode.SPECIFICATION)
+    if consent.epoch != project.epoch:
+        raise _changed(project, f"consent in epoch {consent.epoch}", ErrorCode.EPOCH_MISMATCH)
+    opened = project.new_epoch
+    if (None if opening is None else (opening.epoch, opening.member, opening.reason)) != (
+        None if opened is None else (opened.epoch, member, opened.reason)
+    ):
+        raise _changed(project, f"no signature under its epoch {project.epoch}", ErrorCode.EPOCH_MISMATCH)
+    given_up = _without_reader(project)
+    approvals = given_up.project.approvals
+    if Role.COORDINATOR in approvals:
+        approvals = {**approvals, Role.COORDINATOR: consent}
+    details: dict[str, Detail] = {
+        "former": project.owner,
+        "entries": statement.seen.size,
+        "root": statement.seen.root.hex(),
+        "hand_over": offered.hex(),
+        "signature": signature.hex(),
+        "specification_digest": consent.digest.hex(),
+        "consent": consent.signature.hex(),
+    }
+    if opening is not None:
+        details |= {"epoch": opening.epoch, "epoch_signature": opening.signature.hex()}
+    after = replace(given_up.project, owner=member, hand_over=None, approvals=approvals, new_epoch=opening)
+    return given_up.then(move(row, after, member, details))
+
+
+def _without_reader(project: Project) -> Outcome:
+    """The project without a run whose handles are sealed to the former owner."""
+    run = project.active_run
+    if run is None or run.state is not RunState.RESOLVING or run.stage == WAITS_TO_JOIN:
+        return Outcome(project)
+    return give_up_waiting(project, "the project was taken over while the run waited for its resolver")
+
+
+def _changed(project: Project, got: str, code: ErrorCode = ErrorCode.WRONG_STATE) -> GemelError:
+    what = "the project is no longer what the statement is about"
+    return GemelError(code, what, where=project.name, got=got, remedy="look at the project's status, and sign again")

@@ -1,17 +1,16 @@
-"""Runs: requested, taken, failed, and finished: released, held or refused according to the policy."""
+"""Runs: requested, taken, waiting for other parties, failed, and finished: released, held or refused by the policy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
 from gemel.carole.projects.operations.outcome import Detail, Outcome, move
-from gemel.carole.projects.ownership import acting
-from gemel.carole.projects.project import PolicyDecision, Project, Run
-from gemel.carole.projects.state import Policy, RunState
-from gemel.carole.projects.transitions import SYSTEM, Action, permit
+from gemel.carole.projects.project import JoinedBy, Policy, PolicyDecision, Project, Run, RunState
+from gemel.carole.projects.transitions import SYSTEM, Action, acting, permit
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role
+from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 
 MAX_ATTEMPTS = 3
@@ -37,21 +36,9 @@ _NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.G
 def start_run(project: Project, member: str, request: str, name: str, call: str = "") -> Outcome:
     """Request a run. A repeated request returns the same run, whatever its state.
 
-    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
-
-    Parameters
-    ----------
-    request
-        The caller's own name of its request, by which a repetition is known.
-    name
-        Of the run, if there is none by this request yet.
-    call
-        As `Run.call`.
-
-    Raises
-    ------
-    GemelError
-        RUN_ACTIVE if another run is queued or running; NOT_ADMITTED, WRONG_STATE.
+    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises RUN_ACTIVE if
+    another run is queued or running; NOT_ADMITTED, WRONG_STATE. `request`: the caller's own name of its request, by
+    which a repetition is known. `name`: of the run, if there is none by this request yet.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
     if any(run.request == request for run in project.runs):
@@ -61,25 +48,15 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
     project = given_up.project
     active = project.active_run
     if active is not None:
-        raise GemelError(
-            ErrorCode.RUN_ACTIVE,
-            f"a run of this project is already {active.state.name.lower()}",
-            where=project.name,
-            got=f"run {active.run}",
-            remedy="watch it, and start another when it has ended",
-        )
+        what = f"a run of this project is already {active.state.name.lower()}"
+        remedy = "watch it, and start another when it has ended"
+        raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, got=f"run {active.run}", remedy=remedy)
     after = replace(project, runs=(*project.runs, Run(name, request, RunState.QUEUED, call=call)))
     return given_up.then(move(row, after, member, {"run": name}))
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Start work on a queued run.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if the run is not queued.
-    """
+    """Start work on a queued run. Raises WRONG_STATE if the run is not queued."""
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
         waits = run.state is RunState.RESOLVING
@@ -100,12 +77,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
     An attempt that ended because the worker was stopped, because the database or a disk failed, or because the run gave
     way does not count: only failures that the run itself may have caused use up attempts. A run that gave way keeps its
-    stage, which names for whom it waits.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if no worker had the run.
+    stage, which names for whom it waits. Raises WRONG_STATE if no worker had the run.
     """
     run = require_worked_on(project, name)
     if cause not in _NO_ATTEMPT and run.attempt >= MAX_ATTEMPTS:
@@ -119,13 +91,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
-    """Fail a run; another may be requested.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if the run is not active.
-    """
+    """Fail a run; another may be requested. Raises WRONG_STATE if the run is not active."""
     run = active_run(project, name)
     row = permit(project, SYSTEM, Action.FAIL_RUN)
     failed = replace(run, state=RunState.FAILED, error=error)
@@ -143,17 +109,9 @@ def give_up_waiting(project: Project, error: str) -> Outcome:
 def finish_run(project: Project, name: str, links: int, policy_decision: PolicyDecision | None = None) -> Outcome:
     """End a run with links, and release, hold or refuse its result according to the specification's policy.
 
-    Several transitions, with an audit entry for each, all or none of which happen.
-
-    Parameters
-    ----------
-    policy_decision
-        Result of the assessment; None if the specification requests none.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if the run is not running, or a policy decision is missing or given contrary to the specification.
+    Several transitions, with an audit entry for each, all or none of which happen. Raises WRONG_STATE if the run is not
+    running, or a policy decision is missing or given contrary to the specification. `policy_decision`: result of the
+    assessment; None if the specification requests none.
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
@@ -184,14 +142,11 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
-        return outcome.then(release_run(outcome.project, name, _grounds(policy_decision)))
+        coarsened = f", coarsened ({_changes(policy_decision)})" if policy_decision.coarsened else ""
+        return outcome.then(release_run(outcome.project, name, f"within the limits{coarsened}"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     reason: dict[str, Detail] = {"reason": policy_decision.reason} if policy_decision.reason else {}
     return outcome.then(move(row, outcome.project, SYSTEM, {"run": name, **reason}))
-
-
-def _grounds(decision: PolicyDecision) -> str:
-    return f"within the limits, coarsened ({_changes(decision)})" if decision.coarsened else "within the limits"
 
 
 def _changes(decision: PolicyDecision) -> str:
@@ -218,13 +173,7 @@ def with_run(project: Project, changed: Run) -> Project:
 
 
 def active_run(project: Project, name: str) -> Run:
-    """The active run of that name.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE if it is not.
-    """
+    """The active run of that name. Raises WRONG_STATE if it is not."""
     run = project.run(name)
     if run is None or not run.state.active:
         raise GemelError(
@@ -240,7 +189,91 @@ def require_worked_on(project: Project, name: str) -> Run:
     """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
+        what = "no worker has the run"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=run.state.name)
+    return run
+
+
+# A run in mode block_keyed waits for the custodians' handles, and for the resolver's result.
+
+WAITS_FOR_HANDLES = "handles"
+WAITS_FOR_RESOLVER = "resolve"
+WAITS_TO_JOIN = "handles-for-carole"
+"""As `WAITS_FOR_HANDLES`, where they are submitted to Carole."""
+
+_JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CAROLE}
+
+
+def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
+    """Let a run wait until the joining party knows which rows of its candidate pairs are one record.
+
+    Raises WRONG_STATE if no worker has the run.
+    """
+    run = require_worked_on(project, name)
+    row = permit(project, SYSTEM, Action.REQUEST_ROW_HANDLES)
+    stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
+    waiting = replace(run, state=RunState.RESOLVING, stage=stage, fraction=0.0, handles_received_from=frozenset())
+    return move(row, with_run(project, waiting), SYSTEM, {"run": name, "pairs": pairs, "joined_by": str(by)})
+
+
+def submit_row_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
+    """A custodian has submitted its handles; when both have, the run waits for the joining party.
+
+    Raises WRONG_STATE if the run does not wait for them.
+    """
+    run = require_waiting(project, active_run(project, name))
+    row = permit(project, side.role, Action.SUBMIT_ROW_HANDLES)
+    if side in run.handles_received_from:
+        return Outcome(project)
+    by = _JOINED_BY[run.stage]
+    after = replace(
+        run,
+        handles_received_from=run.handles_received_from | {side},
+        fraction=len(run.handles_received_from | {side}) / len(Side),
+    )
+    if after.handles_received_from == frozenset(Side):
+        after = _queued(after) if by is JoinedBy.CAROLE else replace(after, stage=WAITS_FOR_RESOLVER)
+    return move(row, with_run(project, after), member, {"run": name, "side": str(side), "joined_by": str(by)})
+
+
+def resolve_run(project: Project, member: str, name: str, root: str, signature: str) -> Outcome:
+    """The resolver has submitted its result: the run is queued again, for its second half.
+
+    `root`, `signature`: root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log
+    shows for which result the member answers. Raises WRONG_STATE if the run does not wait for the resolver.
+    """
+    actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
+    run = require_waiting(project, active_run(project, name))
+    row = permit(project, actor, Action.RESOLVE_RUN)
+    if run.stage != WAITS_FOR_RESOLVER:
         raise GemelError(
-            ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
+            ErrorCode.WRONG_STATE,
+            "both custodians must submit their handles first",
+            where=f"{project.name}, run {name}",
+            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
         )
+    return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root, "signature": signature})
+
+
+def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:
+    """Carole knows which rows of a run's candidate pairs are one record; only the log changes.
+
+    Raises WRONG_STATE if no worker has the run.
+    """
+    require_worked_on(project, name)
+    row = permit(project, SYSTEM, Action.JOIN)
+    counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
+    return move(row, project, SYSTEM, {"run": name, "by": member, "max_records": maximum, **counts})
+
+
+def _queued(run: Run) -> Run:
+    # The two halves are one attempt: only failures that the run itself may have caused use up attempts.
+    return replace(run, state=RunState.QUEUED, stage="", fraction=0.0, attempt=max(0, run.attempt - 1))
+
+
+def require_waiting(project: Project, run: Run) -> Run:
+    """The run itself, if it waits for handles or the resolver. Raises WRONG_STATE if it does not."""
+    if run.state is not RunState.RESOLVING:
+        what = "the run does not wait for record resolution"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run.run}", got=run.state.name)
     return run

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from gemel.carole.projects.project import Project
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action, Transition, arrive
 
 Detail = str | int | float | bool

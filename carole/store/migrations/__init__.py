@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from gemel.common.versions import STORE, run_steps
+from gemel.common.schema_steps import run_steps
+from gemel.common.versions import STORE
 
 STEPS = Path(__file__).parent
 
@@ -28,8 +29,6 @@ def schema_version(connection: Connection) -> int | None:
 def migrate(connection: Connection, target: int = STORE, steps: Path = STEPS) -> None:
     """Take a database from its version, or from nothing, to `target`, in the caller's transaction.
 
-    Notes
-    -----
     On PostgreSQL two that migrate at once wait for each other. The second then finds nothing to do.
     """
     if connection.dialect.name == "postgresql":

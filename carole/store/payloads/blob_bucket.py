@@ -61,7 +61,6 @@ class BlobBucket:
         """Nothing: the tenure ends by itself."""
 
     def identity(self) -> str | None:
-        """The store that the prefix belongs to; None if it belongs to none."""
         with self._translated("cannot be read"):
             try:
                 return bytes(self._store.get(IDENTITY).bytes()).decode("ascii", "replace").strip()
@@ -71,7 +70,6 @@ class BlobBucket:
                 raise
 
     def identify(self, store: str) -> None:
-        """Record the store that the prefix belongs to."""
         with self._translated("cannot be written to"):
             self._store.put(IDENTITY, f"{store}\n".encode())
 
@@ -83,7 +81,6 @@ class BlobBucket:
                     yield found["path"].partition("/")[0]
 
     def files(self, payload: str) -> set[str]:
-        """The files of a payload."""
         with self._translated("cannot be listed"):
             return {found["path"].rpartition("/")[2] for objects in self._store.list(payload) for found in objects}
 
@@ -100,7 +97,6 @@ class BlobBucket:
                     raise
 
     def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
-        """Bytes of an object; VAULT if it is missing."""
         path = f"{payload}/{file}"
         with self._translated("cannot be read"):
             try:
@@ -127,12 +123,10 @@ class BlobBucket:
         """Nothing: a payload without objects is not there."""
 
     def remove_all(self, payload: str) -> None:
-        """Remove all objects of a payload."""
         if files := self.files(payload):
             self.remove(payload, files)
 
     def check(self) -> None:
-        """Refuse a bucket that cannot be written to now."""
         with self._translated("cannot be written to"):
             self._store.put(_PROBE, b"probe", use_multipart=False)
             self._store.delete(_PROBE)
@@ -225,18 +219,12 @@ def _credentials(file: Path | None) -> dict[str, Any]:
     try:
         read.read_string(_text(file, "the credentials of the object store"))
         found = read["default"]
-        given = {
-            "access_key_id": found["aws_access_key_id"],
-            "secret_access_key": found["aws_secret_access_key"],
-        }
+        given = {"access_key_id": found["aws_access_key_id"], "secret_access_key": found["aws_secret_access_key"]}
         return {**given, **({"session_token": token} if (token := found.get("aws_session_token")) else {})}
     except (configparser.Error, KeyError):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the credentials of the object store are not those of a file of AWS'",
-            where=str(file),
-            remedy="write a section [default] with aws_access_key_id and aws_secret_access_key",
-        ) from None
+        what = "the credentials of the object store are not those of a file of AWS'"
+        remedy = "write a section [default] with aws_access_key_id and aws_secret_access_key"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(file), remedy=remedy) from None
 
 
 def _text(file: Path, what: str) -> str:

@@ -10,20 +10,137 @@ payloads that the database names to it.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import secrets
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.store.payloads.blob_bucket import BlobBucket
-from gemel.carole.store.payloads.blob_folder import BlobFolder
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.durable import lock_folder, sync_folder, whole_file
+from gemel.common.errors import FULL, ErrorCode, GemelError, code_of, file_error
+from gemel.common.observability.machine_check import check_writable
+
+# Blobs in a folder: a folder for each payload, in it its files, written under a temporary name, synced and renamed.
+
+IDENTITY = "identity"
+"""The file with the name of the store that the folder belongs to."""
+
+_ATTEMPTS = 10
+
+
+class BlobFolder:
+    """A place of blobs, as `blobs.BlobPlace`; this machine's lock on it proves that who had it before is dead."""
+
+    name = "the folder of blobs"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Path | None = folder
+        self.where = str(folder)
+        self._folder = folder
+        self._lock: int | None = None
+
+    def create(self) -> None:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            what = "the folder for blobs cannot be created"
+            raise file_error(ErrorCode.CONFIGURATION, what, self._folder, error) from None
+
+    def claim(self) -> str:
+        """Lock the folder for the lifetime of this process; the same token for the same folder until a reboot.
+
+        Raises BUSY if another process has it; DATABASE if there is no such folder.
+        """
+        try:
+            self._lock = lock_folder(self._folder)
+            held, boot = os.fstat(self._lock), Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        except OSError as error:
+            remedy = "find out where it is: a volume that is not mounted or a mistyped path looks like this"
+            what = "the folder of blobs cannot be used"
+            raise file_error(ErrorCode.DATABASE, what, self._folder, error, remedy) from None
+        return hashlib.sha256(f"{boot}{held.st_dev}:{held.st_ino}".encode()).hexdigest()[:32]
+
+    def release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def identity(self) -> str | None:
+        try:
+            return (self._folder / IDENTITY).read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+
+    def identify(self, store: str) -> None:
+        with whole_file(self._folder / IDENTITY) as file:
+            file.write(f"{store}\n".encode())
+
+    def payloads(self, after: str) -> Iterator[str]:
+        """Every payload that has a folder, whatever its number: these are few."""
+        if not self._folder.exists():
+            return iter(())
+        return (path.name for path in self._folder.iterdir() if path.is_dir())
+
+    def files(self, payload: str) -> set[str]:
+        try:
+            return {file.name for file in (self._folder / payload).iterdir()}
+        except FileNotFoundError:
+            return set()
+
+    def put(self, payload: str, file: str, content: bytes) -> None:
+        folder = self._folder / payload
+        try:
+            for attempt in range(_ATTEMPTS):
+                if not folder.is_dir():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                    sync_folder(self._folder)
+                try:
+                    with whole_file(folder / file) as opened:
+                        opened.write(content)
+                except FileNotFoundError:
+                    # A sweep beside it has found the folder empty, and removed it: it is made again.
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                else:
+                    return
+        except OSError as error:
+            full = error.errno in FULL
+            what = "a chunk cannot be stored"
+            remedy = "make room on this disk; nothing was lost" if full else "check that the service may write there"
+            raise file_error(code_of(error, ErrorCode.DATABASE), what, self._folder, error, remedy) from None
+
+    def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
+        try:
+            with (self._folder / payload / file).open("rb") as opened:
+                opened.seek(start)
+                return opened.read() if length is None else opened.read(length)
+        except OSError as error:
+            remedy = "restore the folder of blobs from the backup that belongs to the database, or upload again"
+            raise file_error(ErrorCode.VAULT, "a stored chunk cannot be read", self._folder, error, remedy) from None
+
+    def remove(self, payload: str, files: Collection[str]) -> None:
+        for file in files:
+            (self._folder / payload / file).unlink(missing_ok=True)
+
+    def remove_empty(self, payload: str) -> None:
+        with suppress(OSError):  # files, or a writer that came since
+            (self._folder / payload).rmdir()
+
+    def remove_all(self, payload: str) -> None:
+        shutil.rmtree(self._folder / payload, ignore_errors=True)
+
+    def check(self) -> None:
+        check_writable(self._folder, self.name)
+
 
 _MISPLACED = (
     "find out where it is: a volume that is not mounted or a mistyped path looks like this; blobs and database of one "
@@ -92,18 +209,7 @@ class SweptFiles:
 
 
 class Blobs:
-    """The files of a store.
-
-    Parameters
-    ----------
-    at
-        A folder, or a bucket.
-
-    Attributes
-    ----------
-    place
-        Of a claimed place: two that are equal cannot both have it.
-    """
+    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it."""
 
     def __init__(self, at: Path | Bucket) -> None:
         self._at: BlobPlace = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
@@ -117,21 +223,12 @@ class Blobs:
     def claim(self) -> None:
         """Have the place for the lifetime of this process, as far as the place can tell (see `tenure`).
 
-        Raises
-        ------
-        GemelError
-            BUSY if another process has it; DATABASE if there is no such place.
+        Raises BUSY if another process has it; DATABASE if there is no such place.
         """
         self.place = self._at.claim()
 
     def require(self, store: str) -> None:
-        """Refuse the blobs of another store, or of none.
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
-        """
+        """Refuse the blobs of another store, or of none. Raises DATABASE."""
         found = self.identity()
         if found != store:
             raise GemelError(
@@ -165,10 +262,8 @@ class Blobs:
     def write(self, payload: str, content: bytes) -> str:
         """Write one file under a new name; when that is returned, the file outlasts a crash.
 
-        Raises
-        ------
-        GemelError
-            STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep removes.
+        Raises STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep
+        removes.
         """
         name = secrets.token_hex(16)
         self._at.put(payload, name, content)
@@ -181,10 +276,7 @@ class Blobs:
     def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
         """Read bytes of a file, all of them by default; fewer than `length` where it ends before.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the file is missing; DATABASE where it cannot be reached now.
+        Raises VAULT if the file is missing; DATABASE where it cannot be reached now.
         """
         return self._at.get(payload, file, start, length)
 
@@ -214,20 +306,11 @@ class Blobs:
     def sweep(self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]) -> SweptFiles:
         """Remove the files of payloads that no row names.
 
-        Parameters
-        ----------
-        payloads
-            Where such files may be.
-        stored
-            Reads the database: by payload the files that are named, none of an erased one, and None for a payload that
-            another process may be writing.
-
-        Notes
-        -----
-        The order makes it safe beside writers: files are listed first, then it is looked which payloads are being
-        written, then the database is read. A file of the list whose writer had ended by the second step was named, or
-        removed, before the third; one that is written later is not in the list. A payload that the database does not
-        know is left alone.
+        `payloads`: where such files may be. `stored`: reads the database: by payload the files that are named, none of
+        an erased one, and None for a payload that another process may be writing. The order makes it safe beside
+        writers: files are listed first, then it is looked which payloads are being written, then the database is read.
+        A file of the list whose writer had ended by the second step was named, or removed, before the third; one that
+        is written later is not in the list. A payload that the database does not know is left alone.
         """
         found = {payload: self._at.files(payload) for payload in payloads}
         with self._guard:

@@ -43,13 +43,7 @@ def resting(key: DataKey, position: int, digest: bytes) -> bytes:
 
 
 def digest_of(key: DataKey, position: int, stored: bytes) -> bytes:
-    """A chunk's digest from `resting`.
-
-    Raises
-    ------
-    GemelError
-        VAULT if it was changed, or is of another chunk or payload.
-    """
+    """A chunk's digest from `resting`. Raises VAULT if it was changed, or is of another chunk or payload."""
     return key.apart(_PURPOSE).decrypt(position, stored)
 
 
@@ -102,13 +96,7 @@ class EncryptedPayloads:
         return payload
 
     def key(self, connection: Connection, payload: str) -> DataKey:
-        """The key of a payload.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if it has been erased.
-        """
+        """The key of a payload. Raises WRONG_STATE if it has been erased."""
         return self._vault.unwrap(subject_of(payload), self.wrapped_key(connection, payload))
 
     def wrapped_key(self, connection: Connection, payload: str) -> bytes:
@@ -132,10 +120,7 @@ class EncryptedPayloads:
     ) -> None:
         """Write the rows of a payload that is complete on the disk: it counts from the commit on.
 
-        Parameters
-        ----------
-        randomised
-            Whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
+        `randomised`: whether its digest confirms no guess, so that the root may rest in the clear.
         """
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
@@ -153,14 +138,9 @@ class EncryptedPayloads:
 
         The yielded function names it, and returns whether the payload is then complete; the caller's transaction must
         lock the payload against other writers. Repeating a chunk is harmless. If the block ends with an error, nothing
-        of the chunk is left. `randomised` as of `name`.
-
-        Raises
-        ------
-        GemelError
-            CHUNK_CONFLICT if the payload was started with other content, or has another chunk under this index;
-            UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
-            been erased.
+        of the chunk is left. `randomised` as of `name`. Raises CHUNK_CONFLICT if the payload was started with other
+        content, or has another chunk under this index; UPLOAD_CORRUPT if all chunks are present and do not match their
+        root digest; WRONG_STATE if the payload has been erased.
         """
         with self._blobs.writing(payload):
             with database.read() as connection:
@@ -187,12 +167,9 @@ class EncryptedPayloads:
             count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
             complete = count == chunk.count
             if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    "the data received does not match its root digest",
-                    where=where,
-                    remedy="send it again from its first chunk; an upload under a new name",
-                )
+                what = "the data received does not match its root digest"
+                remedy = "send it again from its first chunk; an upload under a new name"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
             whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
             connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
             named = True
@@ -242,18 +219,14 @@ class EncryptedPayloads:
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
-            raise GemelError(
-                ErrorCode.VAULT, "a stored chunk does not match its database row", where=subject_of(payload)
-            )
+            what = "a stored chunk does not match its database row"
+            raise GemelError(ErrorCode.VAULT, what, where=subject_of(payload))
         return content, digest
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
         """One chunk of a complete payload, to be sent.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
+        Raises PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
         """
         row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
         if index >= row.chunks:
@@ -268,11 +241,8 @@ class EncryptedPayloads:
     def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
         """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
 
-        Returns
-        -------
-        dict of str to str
-            By payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up in
-            a backup is recognised as one that was to be destroyed.
+        Returns by payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up
+        in a backup is recognised as one that was to be destroyed.
         """
         query = select(payloads.c.id, payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None), which)
         found = {row.id: hashlib.sha256(row.wrapped_key).hexdigest() for row in connection.execute(query)}
@@ -302,21 +272,15 @@ class EncryptedPayloads:
 
 def chunk_conflict(what: str, where: str) -> GemelError:
     """The error for content other than what was sent before."""
-    return GemelError(
-        ErrorCode.CHUNK_CONFLICT,
-        what,
-        where=where,
-        remedy="send it again from its first chunk; an upload under a new name, for its content may not change",
-    )
+    remedy = "send it again from its first chunk; an upload under a new name, for its content may not change"
+    return GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
 
 
 def erased() -> GemelError:
     """The error for content that has been erased."""
-    return GemelError(
-        ErrorCode.WRONG_STATE,
-        "the requested content has been erased: it expired, or its project was erased, or it was replaced",
-        remedy="contribute again, under a new upload, if the project still waits for it",
-    )
+    what = "the requested content has been erased: it expired, or its project was erased, or it was replaced"
+    remedy = "contribute again, under a new upload, if the project still waits for it"
+    return GemelError(ErrorCode.WRONG_STATE, what, remedy=remedy)
 
 
 def subject_of(payload: str) -> str:

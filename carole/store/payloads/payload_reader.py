@@ -7,14 +7,42 @@ error, and bytes that were not checked are never returned.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
-from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk
-from gemel.carole.store.payloads.payload_reference import PayloadReference
+from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk, subject_of
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.vault import DataKey
+from gemel.common.keys.vault import DataKey, Vault
 from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
+
+# A part of a payload for another process, which reads it by keys and credentials of its own.
+
+
+@dataclass(frozen=True)
+class PayloadReference:
+    """A stretch of the chunks of a complete payload."""
+
+    store: str
+    """The store that it belongs to."""
+    payload: str
+    wrapped_key: bytes = field(repr=False)
+    total_bytes: int
+    """`payload`, `wrapped_key`, `total_bytes`: of the whole payload."""
+    first: int
+    chunks: tuple[StoredChunk, ...] = field(repr=False)
+    """`first`, `chunks`: the stretch, and the number of its first chunk."""
+    where: str
+    """How errors name the payload."""
+
+    def part(self, start: int, stop: int) -> PayloadReference:
+        """The chunks with the bytes from `start` up to `stop`, of a reference to the whole."""
+        first = start // CHUNK_BYTES
+        return replace(self, first=first, chunks=self.chunks[first : chunk_count(stop)])
+
 
 RUN_CHUNKS = 8
 """Chunks that one request reads: enough for the throughput of an object store, and little memory."""
@@ -23,28 +51,9 @@ RUN_CHUNKS = 8
 class PayloadReader:
     """Reads the bytes of a complete payload.
 
-    Parameters
-    ----------
-    payloads
-        Where its chunks are.
-    key
-        Its key.
-    payload
-        Its identifier.
-    chunks
-        Its chunks, in order: all, or a stretch of them.
-    total_bytes
-        Its length.
-    where
-        How errors name it: the project and the side, or the run and the artifact.
-    first
-        The number of the first of `chunks`, where only a stretch of them is there to be read.
-    whole
-        All of it for another process, if it is ever to be read by one.
-
-    Notes
-    -----
-    `read` may be called from several threads at a time, `take` from one.
+    `where`: how errors name it: the project and the side, or the run and the artifact. `first`: the number of the first
+    of `chunks`, where only a stretch of them is there to be read. `whole`: all of it for another process, if it is ever
+    to be read by one. `read` may be called from several threads at a time, `take` from one.
     """
 
     def __init__(
@@ -85,18 +94,13 @@ class PayloadReader:
     def read(self, start: int, stop: int) -> memoryview:
         """The bytes from `start` up to `stop`; only the chunks that hold them are read.
 
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
-            another place or payload.
+        Raises UPLOAD_CORRUPT if the payload has no such range; VAULT if a chunk is missing, was changed, or belongs to
+        another place or payload.
         """
         if not 0 <= start <= stop <= self.total_bytes:
+            what = f"the payload has {self.total_bytes} bytes"
             raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"the payload has {self.total_bytes} bytes",
-                where=self._where,
-                got=f"a request for those from {start} to {stop}",
+                ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=f"a request for those from {start} to {stop}"
             )
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
@@ -171,3 +175,76 @@ class PayloadReader:
                 remedy=error.remedy,
                 retry_seconds=error.retry_seconds,
             ) from None
+
+
+# What a process other than Carole's reads payloads by: the blobs of her store, and wrapping keys.
+
+MAX_KEYS = 16
+"""Data keys that a process keeps unwrapped between two units: those of eight runs' contributions."""
+
+
+class PayloadSource:
+    """What this process reads payloads by. `blobs`: the store's; nothing is written, and they are not claimed."""
+
+    def __init__(self, blobs: Blobs, vault: Vault) -> None:
+        self._blobs = blobs
+        self._vault = vault
+        self._payloads = EncryptedPayloads(blobs, vault)
+        self._guard = threading.Lock()
+        self._keys: OrderedDict[bytes, DataKey] = OrderedDict()
+
+    def reader(self, reference: PayloadReference) -> PayloadReader:
+        """A reader of the referenced chunks.
+
+        Raises VAULT if the wrapping key is not here; UNAVAILABLE if what has it does not answer.
+        """
+        return PayloadReader(
+            self._payloads,
+            self._key(reference),
+            reference.payload,
+            reference.chunks,
+            reference.total_bytes,
+            reference.where,
+            first=reference.first,
+        )
+
+    def require(self, reference: PayloadReference) -> None:
+        """Refuse a payload whose key does not unwrap here, or whose store's blobs are not these.
+
+        Errors as `reader`; DATABASE for other blobs, or where they cannot be reached.
+        """
+        self._key(reference)
+        self._blobs.require(reference.store)
+
+    def forget(self) -> None:
+        """Keep no data key any longer."""
+        with self._guard:
+            self._keys.clear()
+
+    def _key(self, reference: PayloadReference) -> DataKey:
+        with self._guard:
+            key = self._keys.get(reference.wrapped_key)
+            if key is None or key.subject != subject_of(reference.payload):
+                key = self._vault.unwrap(subject_of(reference.payload), reference.wrapped_key)
+                self._keys[reference.wrapped_key] = key
+            self._keys.move_to_end(reference.wrapped_key)
+            while len(self._keys) > MAX_KEYS:
+                self._keys.popitem(last=False)
+            return key
+
+
+_provided: list[PayloadSource] = []
+
+
+def provide(source: PayloadSource) -> None:
+    """Let references that reach this process be read by `source`; once, before the first of them."""
+    _provided[:] = [source]
+
+
+def provided() -> PayloadSource:
+    """What this process reads references by. Raises CONFIGURATION if it has nothing to read them by."""
+    if not _provided:
+        what = "this process has no wrapping key and no blobs: it was not started as a worker of Carole's"
+        remedy = "start workers by `gemel carole worker`, and nothing else at this scheduler"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="worker", remedy=remedy)
+    return _provided[0]

@@ -5,12 +5,9 @@ A new warning is an entry of one of the modules, by subject, and a call of
 here.
 """
 
-from gemel.common.documents.warning_codes.candidates import CANDIDATES
-from gemel.common.documents.warning_codes.contribution import CONTRIBUTION, LEAKAGE
 from gemel.common.documents.warning_codes.disclosure import COMBINED_OUTPUT, IDENTIFICATION
-from gemel.common.documents.warning_codes.estimation import ESTIMATION
-from gemel.common.documents.warning_codes.values import VALUES
-from gemel.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
+from gemel.common.documents.warning_codes.estimation import CONTRIBUTION, ESTIMATION, LEAKAGE
+from gemel.common.documents.warning_codes.warning_code import CANDIDATES, SEVERITIES, VALUES, Severity, WarningCode
 
 BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
     "A custodian's file, read and cleaned": CONTRIBUTION,

@@ -7,18 +7,168 @@ a list of the errors beside the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.coordinator.demonstration.people.names import draw_addresses, name_tables
 
-from .misspelling import ERRORS, substitute
-from .names import name_tables
-from .nicknames import NICKNAMES
-from .places import draw_addresses
+_FORMS = """
+Alexander Alex Sandy; Andrew Andy Drew; Anthony Tony; Arthur Art; Benjamin Ben; Bernard Bernie; Bradley Brad;
+Charles Charlie Chuck; Christopher Chris Kit; Clifford Cliff; Daniel Dan Danny; David Dave; Dennis Denny;
+Donald Don Donnie; Douglas Doug; Edward Ed Eddie Ted; Eugene Gene; Francis Frank; Franklin Frank; Frederick Fred;
+Gerald Gerry; Gregory Greg; Harold Harry Hal; Henry Harry Hank; Jacob Jake; James Jim Jimmy; Jeffrey Jeff;
+Jerome Jerry; John Jack Johnny; Jonathan Jon; Joseph Joe Joey; Joshua Josh; Kenneth Ken Kenny; Lawrence Larry;
+Leonard Len Lenny; Louis Lou; Matthew Matt; Michael Mike Mick; Nathan Nate; Nicholas Nick; Patrick Pat Paddy;
+Peter Pete; Philip Phil; Phillip Phil; Raymond Ray; Richard Dick Rick Rich; Robert Bob Bobby Rob; Roger Rodge;
+Ronald Ron Ronnie; Russell Russ; Samuel Sam; Stanley Stan; Stephen Steve; Steven Steve; Terrence Terry;
+Theodore Theo Ted; Thomas Tom Tommy; Timothy Tim; Vincent Vince; Walter Walt Wally; William Will Bill Billy;
+Zachary Zack; Abigail Abby; Alice Allie; Amanda Mandy; Angela Angie; Ann Annie; Anna Annie; Barbara Barb Babs;
+Beverly Bev; Carolyn Carol; Catherine Cathy Kate; Charlotte Lottie; Christina Chris Tina; Christine Chris Tina;
+Constance Connie; Cynthia Cindy; Deborah Deb Debbie; Debra Deb Debbie; Dorothy Dot Dolly; Eleanor Nell Ellie;
+Elizabeth Liz Beth Betty; Emily Em; Florence Flo; Frances Fran; Gertrude Gertie; Gloria Glo; Jacqueline Jackie;
+Janet Jan; Jennifer Jen Jenny; Jessica Jess; Josephine Jo Josie; Judith Judy; Julia Julie; Katherine Kate Kathy;
+Kathleen Kath Kathy; Kimberly Kim; Laura Laurie; Lillian Lily; Linda Lindy; Margaret Maggie Peggy Meg;
+Martha Marty; Mary Molly Polly; Melissa Missy Mel; Mildred Millie; Nancy Nan; Pamela Pam; Patricia Pat Trish;
+Rebecca Becky; Rose Rosie; Ruth Ruthie; Samantha Sam; Sandra Sandy; Sarah Sally; Sharon Shari; Stephanie Steph;
+Susan Sue Susie; Teresa Terry Tess; Theresa Terry Tess; Valerie Val; Victoria Vicky; Virginia Ginny; Yvonne Eve
+"""
+
+#: Given name to its short forms.
+NICKNAMES: dict[str, tuple[str, ...]] = {
+    name: tuple(short) for name, *short in (entry.split() for entry in _FORMS.split(";"))
+}
+
+
+_ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+_LOOKALIKES = (
+    ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("vv", "w"), ("w", "vv"), ("o", "0"), ("0", "o"), ("l", "1"),
+    ("1", "l"), ("i", "l"), ("s", "5"), ("5", "s"), ("8", "b"), ("b", "8"), ("g", "9"), ("9", "g"), ("z", "2"),
+    ("2", "z"), ("e", "c"), ("c", "e"), ("h", "b"), ("u", "v"), ("v", "u"), ("n", "ri"), ("6", "8"), ("3", "8"),
+)  # fmt: skip
+_SOUNDS = (
+    ("ph", "f"), ("ck", "k"), ("ie", "y"), ("y", "i"), ("ei", "ie"), ("ey", "y"), ("ee", "ea"), ("ll", "l"),
+    ("tt", "t"), ("nn", "n"), ("ss", "s"), ("rr", "r"), ("c", "k"), ("k", "c"), ("s", "z"), ("z", "s"), ("sch", "sh"),
+    ("wr", "r"), ("kn", "n"), ("th", "t"), ("e", "a"), ("o", "u"), ("er", "ar"), ("on", "en"), ("x", "ks"),
+)  # fmt: skip
+_ACCENTS = {"a": "á", "e": "é", "i": "í", "o": "ö", "u": "ü", "n": "ñ", "c": "ç"}
+
+
+def _neighbours() -> dict[str, str]:
+    near: dict[str, str] = {}
+    for r, row in enumerate(_ROWS):
+        for c, key in enumerate(row):
+            found = [row[k] for k in (c - 1, c + 1) if 0 <= k < len(row)]
+            # A row lies half a key to the right of the one above; digits are mistyped for digits only.
+            found += [_ROWS[r + 1][k] for k in (c - 1, c) if 0 < r < 3 and 0 <= k < len(_ROWS[r + 1])]
+            found += [_ROWS[r - 1][k] for k in (c, c + 1) if r > 1 and k < len(_ROWS[r - 1])]
+            near[key] = "".join(found)
+    return near
+
+
+#: Keys beside each key of the English keyboard.
+NEIGHBOURS = _neighbours()
+
+
+def insert(value: str, at: float, choice: float) -> str:
+    """Strike a key twice, or its neighbour with it."""
+    i = int(at * len(value))
+    near = value[i].lower() + NEIGHBOURS.get(value[i].lower(), "")
+    return value[: i + 1] + near[int(choice * len(near))] + value[i + 1 :]
+
+
+def delete(value: str, at: float, choice: float) -> str:
+    """Leave a character out, of a value that has at least two."""
+    i = int(at * len(value))
+    return value[:i] + value[i + 1 :] if len(value) > 1 else value
+
+
+def substitute(value: str, at: float, choice: float) -> str:
+    """Strike the key beside the right one."""
+    i = int(at * len(value))
+    near = NEIGHBOURS.get(value[i].lower(), "eations")
+    key = near[int(choice * len(near))]
+    return value[:i] + (key.upper() if value[i].isupper() else key) + value[i + 1 :]
+
+
+def transpose(value: str, at: float, choice: float) -> str:
+    """Strike two keys in the wrong order, where they differ."""
+    if len(value) < 2:
+        return value
+    i = int(at * (len(value) - 1))
+    first, second = value[i], value[i + 1]
+    if first.isupper() and second.islower():
+        first, second = first.lower(), second.upper()
+    return value[:i] + second + first + value[i + 2 :]
+
+
+def misread(value: str, at: float, choice: float) -> str:
+    """Read print wrongly, as a scanner does: rn for m, 0 for o."""
+    return _replaced(value, _LOOKALIKES, at)
+
+
+def mishear(value: str, at: float, choice: float) -> str:
+    """Spell by ear: f for ph, k for c, one letter for two."""
+    return _replaced(value, _SOUNDS, at)
+
+
+def restyle(value: str, at: float, choice: float) -> str:
+    """Write in capitals, in small letters, with an accent or with a blank too many."""
+    style = int(choice * 4)
+    if style == 0:
+        return value.upper()
+    if style == 1:
+        return value.lower()
+    if style == 2:
+        places = [i for i, message in enumerate(value) if message in _ACCENTS]
+        if places:
+            i = places[int(at * len(places))]
+            return value[:i] + _ACCENTS[value[i]] + value[i + 1 :]
+    return value + " "
+
+
+def swap_day_and_month(value: str, at: float, choice: float) -> str:
+    """Exchange day and month of a ``YYYY-MM-DD``, where both orders are dates and they differ."""
+    year, month, day = value.split("-") if value.count("-") == 2 else ("", "", "")
+    return f"{year}-{day}-{month}" if day.isdigit() and 1 <= int(day) <= 12 else value
+
+
+def misdate(value: str, at: float, choice: float) -> str:
+    """Change one digit of a ``YYYY-MM-DD``, the first two of the year excepted; the result may be no date."""
+    places = [i for i, digit in enumerate(value) if digit in NEIGHBOURS and digit.isdigit() and i > 1]
+    if not places:
+        return value
+    i = places[int(at * len(places))]
+    near = NEIGHBOURS[value[i]]
+    return value[:i] + near[int(choice * len(near))] + value[i + 1 :]
+
+
+#: Every error of this module, by name.
+ERRORS: dict[str, Callable[[str, float, float], str]] = {
+    error.__name__: error
+    for error in (insert, delete, substitute, transpose, misread, mishear, restyle, swap_day_and_month, misdate)
+}
+
+
+def _replaced(value: str, pairs: tuple[tuple[str, str], ...], at: float) -> str:
+    lower = value.lower()
+    places = [(i, old, new) for old, new in pairs for i in _finds(lower, old)]
+    if not places:
+        return value
+    i, old, new = places[int(at * len(places))]
+    return value[:i] + (new.capitalize() if value[i].isupper() else new) + value[i + len(old) :]
+
+
+def _finds(text: str, part: str) -> Iterator[int]:
+    i = text.find(part)
+    while i >= 0:
+        yield i
+        i = text.find(part, i + 1)
+
 
 Columns = dict[str, NDArray[np.object_]]
 Rows = NDArray[np.int64]
@@ -66,11 +216,6 @@ def corrupt(
     -------
     polars.DataFrame
         The same records in the same order. A date of birth may then be no date.
-
-    Raises
-    ------
-    GemelError
-        If `share` or `errors_per_record` is out of its range.
     """
     return damage(frame, rng, share, errors_per_record)[0]
 

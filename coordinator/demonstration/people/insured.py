@@ -1,12 +1,20 @@
 """What two insurers know of the people in both their files: a driver's traits, some with Alice and others with Bob.
 
-The traits follow the network of `drivers`. No trait depends on name or address; what makes them useful to a
-linkage is that Alice's and Bob's go together in one person.
+No trait depends on name or address; what makes them useful to a linkage is that Alice's and Bob's go together in one
+person.
+
+The traits, age, means, prudence, car, home and skill, follow a Bayesian network of eleven variables, the part of the
+insurance network of Binder et al. (1997) that Smith and Elliot (2017) link by: everything without descendants among the
+variables that are not used is left out. The table that the package ships lists, for each variable after its parents, a
+row of probabilities for each combination of their categories, the last parent's running fastest.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -15,9 +23,32 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.specification import Specification
+from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.common.specification.model.variables import VariableSpec
+from gemel.coordinator.demonstration.people.population import IDENTIFIER, TRUTH
+from gemel.risk.models.bayesian_networks import BayesianNetwork
 
-from .drivers import driver_network
-from .overlap import IDENTIFIER, TRUTH
+TABLE = "drivers.json"
+
+
+@cache
+def driver_network() -> BayesianNetwork:
+    """The network: 11 variables, 18 edges, 239 free parameters.
+
+    References
+    ----------
+    .. [1] Binder, Koller, Russell and Kanazawa, Machine Learning 29, 1997. doi:10.1023/A:1007421730016
+    """
+    variables = json.loads(files(__package__).joinpath(TABLE).read_text("ascii"))
+    place = {variable["name"]: v for v, variable in enumerate(variables)}
+    parents = [tuple(place[name] for name in variable["parents"]) for variable in variables]
+    categories = [tuple(variable["categories"]) for variable in variables]
+    tables = [
+        np.array(variable["rows"], dtype=np.float64).reshape([len(categories[w]) for w in (*above, v)])
+        for v, (variable, above) in enumerate(zip(variables, parents, strict=True))
+    ]
+    return BayesianNetwork(tuple(place), tuple(categories), tuple(parents), tuple(tables))
+
 
 ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 """What Alice knows in addition to the key, as Smith and Elliot (2017) divide the variables."""
@@ -144,3 +175,52 @@ def insured_specification(
 def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gone: NDArray[np.bool_]) -> pl.Series:
     values = pl.Series(name, np.array(categories, dtype=object)[codes].tolist(), dtype=pl.String)
     return values.set(pl.Series(gone), None)
+
+
+KEYS = ("Age", "SocioEcon", "MakeModel", "HomeBase")
+"""What an intruder may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
+
+SENSITIVE = ("RiskAversion",)
+"""What no intruder should learn of a driver."""
+
+SAMPLED = 0.05
+"""Share of the invented population that is in either file, as `two_files` has it."""
+
+_COMMENTS = {
+    "variables": "What else the custodians know of their people, carried as codes: key is what an intruder may know"
+    " of a person, sensitive what no intruder should learn.",
+    "assessment": "The policy: Carole assesses what the combined output could disclose of people. If a number is above"
+    " its limit, nothing is released.",
+}
+
+
+def with_policy(
+    spec: Specification, comments: dict[str, str], records: tuple[int, int, int]
+) -> tuple[Specification, dict[str, str]]:
+    """A specification of the demonstration with its variables and its policy, and comments on both."""
+    roles = dict.fromkeys(KEYS, "key") | dict.fromkeys(SENSITIVE, "sensitive")
+    variables = [
+        VariableSpec.model_validate({**variable, "role": roles.get(variable["name"], "other")})
+        for variable in trait_variables()
+    ]
+    alice, bob, both = records
+    population = (alice + bob - both) / SAMPLED
+    shares = (round(number / population, 4) for number in (alice, bob, both))
+    policy = AssessmentSpec.model_validate(
+        {
+            "fractions": dict(zip(("alice", "bob", "combined"), shares, strict=True)),
+            "tables": [{"variables": ["Age", "RiskAversion"], "protection": "conventional", "base": 5}],
+            "limits": {
+                "correct_unique_matches": 0.2,
+                "correct_matches": 0.02,
+                "certain_attribution": 0.1,
+                "subtraction": 0.5,
+            },
+            "on_breach": "refuse",
+            # No one could count them there, and the specification must say so.
+            **({"near_copies": 1} if spec.mode == "shared" else {}),
+        }
+    )
+    release = spec.release.model_copy(update={"assessment": "policy"})
+    update = {"variables": tuple(variables), "assessment": policy, "release": release}
+    return Specification.model_validate(spec.model_copy(update=update).model_dump()), comments | _COMMENTS

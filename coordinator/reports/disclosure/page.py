@@ -11,15 +11,15 @@ from typing import Any
 
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language import Language, LanguageCode, day, gettext, in_language, listed
+from gemel.coordinator.reports.disclosure.content import protection
+from gemel.coordinator.reports.disclosure.wording import PHRASES
 from gemel.coordinator.reports.linkage import wording as linkage_wording
 from gemel.coordinator.reports.linkage.charts import Chart
 from gemel.coordinator.reports.linkage.page import FILTERS
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, wording
-from .assessment_phrases import PHRASES
 from .content import card, checked, groups, highest_risk_records, options, unjudged
-from .protection import protection
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
@@ -52,26 +52,7 @@ def write_risk_report(
     sha256: bytes | None = None,
     language: LanguageCode = "en",
 ) -> None:
-    """Write the report as one HTML file that needs nothing else.
-
-    Parameters
-    ----------
-    path
-        The file; it appears whole or not at all, and replaces an earlier one.
-    document
-        ``assessment.json``, as docs/documents.md describes it.
-    invented
-        Whether the people are invented, which the report then states.
-    sha256
-        Of the file that holds the document, which the report then states.
-    language
-        Of the report; the document stays English.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the document is of another version, or is not as it is described.
-    """
+    """Write the report as one HTML file that needs nothing else."""
     write_page(path, render_risk_report(document, invented=invented, sha256=sha256, language=language))
 
 

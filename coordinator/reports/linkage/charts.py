@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.documents.evaluation_document import Curve
+from gemel.common.documents.linkage_document import Curve
 from gemel.common.documents.model_document import FieldParameters
 from gemel.common.language import clauses, gettext, ngettext
 from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
@@ -224,9 +224,8 @@ def precision_recall_chart(content: ReportContent) -> Chart:
     if corner is not None:
         panels.append(_curve_panel(recall, precision, marks, corner, gettext("its upper right corner")))
     alt_text = gettext(
-        "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1,"
-        " {f1}, lies"
-        " at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
+        "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1, {f1},"
+        " lies at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
     ).format(
         precision=wording.share(decision.precision),
         recall=wording.share(decision.recall),
@@ -276,18 +275,13 @@ def calibration_chart(content: ReportContent) -> Chart:
         )
     alt_text = gettext(
         "True matches against expected ones, most probable pairs first: over all kept pairs the model expects"
-        " {expected}"
-        " and there are {observed}."
+        " {expected} and there are {observed}."
     ).format(expected=wording.count(expected[-1]), observed=wording.count(observed[-1]))
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 
 
 def _curve_panel(
-    recall: NDArray[np.float64],
-    precision: NDArray[np.float64],
-    marks: list[dict[str, object]],
-    low: float,
-    title: str,
+    recall: NDArray[np.float64], precision: NDArray[np.float64], marks: list[dict[str, object]], low: float, title: str
 ) -> Panel:
     # A hair above 1, so that a curve along the upper edge is not cut in half.
     scale = alt.Scale(domain=[low, 1 + 0.01 * (1 - low)], nice=False, clamp=False)

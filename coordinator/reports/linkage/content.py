@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gemel.common.documents.document import Count, Document, Part
-from gemel.common.documents.evaluation_document import EvaluationDocument
-from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.model_document import FieldParameters, ModelDocument
+from gemel.common.documents.linkage_document import EvaluationDocument, LinkageDocument
+from gemel.common.documents.model_document import FieldParameters, ModelDocument, Timings
 from gemel.common.documents.result_warning import ResultWarning, by_severity
-from gemel.common.documents.statistics_document import Timings
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 
 MISSING = -1  #: the level of a field that either record lacks

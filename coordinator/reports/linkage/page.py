@@ -15,10 +15,10 @@ from markupsafe import Markup
 from gemel.common.documents.model_document import FieldErrors, KinClass
 from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
-from .comparisons import COMMONEST, comparisons, waterfall_reading
 from .content import MISSING, ReportContent
 from .statistics_phrases import PHRASES, STAGES
 
@@ -38,15 +38,6 @@ class Figure:
 
 def write_report(path: Path, content: ReportContent, language: LanguageCode = "en") -> None:
     """Write the report as one HTML file that needs nothing else.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file; it appears whole or not at all, and replaces an earlier one.
-    content : ReportContent
-        What the report shows.
-    language
-        Of the report; the documents stay English.
 
     Notes
     -----
@@ -149,9 +140,8 @@ def charts_of(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
         drawn["weights"] = (
             charts.weights_chart(fields),
             gettext(
-                "a bar to the right is evidence that two records are of one person, a bar to the left that they"
-                " are not; "
-                "one unit doubles or halves the odds, and the bars of a pair's fields add up."
+                "a bar to the right is evidence that two records are of one person, a bar to the left that they are"
+                " not; one unit doubles or halves the odds, and the bars of a pair's fields add up."
             ),
         )
         drawn["levels"] = (
@@ -211,9 +201,8 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
         drawn["thresholds"] = (
             run_charts.thresholds_chart(linkage.thresholds, linkage.threshold),
             gettext(
-                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it"
-                " matters "
-                "little."
+                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters"
+                " little."
             ),
         )
     if linkage.unlinkable is not None and any(
@@ -314,16 +303,12 @@ def _dependence(content: ReportContent) -> dict[str, Any] | None:
     return {
         "kind": reported.kind,
         "words": words,
-        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -_agreements(known))],
+        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -sum(known.agreement.values()))],
         **{
             within: ", ".join(listed(list(edge.fields)) for edge in edges) or gettext("none that matters")
             for within, edges in (("matches", reported.matches), ("others", reported.others))
         },
     }
-
-
-def _agreements(known: KinClass) -> float:
-    return sum(known.agreement.values())
 
 
 def _kin(known: KinClass) -> dict[str, Any]:

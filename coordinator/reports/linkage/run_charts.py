@@ -2,24 +2,93 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 
-from gemel.common.documents.evaluation_document import SchemeResult
 from gemel.common.documents.linkage_document import (
     AtThreshold,
     BothUnlinkable,
     EffectOfValues,
     Example,
     ExplainedGroup,
+    SchemeResult,
 )
 from gemel.common.documents.model_document import FieldParameters, History
 from gemel.common.language import clauses, gettext, listed, marked, named, written
+from gemel.coordinator.reports.linkage import wording
+from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, Chart
+from gemel.coordinator.reports.linkage.content import ReportContent
+from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES
 from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
-from . import wording
-from .charts import FULL_WIDTH, Chart
-from .content import ReportContent
-from .statistics_phrases import PHRASES
+COMMONEST = "one of the commonest"
+"""What an example is that is there for its frequency alone."""
+
+_SLIGHT = 0.005
+"""Bits below which the fields' dependence changes nothing."""
+
+
+def comparisons(content: ReportContent) -> list[dict[str, Any]]:
+    """The reported comparison patterns, the most probable first, each step by step from the prior odds."""
+    ranked = sorted(content.linkage.examples, key=lambda example: (-example.probability, -example.pairs))
+    return [_comparison(example, content) for example in ranked]
+
+
+def waterfall_reading(example: Example) -> str:
+    """How to read the waterfall of one example: where it begins, what moves it most, where it ends."""
+    one_in = 2.0**-example.prior + 1.0
+    end = example.prior + sum(example.weights) + example.together
+    reading = gettext(
+        "before anything is compared one pair in {one_in} matches, log2 odds of {prior}. Each field adds its weight,"
+        " teal for a match, red against. The bar at the foot is the sum, {end}, a match probability of {probability}."
+    ).format(
+        one_in=wording.count(one_in),
+        prior=wording.signed(example.prior),
+        end=wording.signed(end),
+        probability=wording.probability(example.probability),
+    )
+    if abs(example.together) <= _SLIGHT:
+        return reading
+    corrected = (
+        gettext(
+            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: fields"
+            " that often agree together, of kin or neighbours, are not counted twice."
+        )
+        if example.together < 0
+        else gettext(
+            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: to"
+            " agree on these together is stronger evidence than on each by itself."
+        )
+    )
+    return f"{reading} {corrected}"
+
+
+def _comparison(example: Example, content: ReportContent) -> dict[str, Any]:
+    at = example.prior
+    steps = [{"name": gettext("before anything is compared"), "level": "", "weight": at, "so_far": at}]
+    words: dict[str, list[str]] = {}
+    for field, level, weight in zip(content.model.fields, example.gamma, example.weights, strict=True):
+        at += weight
+        label = _label(field, level)
+        steps.append({"name": field.name, "level": label, "weight": weight, "so_far": at})
+        words.setdefault(label, []).append(field.name)
+    if abs(example.together) > _SLIGHT:
+        at += example.together
+        steps.append({"name": gettext("fields together"), "level": "", "weight": example.together, "so_far": at})
+    return {
+        "probability": example.probability,
+        "pairs": example.pairs,
+        "link": example.probability >= content.linkage.threshold,
+        "words": clauses(named(label, ", ".join(names)) for label, names in words.items()),
+        "steps": steps,
+    }
+
+
+def _label(field: FieldParameters, level: int) -> str:
+    labels = wording.level_labels(field.scored.bounds)
+    return wording.cell(min(level, len(labels) - 1), labels)
+
 
 _HALF = FULL_WIDTH // 2 - 90
 _KINDS = (marked("start"), marked("for"), marked("values"), marked("against"), marked("end"))
@@ -76,11 +145,7 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     """Draw the precision and recall that the model expects, over the threshold."""
     names = [gettext("precision"), gettext("recall")]
     rows = [
-        {
-            "threshold": row.threshold,
-            "share": row.precision if name == names[0] else row.recall,
-            "what": name,
-        }
+        {"threshold": row.threshold, "share": row.precision if name == names[0] else row.recall, "what": name}
         for name in names
         for row in thresholds
     ]
@@ -191,12 +256,10 @@ def waterfall_chart(example: Example, fields: list[FieldParameters]) -> Chart:
     rows = [_bar(gettext("prior"), 0.0, example.prior, "start")]
     at = example.prior
     for field, level, weight in zip(fields, example.gamma, example.weights, strict=True):
-        labels = wording.level_labels(field.scored.bounds)
-        name = wording.cell(min(level, len(labels) - 1), labels)
-        rows.append(_bar(named(field.name, name), at, at + weight, "for" if weight >= 0 else "against"))
+        rows.append(_bar(named(field.name, _label(field, level)), at, at + weight, "for" if weight >= 0 else "against"))
         at += weight
     together = example.together
-    if abs(together) > 0.005:
+    if abs(together) > _SLIGHT:
         rows.append(_bar(gettext("fields together"), at, at + together, "for" if together >= 0 else "against"))
         at += together
     rows.append(_bar(gettext("sum"), 0.0, at, "end"))

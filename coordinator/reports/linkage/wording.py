@@ -23,12 +23,11 @@ _MODES = {
     "open": (
         marked(
             "Carole received keyed signatures, keyed blocking digests and shuffled rows; no name, no date, no"
-            " identifier"
-            " and no key. In this mode equal values have equal signatures and similar values similar ones, throughout"
-            " each file: Carole can count how often every value occurs and see which values resemble each other. With"
-            " public name counts that is enough to recover common names by frequency and likeness. Use open mode where"
-            " Carole is trusted not to try, and never where she might join forces with a custodian: whoever holds the"
-            " custodians' key can test any name."
+            " identifier and no key. In this mode equal values have equal signatures and similar values similar ones,"
+            " throughout each file: Carole can count how often every value occurs and see which values resemble each"
+            " other. With public name counts that is enough to recover common names by frequency and likeness. Use open"
+            " mode where Carole is trusted not to try, and never where she might join forces with a custodian: whoever"
+            " holds the custodians' key can test any name."
         ),
     ),
     "block_keyed": (
@@ -93,16 +92,14 @@ def mode_meaning(run: RunDescription) -> str:
             )
         elif run.assessed:
             codes = gettext(
-                "The categories of {number} variables came as keyed codes without labels, for every record, in a"
-                " list of"
-                " their own, beside no signature; for the assessment she received which rows of the two lists"
-                " are links."
+                "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
+                " of their own, beside no signature; for the assessment she received which rows of the two lists are"
+                " links."
             )
         else:
             codes = gettext(
-                "The categories of {number} variables came as keyed codes without labels, for every record, in a"
-                " list of"
-                " their own, beside no signature."
+                "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
+                " of their own, beside no signature."
             )
         counted = gettext("She could count codes and their combinations, which public figures can name.")
         meaning += [codes.format(number=run.variables), counted]
@@ -297,17 +294,15 @@ def _duplicates_verdict(content: ReportContent) -> str:
     if content.evaluation is not None:
         decision = content.evaluation.at_decision
         words = gettext(
-            "{several} of the {records} records of {file} are of a person who is in it more than once, in"
-            " {pairs} pairs;"
-            " checked against the truth supplied, {precision} of these pairs are right and {recall} of the {matches}"
-            " true ones were found."
+            "{several} of the {records} records of {file} are of a person who is in it more than once, in {pairs}"
+            " pairs; checked against the truth supplied, {precision} of these pairs are right and {recall} of the"
+            " {matches} true ones were found."
         )
         figures |= _quality(decision.precision, decision.recall) | {"matches": count(content.evaluation.matches)}
     elif linkage.expected:
         words = gettext(
-            "{several} of the {records} records of {file} are of a person who is in it more than once, in"
-            " {pairs} pairs;"
-            " the model expects {precision} of these pairs to be right."
+            "{several} of the {records} records of {file} are of a person who is in it more than once, in {pairs}"
+            " pairs; the model expects {precision} of these pairs to be right."
         )
         figures["precision"] = share(linkage.expected.precision)
     else:
@@ -360,11 +355,7 @@ QUALITY_NAMES = {
     "decoys": marked("Decoys"),
     "bootstrap": marked("The bootstrap"),
 }
-QUALITY_UNITS = {
-    "check_field": marked("links in doubt"),
-    "decoys": marked("decoys"),
-    "bootstrap": marked("runs drawn"),
-}
+QUALITY_UNITS = {"check_field": marked("links in doubt"), "decoys": marked("decoys"), "bootstrap": marked("runs drawn")}
 """What the interval of each estimate rests on."""
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gemel.common.versions import CUSTODIAN_STATE, run_steps
+from gemel.common.schema_steps import run_steps
+from gemel.common.versions import CUSTODIAN_STATE
 
 STEPS = Path(__file__).parent
 

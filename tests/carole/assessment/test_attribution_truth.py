@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks._attributed_links import linked, made, specification
-from benchmarks.attribution_truth import Claim, claims, compared, rows
+from benchmarks.attribution_truth import Claim, claims, compared, linked, made, rows, specification
 from gemel.common.documents.linkage_document import LinkageDocument
 from tests.carole.engine.no_statistics import NO_STATISTICS
 

@@ -9,8 +9,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import FEW, SMALL, WIDE, Built, built
+from benchmarks.attribution_truth import made, specification
 from gemel.carole.assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.identification import key_file
 from gemel.carole.assessment.joint_model import joint_model

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks._cluster_processes import ClusterProcesses
+from benchmarks.cluster import ClusterProcesses
 from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise

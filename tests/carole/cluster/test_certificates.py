@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from gemel.carole.cluster.certificates import make_certificates
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.cluster.tls import make_certificates
+from gemel.common.errors import ErrorCode
 from gemel.common.pki.certificates import load_certificate
+from tests.carole.refusals import refusal
 
 
 def test_certificates_are_made_once_and_more_can_be_added(tmp_path: Path) -> None:
@@ -34,7 +35,6 @@ def test_certificates_are_made_once_and_more_can_be_added(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["", "../out", "a/b", ".hidden", "authority", "x" * 65])
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.PARAMETER):
         make_certificates(tmp_path / "cluster", (name,))
-    assert caught.value.code is ErrorCode.PARAMETER
     assert [path.name for path in (tmp_path / "cluster").iterdir()] == ["authority"]

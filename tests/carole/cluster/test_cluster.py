@@ -20,10 +20,9 @@ from typing import Any
 import pytest
 
 from gemel.carole.cluster import cluster_units as units
-from gemel.carole.cluster.certificates import make_certificates
-from gemel.carole.cluster.installed import installed
-from gemel.carole.cluster.remote import carried_out
-from gemel.carole.cluster.tls import require_admitted
+from gemel.carole.cluster.cluster_units import carried_out
+from gemel.carole.cluster.settings import installed
+from gemel.carole.cluster.tls import make_certificates, require_admitted
 from gemel.carole.engine import Resources
 from gemel.carole.engine.run.resources import LostUnitError
 from gemel.common.errors import ErrorCode, GemelError

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._cluster_processes import ClusterProcesses
-from gemel.carole.projects import RunState
+from benchmarks.cluster import ClusterProcesses
+from gemel.carole.projects.project import RunState
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
-from gemel.carole.store.artifacts import rows_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.store.results import rows_of
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
@@ -21,9 +21,10 @@ from gemel.common.specification import encoding_digest, load_specification, spec
 from gemel.common.wire.row_handles import RowHandlesRequest
 from tests.carole import trial
 from tests.carole.cluster.processes import SetContribution
-from tests.carole.deployment import Deployment
+from tests.carole.deployment import Deployment, eventually
 from tests.carole.engine.test_shards import TEXT, people, sets_of
-from tests.carole.service.test_worker import COMMON, contribute, eventually
+from tests.carole.refusals import refusal
+from tests.carole.service.test_worker import COMMON, contribute
 from tests.ports import free_port
 
 
@@ -119,6 +120,5 @@ def test_a_run_of_mode_open_stays_here_whatever_the_engine(
 def test_carole_does_not_start_without_the_files_of_her_engine(parties: Provisioned, tmp_path: Path) -> None:
     changed = of_dask("tls://127.0.0.1:8786", "ca: no.pem, certificate: no.pem, key: no.pem")
     carole = Deployment(parties, tmp_path / "carole", changed)
-    with pytest.raises(GemelError, match="the certificate of the cluster's authority cannot be read") as caught:
+    with refusal(ErrorCode.CONFIGURATION, "the certificate of the cluster's authority cannot be read"):
         carole.start()
-    assert caught.value.code is ErrorCode.CONFIGURATION

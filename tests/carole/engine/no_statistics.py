@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.documents.statistics_document import StatisticsDocument
+from gemel.common.documents.model_document import StatisticsDocument
 
 NO_STATISTICS = StatisticsDocument.of(
     {

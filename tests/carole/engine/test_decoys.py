@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import claimed
-from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_built_decoys
+from benchmarks.claimed import BuiltFiles, built_files, built_plan, with_built_decoys
 from benchmarks.modes import people
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
 from gemel.carole.engine.decision.decoys import DecoyPairs, count_linked, of_one, records_and_decoys
@@ -31,7 +31,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.blocking import Padding
 from gemel.common.specification.model.schemes import QualitySpec
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet

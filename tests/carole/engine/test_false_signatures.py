@@ -18,11 +18,10 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet
-from gemel.common.signatures.signature_sets import FieldSignatures
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.specification.model.blocking import Bands, BlockingRule
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 
 N, COMMON = 150, 75

@@ -23,11 +23,8 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
-from gemel.common.specification import encoding_digest
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY
-from gemel.custodian.encoding.categories import labels_by_code
-from gemel.custodian.encoding.known_records import known_set
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network
+from gemel.custodian.encoding.categories import Relabelling, known_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 
 SEED = Seed(bytes(range(32)))
@@ -77,7 +74,7 @@ def true_table(names: Sequence[str]) -> np.ndarray:
     """The network's distribution of some variables by code."""
     table = NETWORK.model().marginal(list(names))
     for axis, name in enumerate(names):
-        labels = labels_by_code(ENTRIES[name], SPEC.project, SEED, encoding_digest(SPEC), 1)
+        labels = Relabelling.of(SPEC, SEED, 1).labels(ENTRIES[name])
         table = np.take(table, [ENTRIES[name].categories.index(label) for label in labels], axis=axis)
     return table
 

@@ -24,7 +24,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from gemel.risk.models import JointDistribution
 from tests.carole.engine.progress import quiet

@@ -21,7 +21,7 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.specification.model.blocking import Padding
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import claimed
-from benchmarks._built_files import BITS, CHECK, built_files, built_plan
+from benchmarks.claimed import BITS, CHECK, built_files, built_plan
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.files import WholeFiles

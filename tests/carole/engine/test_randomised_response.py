@@ -16,7 +16,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, Specification
 from gemel.common.specification.model.leakage import REACHED
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 N, COMMON, FLIP = 1500, 750, 0.1
 SEED = Seed(bytes(range(32)))

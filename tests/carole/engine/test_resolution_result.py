@@ -27,7 +27,7 @@ from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification import Specification
 from gemel.common.wire.resolved_share import ResolvedShare, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet

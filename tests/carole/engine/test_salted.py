@@ -12,7 +12,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading

@@ -12,8 +12,7 @@ from gemel.carole.comparison.levels import FieldComparison, level_distribution, 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.carole.engine.pairs import preparation
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
-from gemel.common.signatures.values import pack_values, unpack_values
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, pack_values, unpack_values
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.signing import canonical
 

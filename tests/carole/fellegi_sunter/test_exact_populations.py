@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import em
-from benchmarks.em import distributions, exact_counts
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
+from research import em
+from research.em import distributions, exact_counts
 
 SIDE = 10**9
 PRECISE = Estimation(prior=0, one_to_one=False, tolerance=1e-10, max_iterations=20_000)

@@ -18,7 +18,7 @@ from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.specifications import heading
 

@@ -10,7 +10,7 @@ import pytest
 
 from gemel.carole.notification.message import Event, Message
 from gemel.carole.notification.notifier import certificate_messages, messages
-from gemel.carole.projects import Approval, Project, State
+from gemel.carole.projects.project import Approval, Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.common.audit import AuditEntry
 from gemel.common.parties import Role

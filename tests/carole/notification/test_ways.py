@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
-from gemel.carole.notification import command, mail, webhook
+from gemel.carole.notification import ways as command
+from gemel.carole.notification import ways as mail
+from gemel.carole.notification import ways as webhook
 from gemel.carole.notification.courier import send
-from gemel.carole.notification.cutting_off import DeliveryError
 from gemel.carole.notification.message import Event, Message
 from gemel.carole.notification.section import CommandWay, MailWay, WebhookWay
+from gemel.carole.notification.ways import DeliveryError
 from gemel.common.errors import GemelError
 from gemel.common.pki.provisioning import Provisioned
 from tests.carole.notification.receivers import mail_server, trickling_server, web_server

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from gemel.carole.projects import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State, operations
+from gemel.carole.projects.operations.linking import Interruption, finish_run, requeue_run, start_run, take_run
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.operations.release import decide_restore, erase
+from gemel.carole.projects.project import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State
 from gemel.carole.projects.restoration import awaited, lost_runs, required, standstill
 from gemel.carole.projects.tasks import blocking_error, next_task
 from gemel.carole.projects.transitions import OWNER, SYSTEM, Action, permit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from tests.carole.projects.test_rules import BAD, contributed
+from tests.carole.refusals import refusal
 
 ALL = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR, Role.STEWARD)
 SEQUENCE = 9
@@ -24,11 +28,11 @@ def put_back(project: Project) -> Project:
 
 def decide(
     project: Project, role: Role, *released: str, accepted: bool = True, fetched: str = "", sequence: int = SEQUENCE
-) -> operations.Outcome:
+) -> Outcome:
     runs = frozenset({*released, *filter(None, [fetched])})
     proven = frozenset(filter(None, [fetched]))
     made = RestoreDecision(sequence, role, str(role), accepted, "" if accepted else "a reason", runs, proven)
-    return operations.decide_restore(project, made, {"role": str(role)})
+    return decide_restore(project, made, {"role": str(role)})
 
 
 def accepted(project: Project, *released: str, fetched: str = "") -> Project:
@@ -38,14 +42,13 @@ def accepted(project: Project, *released: str, fetched: str = "") -> Project:
 
 
 def running(policy: Policy = Policy.NONE) -> Project:
-    project = operations.start_run(contributed(policy), "coordinator", "r", "run").project
-    return operations.take_run(project, "run").project
+    project = start_run(contributed(policy), "coordinator", "r", "run").project
+    return take_run(project, "run").project
 
 
 def refused(project: Project, role: Role | str, action: Action) -> str:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE) as caught:
         permit(project, role, action)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     assert caught.value.remedy
     return str(caught.value)
 
@@ -83,7 +86,7 @@ def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
                 assert caught.value.code is ErrorCode.NOT_ADMITTED or words in str(caught.value)
     assert words in refused(project, SYSTEM, Action.TAKE_RUN)
     assert words in refused(replace(project, state=State.HELD), SYSTEM, Action.RELEASE)
-    assert operations.erase(project, Role.COORDINATOR, "coordinator").project.state is State.ERASED
+    assert erase(project, Role.COORDINATOR, "coordinator").project.state is State.ERASED
     assert permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
 
 
@@ -94,7 +97,7 @@ def test_after_one_refusal_it_never_goes_on() -> None:
     assert "bob has refused the restored log" in refused(project, OWNER, Action.START_RUN)
     with pytest.raises(GemelError, match="a decision is there"):
         decide(project, Role.CUSTODIAN_B)
-    assert not awaited(operations.erase(project, Role.COORDINATOR, "coordinator").project)
+    assert not awaited(erase(project, Role.COORDINATOR, "coordinator").project)
 
 
 def test_a_decision_is_about_one_restoration() -> None:
@@ -122,14 +125,14 @@ def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> N
 
 def test_a_run_that_no_party_knows_to_be_released_goes_on() -> None:
     project = accepted(put_back(running()))
-    project = operations.requeue_run(project, "run", operations.Interruption.RESTARTED).project
-    project = operations.take_run(project, "run").project
-    assert operations.finish_run(project, "run", 3).project.state is State.RELEASED
+    project = requeue_run(project, "run", Interruption.RESTARTED).project
+    project = take_run(project, "run").project
+    assert finish_run(project, "run", 3).project.state is State.RELEASED
 
 
 def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -> None:
     """Else a custodian could free by a claim what the policy holds."""
-    held = put_back(operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project)
+    held = put_back(finish_run(running(Policy.HOLD), "run", 3, BAD).project)
     claimed = accepted(held, "run")
     assert (claimed.state, lost_runs(claimed)) == (State.HELD, ())
     proven = decide(held, Role.CUSTODIAN_A, fetched="run").project
@@ -144,14 +147,14 @@ def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD])
 def test_no_digest_but_a_custodians_proves_a_release(role: Role) -> None:
     """The coordinator's resolver makes what the coordinator is given: it knows the digest before any release."""
-    project = put_back(operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project)
+    project = put_back(finish_run(running(Policy.HOLD), "run", 3, BAD).project)
     for each in ALL:
         project = decide(project, each, fetched="run" if each is role else "").project
     assert (standstill(project), project.state) == ("", State.HELD)
 
 
 def test_signatures_of_a_backup_are_void_for_a_lost_refusal_cannot_be_seen() -> None:
-    held = operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project
+    held = finish_run(running(Policy.HOLD), "run", 3, BAD).project
     held = replace(held, signatures=2, release_signatures=(ReleaseSignature("run", "steward", "aa", b"r", b"s"),))
     project = put_back(held)
     for role in ALL:
@@ -164,10 +167,10 @@ def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_kn
     project = put_back(contributed(Policy.HOLD))
     first = decide(project, Role.STEWARD).project
 
-    def second(project: Project, *released: str, accept: bool = True) -> operations.Outcome:
+    def second(project: Project, *released: str, accept: bool = True) -> Outcome:
         runs, reason = frozenset(released), "" if accept else "a reason"
         made = RestoreDecision(SEQUENCE, Role.STEWARD, "second", accept, reason, runs)
-        return operations.decide_restore(project, made, {"role": str(Role.STEWARD)})
+        return decide_restore(project, made, {"role": str(Role.STEWARD)})
 
     assert "steward has refused the restored log" in standstill(second(first, accept=False).project)
     done = accepted(project)

@@ -6,26 +6,31 @@ from dataclasses import replace
 
 import pytest
 
-from gemel.carole.projects import Policy, Project, ReleaseSignature, State, operations
-from gemel.carole.projects.operations import Outcome
+from gemel.carole.projects.operations.consent import amend
+from gemel.carole.projects.operations.contribution import decline
+from gemel.carole.projects.operations.linking import finish_run, start_run, take_run
+from gemel.carole.projects.operations.outcome import Outcome
+from gemel.carole.projects.operations.release import expire_result, override
+from gemel.carole.projects.project import Policy, Project, ReleaseSignature, State
 from gemel.carole.projects.tasks import blocking_error
 from gemel.carole.projects.transitions import Action
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
-from tests.carole.projects.test_rules import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, refusal
+from tests.carole.projects.test_rules import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, declining
+from tests.carole.refusals import refusal
 
 REASON = "used inside the secure room only, see May"
 
 
 def held(signatures: int = 2) -> Project:
-    project = operations.start_run(contributed(Policy.HOLD), "coordinator", "r", "run").project
-    project = replace(operations.take_run(project, "run").project, signatures=signatures)
-    return operations.finish_run(project, "run", 3, BAD).project
+    project = start_run(contributed(Policy.HOLD), "coordinator", "r", "run").project
+    project = replace(take_run(project, "run").project, signatures=signatures)
+    return finish_run(project, "run", 3, BAD).project
 
 
 def signed(project: Project, member: str, **changes: object) -> Outcome:
     given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)  # type: ignore[arg-type]
-    return operations.override(project, given, REASON, STEWARDS)
+    return override(project, given, REASON, STEWARDS)
 
 
 def actions(outcome: Outcome) -> list[Action]:
@@ -51,9 +56,8 @@ def test_one_refusal_is_enough_also_by_one_who_has_signed() -> None:
         refused = decided(project, member, REASON, release=False)
         assert (actions(refused), refused.project.state) == ([Action.REFUSE], State.ASSESSED)
         assert not refused.project.release_signatures
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.WRONG_STATE):
             signed(refused.project, "second")
-        assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
@@ -64,14 +68,12 @@ def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "stewards",
-    [{"second": "bb"}, {"steward": "cc", "second": "bb"}],
-    ids=["has left", "has another identity"],
+    "stewards", [{"second": "bb"}, {"steward": "cc", "second": "bb"}], ids=["has left", "has another identity"]
 )
 def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict[str, str]) -> None:
     project = signed(held(), "steward").project
     given = ReleaseSignature("run", "second", "bb", b"r" * 32, b"s")
-    outcome = operations.override(project, given, REASON, stewards)
+    outcome = override(project, given, REASON, stewards)
     assert (actions(outcome), outcome.project.state) == ([Action.OVERRIDE], State.HELD)
     assert outcome.entries[0].details["void"] == "steward"
     assert [one.member for one in outcome.project.release_signatures] == ["second"]
@@ -80,7 +82,7 @@ def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict
 def test_one_identity_under_two_names_is_one_steward() -> None:
     project = signed(held(), "steward").project
     renamed = ReleaseSignature("run", "renamed", STEWARDS["steward"], b"r" * 32, b"t")
-    assert not operations.override(project, renamed, REASON, {**STEWARDS, "renamed": "aa"}).changed
+    assert not override(project, renamed, REASON, {**STEWARDS, "renamed": "aa"}).changed
 
 
 def test_signatures_on_different_reports_do_not_make_a_release() -> None:
@@ -90,15 +92,14 @@ def test_signatures_on_different_reports_do_not_make_a_release() -> None:
 
 def test_what_ends_the_holding_ends_the_signatures() -> None:
     project = signed(held(), "steward").project
-    amended = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD, 2).project
+    amended = amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD, 2).project
     assert (amended.state, amended.release_signatures, amended.signatures) == (State.DRAFT, (), 2)
-    assert not operations.decline(project, Side.BOB, refusal(Side.BOB)).project.release_signatures
-    assert not operations.expire_result(project).project.release_signatures
+    assert not decline(project, Side.BOB, declining(Side.BOB)).project.release_signatures
+    assert not expire_result(project).project.release_signatures
 
 
 def test_a_steward_that_left_the_list_while_its_call_was_under_way_does_not_sign() -> None:
     given = ReleaseSignature("run", "steward", STEWARDS["steward"], b"r" * 32, b"s")
     for stewards in ({"second": "bb"}, {**STEWARDS, "steward": "cc"}):
-        with pytest.raises(GemelError) as caught:
-            operations.override(held(), given, REASON, stewards)
-        assert caught.value.code is ErrorCode.NOT_ADMITTED
+        with refusal(ErrorCode.NOT_ADMITTED):
+            override(held(), given, REASON, stewards)

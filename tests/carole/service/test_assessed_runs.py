@@ -17,21 +17,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine.run.resources import Resources
-from gemel.carole.projects import Grant, KeyReport, Policy, RunState, State
-from gemel.carole.service.linking import carry_out
+from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, State
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.runs import Lease
 from gemel.common.documents.disclosure_measures import MEASURES
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
-from gemel.common.pki.reader import Reader
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
+from tests.carole.refusals import refusal
+from tests.carole.trial import take
 from tests.specifications import heading
 
 N, COMMON = 300, 200
@@ -59,7 +58,6 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 )
 HOLDERS = {Side.ALICE: ("sex", "age"), Side.BOB: ("sex", "work", "illness")}
 LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
-RESOURCES = Resources(1 << 30, 1)
 
 
 def drawn(who: int, name: str) -> int:
@@ -127,8 +125,7 @@ def amended(carole: Deployment, text: str) -> Specification:
 
 def lease(carole: Deployment, request: str) -> Lease:
     carole.store.runs.start("trial", "coordinator", request, request * 32)
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
+    taken = take(carole.store)
     return taken
 
 
@@ -142,10 +139,6 @@ def actions(carole: Deployment) -> list[str]:
     return [entry.action for entry, _ in entries]
 
 
-def herself(carole: Deployment) -> Reader:
-    return Reader.load(carole.parties.parties["carole"], Role.LINKER)
-
-
 def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +148,7 @@ def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
     monkeypatch.setattr(sys.modules[__name__], "TEXT", text)
     spec = load_specification(contributed(carole, "0.9", monkeypatch))
     run = lease(carole, "a")
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    assert carole.carry_out(run, spec) == COMMON
     document = report(carole, run.run)
     assert (document["verdict"], document["records"]) == ("within", COMMON)
     assert [document["custodians"][str(side)]["records"] for side in Side] == [N, N]
@@ -170,7 +163,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
     spec = load_specification(text)
     stages: list[str] = []
     first = lease(carole, "a")
-    links = carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
+    links = carole.carry_out(first, spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages))[-2:] == ["assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -185,7 +178,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
     # The same links again, to publish another table instead.
     spec = amended(carole, text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]"))
     second = lease(carole, "b")
-    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(second, spec)
     again = report(carole, second.run)
     assert again["earlier_releases"] == 1
     assert [(table["variables"], table["earlier"]) for table in again["tables"]] == [
@@ -217,8 +210,7 @@ def released_beside(carole: Deployment) -> str:
         carole.store.uploads.put(new.name, side, upload, given.chunk(0))
         carole.store.uploads.commit(new.name, side, str(side), upload, 1, len(given.payload), given.root)
     carole.store.runs.start(new.name, "coordinator", "r", "f" * 32)
-    taken = carole.store.runs.take("another worker")
-    assert taken is not None
+    taken = take(carole.store, "another worker")
     assert taken.project == new.name
     carole.store.runs.finish(taken, 1, {str(Role.COORDINATOR): [b"{}"]})
     return taken.run
@@ -237,7 +229,7 @@ def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
         if stage == "seal" and not beside:
             beside.append(released_beside(carole))
 
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, progress) == COMMON
+    assert carole.carry_out(run, spec, progress) == COMMON
     assert stages.count("seal") == 2, "assessed and sealed again"
     document = report(carole, run.run)
     assert [unseen["run"] for unseen in document["differences"]["unseen"]] == beside
@@ -247,13 +239,12 @@ def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
 def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load_specification(contributed(carole, "0.01", monkeypatch))
     held = lease(carole, "a")
-    carry_out(carole.store, held, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(held, spec)
     assert carole.store.projects.get("trial").state is State.HELD
     document = report(carole, held.run)
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def by_age(who: int, name: str) -> int:
@@ -273,7 +264,7 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
     monkeypatch.setitem(globals(), "TEXT", text)
     spec = load_specification(contributed(carole, "0.9", monkeypatch, value))
     run = lease(carole, "a")
-    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) >= COMMON - 5
+    assert carole.carry_out(run, spec) >= COMMON - 5
     assert carole.store.projects.get("trial").state is state
     document = report(carole, run.run)
     assert ("joint_attribution" in document["measures"]) == ("released_joint" in document) == (joint != "none")
@@ -286,9 +277,8 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
     assert {"action": "release no joint distribution", "effect": {"joint_attribution": 0.0}} in document["options"]
     assert {"assess", "hold"} <= set(actions(carole))
     assert "release" not in actions(carole)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, run.run, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
@@ -298,7 +288,7 @@ def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
     monkeypatch.setitem(globals(), "TEXT", estimated)
     spec = load_specification(contributed(carole, "0.9", monkeypatch))
     done = lease(carole, "a")
-    carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(done, spec)
     assert carole.store.projects.get("trial").state is State.RELEASED
     entry = report(carole, done.run)["measures"]["false_links"]
     assert entry["method"] == "bootstrap, with a 95 % interval"
@@ -310,7 +300,7 @@ DYING_WORKER = """\
 import os, signal, sys
 from gemel.carole.configuration import load_carole
 from gemel.carole.service import ending, worker
-from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.store import changes, runs
 from pathlib import Path
 
@@ -373,9 +363,8 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
         else:
             assert (found.state, project.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            with pytest.raises(GemelError) as caught:
+            with refusal(ErrorCode.NOT_FOUND):
                 report(carole, run)
-            assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))
     assert carole.store.runs.get("trial", run).attempt == len(points)
 
@@ -388,19 +377,20 @@ COARSENED = """\
 """
 
 
+@pytest.mark.parametrize("killed", [pytest.param(True, marks=pytest.mark.long), False], ids=["killed", "at once"])
 def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_again(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, killed: bool
 ) -> None:
     monkeypatch.setitem(globals(), "TEXT", TEXT.replace("  on_breach: hold\n", COARSENED))
     text = contributed(carole, "0.03", monkeypatch)
     spec = load_specification(text)
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
-    assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
+    if killed:
+        assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
     assert carole.store.runs.get("trial", run).state is RunState.QUEUED
     assert not {"assess", "hold", "release"} & set(actions(carole))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    taken = take(carole.store)
+    assert carole.carry_out(taken, spec) == COMMON
     assert carole.store.projects.get("trial").state is State.RELEASED
     document = report(carole, run)
     changes = {change["variable"]: change["coarsening"] for change in document["protection"]["changes"]}
@@ -412,7 +402,7 @@ def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_agai
     # The next run of the same links is coarsened likewise, and compared with the first at the detail of both.
     spec = amended(carole, text.replace("subtraction: 1", "subtraction: 0.99"))
     second = lease(carole, "b")
-    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
+    carole.carry_out(second, spec)
     again = report(carole, second.run)
     assert {change["variable"]: change["coarsening"] for change in again["protection"]["changes"]} == changes
     assert (again["earlier_releases"], again["verdict"]) == (1, "within")

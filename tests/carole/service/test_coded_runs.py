@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, sealed_result
 from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects import RunState, State, operations
-from gemel.carole.service.linking import carry_out
-from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
+from gemel.carole.projects.project import RunState, State
+from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification, load_specification
@@ -23,21 +23,21 @@ from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.steps import handle_submission as custodian
 from tests.carole import trial
 from tests.carole.deployment import Deployment
+from tests.carole.refusals import refusal
 from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
     COMMON,
     POINTS,
-    RESOURCES,
     TEXT,
     Contribution,
     actions,
     carole,
-    herself,
     killed_at_each_point,
     lease,
     project,
     report,
 )
+from tests.carole.trial import take
 from tests.custodian.encoding.encoded_rows import n_signed
 
 __all__ = ["carole"]
@@ -57,9 +57,9 @@ def specification(limit: str) -> str:
 def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
     """Submit an artifact, as a custodian (its side given) or as the resolver."""
     done = (
-        (lambda known, _: operations.resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
+        (lambda known, _: resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
         if side is None
-        else (lambda known, _: operations.submit_row_handles(known, side, str(side), run))
+        else (lambda known, _: submit_row_handles(known, side, str(side), run))
     )
     carole.store.artifacts.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 
@@ -73,7 +73,7 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
     trial.contributed(carole.store, given)
     spec = load_specification(text)
     first = lease(carole, "a")
-    assert carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda *_: None) is None
+    assert carole.carry_out(first, spec) is None
     requested = carole.store.artifacts.read(first.run, RESOLUTION_REQUEST)
     assert requested is not None
     reported = {side: tell(carole, first.run, side, given[side]) for side in Side}
@@ -100,9 +100,8 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     run, spec, made = waiting(carole, specification("0.9"), monkeypatch)
     put(carole, run, RESOLUTION_RESULT, made)
     stages: list[str] = []
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    links = carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
+    taken = take(carole.store)
+    links = carole.carry_out(taken, spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages)) == ["read", "assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -126,11 +125,9 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     bare = ResolvedHandles(np.arange(n, dtype=np.int32), n)
     decided = decide(request, bare, bare, plan_of(spec), lambda *_: None, run)
     put(carole, run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, run))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    with pytest.raises(GemelError) as caught:
-        carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    taken = take(carole.store)
+    with refusal(ErrorCode.UPLOAD_CORRUPT):
+        carole.carry_out(taken, spec)
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
     assert not {"assess", "release"} & set(actions(carole))
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 from threading import Thread
 from typing import Any
 
-import pytest
-
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.fairness import MemberLimits
 from gemel.common.signatures.layout import FieldLayout, Layout, SetLayout
@@ -26,15 +24,9 @@ from tests.carole.deployment import (
     people,
     raw_error,
 )
+from tests.carole.refusals import refused
 
 OFFER, CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
-
-
-def refused(code: ErrorCode, call, *arguments, **named) -> GemelError:  # type: ignore[no-untyped-def]
-    with pytest.raises(GemelError) as caught:
-        call(*arguments, **named)
-    assert caught.value.code is code, caught.value
-    return caught.value
 
 
 def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
@@ -169,14 +161,8 @@ def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: D
         (ErrorCode.NOT_ADMITTED, {"manifest_side": Side.BOB}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(*part.fields[:-1])}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(*reversed(part.fields))}),
-        (
-            ErrorCode.ENCODING_MISMATCH,
-            {"layout": with_fields(replace(part.fields[0], bits=512), *part.fields[1:])},
-        ),
-        (
-            ErrorCode.ENCODING_MISMATCH,
-            {"layout": with_fields(replace(part.fields[0], name="other"), *part.fields[1:])},
-        ),
+        (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(replace(part.fields[0], bits=512), *part.fields[1:])}),
+        (ErrorCode.ENCODING_MISMATCH, {"layout": with_fields(replace(part.fields[0], name="other"), *part.fields[1:])}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": Layout((replace(part, blocks=()),))}),
         (ErrorCode.ENCODING_MISMATCH, {"layout": Layout((part, SetLayout("born", 10, part.fields[:1], ())))}),
         (ErrorCode.UPLOAD_LIMIT, {"layout": Layout((replace(part, rows=6_000_000),))}),

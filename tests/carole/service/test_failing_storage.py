@@ -11,9 +11,8 @@ import io
 import json
 import os
 import pwd
-import shutil
-import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,60 +22,29 @@ import pytest
 import structlog
 from sqlalchemy import create_engine, text
 
+from gemel.carole.projects.project import RunState, State
+from gemel.carole.service import supervisor
+from gemel.carole.service.health import check_health
+from gemel.carole.service.supervisor import Supervisor
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Side
+from gemel.common.parties import Role, Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.status import METADATA_KEY
+from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, raw_error
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, eventually, get, raw_error
+from tests.carole.refusals import refusal
+from tests.carole.service.small_disk import Disk, disk
+from tests.carole.service.test_worker import COMMON, contribute, opened
 from tests.carole.store.conftest import Postgres, postgres
+from tests.carole.store.object_store import ObjectStore, object_server, object_store
+from tests.ports import free_port
 
-__all__ = ["postgres"]
+__all__ = ["disk", "object_server", "object_store", "postgres"]
 
-MOUNT, UNMOUNT = (shutil.which(program) or program for program in ("mount", "umount"))
 
 LARGE = SPECIFICATION + "#" + "x" * 200_000 + "\n"
 """A specification that no page of a database has room for."""
-
-
-class Disk:
-    """A small file system that can be full."""
-
-    def __init__(self, folder: Path, size: str) -> None:
-        folder.chmod(0o711)
-        self.folder = folder / "disk"
-        self.folder.mkdir()
-        done = subprocess.run([MOUNT, "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", self.folder])
-        if done.returncode != 0:
-            pytest.skip("no file system can be mounted here")
-
-    def fill(self) -> None:
-        with (self.folder / "filler").open("wb", buffering=0) as file:
-            for size in (1 << 16, 1):
-                try:
-                    while file.write(b"x" * size) == size:
-                        pass
-                except OSError:
-                    continue
-
-    def empty(self) -> None:
-        (self.folder / "filler").unlink()
-
-    def unmount(self) -> None:
-        subprocess.run([UNMOUNT, "--lazy", self.folder], check=True)
-
-
-@pytest.fixture
-def disk() -> Iterator[Callable[[str], Disk]]:
-    with ExitStack() as made:
-
-        def make(size: str) -> Disk:
-            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="gemel-disk-"))
-            found = Disk(Path(folder), size)
-            made.callback(found.unmount)
-            return found
-
-        yield make
 
 
 @pytest.fixture
@@ -131,7 +99,7 @@ def logged() -> Iterator[list[dict[str, object]]]:
         lines += [json.loads(line) for line in written.getvalue().splitlines()]
 
 
-def refusal(call: Callable[[], object], *secrets: str) -> tuple[grpc.StatusCode, ErrorCode]:
+def refusal_of(call: Callable[[], object], *secrets: str) -> tuple[grpc.StatusCode, ErrorCode]:
     """Status and code of a refused call, of whose answer nothing may hold any of the secrets."""
     status, details, metadata = raw_error(call)
     payload = dict(metadata)[METADATA_KEY]
@@ -190,7 +158,7 @@ def test_the_databases_disk_is_full(
         call = create(deployment)
         small.fill()
         with logged() as lines:
-            assert refusal(call, secret) == (grpc.StatusCode.RESOURCE_EXHAUSTED, ErrorCode.STORAGE_FULL)
+            assert refusal_of(call, secret) == (grpc.StatusCode.RESOURCE_EXHAUSTED, ErrorCode.STORAGE_FULL)
         (line,) = failures(lines)
         assert (line["level"], line["member"]) == ("error", "coordinator")
         assert "disk is full" in str(line["error"])
@@ -208,9 +176,9 @@ def test_the_database_is_down(parties: Provisioned, tmp_path: Path, postgres: Po
         try:
             with logged() as lines:
                 host = database.partition("host=")[2]
-                assert refusal(call, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
+                assert refusal_of(call, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
                 poll = lambda: alice.stub.NextTask(custody_pb2.NextTaskRequest(), timeout=20)  # noqa: E731
-                assert refusal(poll, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
+                assert refusal_of(poll, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
         finally:
             postgres.start()
         assert [(line["level"], line["member"]) for line in failures(lines)] == [
@@ -219,3 +187,92 @@ def test_the_database_is_down(parties: Provisioned, tmp_path: Path, postgres: Po
         ]
         call()
         assert alice.next_task().kind == custody_pb2.TASK_KIND_APPROVE
+
+
+# ``/readyz``, ``/livez`` and ``gemel carole health`` of a Carole that is a process, while what she needs is away.
+
+FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "clock": "failed", "serving": "ok"}
+
+
+@pytest.fixture
+def database() -> Iterator[Postgres]:
+    """A PostgreSQL for one test, which stops it."""
+    with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.stop()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
+    database: Postgres, parties: Provisioned, tmp_path: Path
+) -> None:
+    page = f"127.0.0.1:{free_port()}"
+    changes = ('listen: ""', f'listen: "{page}"'), ("sqlite:///store/carole.db", database.database())
+    deployment = Deployment(parties, tmp_path / "carole", *changes)
+    carole = ServiceProcess("carole", deployment.configuration, tmp_path)
+    carole.start()
+    try:
+        assert carole.wait_ready()["observability"] == page
+        assert get(page, "/readyz")[0] == 200
+        check_health(deployment.configuration)
+
+        database.stop()
+        until(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
+        assert get(page, "/livez")[0] == 200
+        with refusal(ErrorCode.UNAVAILABLE, r"answers but is not ready, got database: failed, tenure: failed"):
+            check_health(deployment.configuration)
+        # Why is in the log, once, however often she is probed.
+        events = [json.loads(line) for line in carole.log.read_text().splitlines()]
+        reasons = [event for event in events if event["event"] == "not ready"]
+        assert sorted(reason["check"] for reason in reasons) == ["clock", "database", "tenure"]
+        assert all("the database failed" in reason["error"] for reason in reasons)
+
+        database.start()
+        until(lambda: get(page, "/readyz")[0] == 200)
+        check_health(deployment.configuration)
+    finally:
+        carole.kill()
+    with refusal(ErrorCode.UNAVAILABLE, "Carole does not answer"):
+        check_health(deployment.configuration)
+
+
+# A Carole whose blobs are in a bucket: a run through server and worker, and one that waits for the store's mending.
+
+
+def test_a_run_with_blobs_in_a_bucket_waits_until_the_store_takes_its_credentials_again(
+    parties: Provisioned, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
+    objects = f"{{endpoint: {object_store.endpoint}, credentials: {object_store.credentials}}}"
+    page = ('listen: ""', f'listen: "127.0.0.1:{free_port()}"')
+    where = ("blobs: store/blobs", f"blobs: s3://gemel-bucket/carole\n  objects: {objects}")
+    carole = Deployment(parties, tmp_path / "carole", where, page)
+    try:
+        application = carole.start(Supervisor)
+        contribute(carole)
+        eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+        object_store.allow("s3:ListBucket")
+        eventually(lambda: get(application.observability, "/readyz")[1]["checks"]["blobs"] == "failed")
+        run = carole.coordinator().start("trial").run
+        queued = lambda: [e for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]  # noqa: E731
+        eventually(lambda: len(queued()) > 0, 600)
+        assert {entry.details["cause"] for entry in queued()} == {"storage failed"}
+        object_store.allow("s3:*")
+        eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
+        assert carole.store.runs.get("trial", run).attempt == 1
+        assert carole.store.runs.get("trial", run).links == COMMON
+        assert all(opened(carole, side, run)["links.parquet"] for side in Side)
+        eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+        assert not (tmp_path / "carole" / "store" / "blobs").exists()
+        carole.store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+        assert carole.store.projects.get("trial").state is State.ERASED
+        assert set(object_store.objects()) == {"identity"}
+    finally:
+        carole.stop()

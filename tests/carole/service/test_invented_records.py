@@ -13,26 +13,25 @@ import pytest
 from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
 from gemel.carole.engine.resolution.resolution_exchange import decide, sealed_result
 from gemel.carole.engine.resolution.resolution_request import unpack_request
-from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects import State
-from gemel.carole.service.linking import carry_out
-from gemel.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.projects.project import State
+from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment
-from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
+from tests.carole.refusals import refusal
+from tests.carole.service.test_assessed_runs import carole, lease, project, report
 from tests.carole.service.test_coded_runs import put, tell
+from tests.carole.trial import take
 from tests.specifications import heading
 
 __all__ = ["carole"]
 
 FILES_SEED = 5
-RESOURCES = Resources(1 << 30, 2)
 TEXT = (
     heading("trial")
     + """
@@ -76,7 +75,7 @@ def carried_out(
     given = {side: Contribution(side, files[side], text) for side in Side}
     trial.contributed(carole.store, dict(given))
     spec, done = load_specification(text), lease(carole, "a")
-    links = carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    links = carole.carry_out(done, spec)
     if mode == "open":
         assert links
         return done.run
@@ -88,9 +87,8 @@ def carried_out(
     request = unpack_request(requested, plan_of(spec))
     decided = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, done.run)
     put(carole, done.run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, done.run))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+    taken = take(carole.store)
+    assert carole.carry_out(taken, spec)
     return done.run
 
 
@@ -101,9 +99,8 @@ def test_near_copies_hold_the_run_and_report_and_log_name_them(
     files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
     run = carried_out(carole, mode, files, monkeypatch)
     assert carole.store.projects.get("trial").state is State.HELD
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_B, run, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     document = report(carole, run)
     assert [breach["measure"] for breach in document["breaches"]] == ["near_copies"]
     assert document["contributions"]["bob"]["near_copies"] == PROBED * COPIES

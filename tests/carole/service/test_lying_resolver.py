@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine.run.contribution import packed, unpacked
-from gemel.carole.projects import Policy, State
-from gemel.carole.service.linking import carry_out
-from gemel.carole.store.artifacts import RESOLUTION_RESULT
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.projects.project import Policy, State
+from gemel.carole.store.results import RESOLUTION_RESULT
+from gemel.common.errors import ErrorCode
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification
 from tests.carole.deployment import Deployment
+from tests.carole.refusals import refusal
 from tests.carole.service import test_coded_runs as coded
-from tests.carole.service.test_assessed_runs import COMMON, RESOURCES, actions, carole, herself, project
+from tests.carole.service.test_assessed_runs import COMMON, actions, carole, project
 from tests.carole.service.test_coded_runs import put, specification, waiting
+from tests.carole.trial import take
 
 __all__ = ["carole"]
 
@@ -109,11 +110,9 @@ def test_a_result_that_cannot_be_one_of_the_request_is_refused(
 ) -> None:
     name, spec, made = run
     put(carole, name, RESOLUTION_RESULT, retold(made, LIES[found]))
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    with pytest.raises(GemelError, match=f"{found}[;,]") as caught:
-        carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    taken = take(carole.store)
+    with refusal(ErrorCode.UPLOAD_CORRUPT, f"{found}[;,]"):
+        carole.carry_out(taken, spec)
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
     assert not {"finish-run", "release"} & set(actions(carole))
 
@@ -123,9 +122,8 @@ def test_a_true_result_is_accepted_and_the_log_shows_whose_it_was(
 ) -> None:
     name, spec, made = run
     put(carole, name, RESOLUTION_RESULT, made)
-    taken = carole.store.runs.take("worker")
-    assert taken is not None
-    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    taken = take(carole.store)
+    assert carole.carry_out(taken, spec) == COMMON
     entries = carole.store.audit.entries()
     resolved = next(entry for entry in entries if entry.action == "resolve-run")
     assert (resolved.actor, resolved.details["result"]) == ("coordinator", Content.of(made).root.hex())

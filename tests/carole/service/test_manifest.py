@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from gemel.carole.projects import Project
+from gemel.carole.projects.project import Project
 from gemel.carole.service.manifest import check_manifest
+from gemel.carole.store.payloads.stored_sets import layout_from_text, layout_to_text, sealed_seeds_from_text
+from gemel.common.audit.file_statement import FileStatement
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import (
@@ -26,6 +28,9 @@ from gemel.common.signatures.layout import (
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.blocking import JointSpec
 from gemel.common.wire.manifest import Manifest
+from gemel.protos.linkage.v1 import custody_pb2
+from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, make_upload, people
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
 TEXT = (
@@ -78,9 +83,8 @@ def test_what_the_specification_allows_is_accepted() -> None:
     ],
 )
 def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.ENCODING_MISMATCH):
         check(*sets)
-    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
 
 @pytest.mark.parametrize(
@@ -123,18 +127,16 @@ def test_in_mode_open_decoys_alone_are_refused() -> None:
         if held:
             check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
             continue
-        with pytest.raises(GemelError, match="beside its 100 decoys") as caught:
+        with refusal(ErrorCode.ENCODING_MISMATCH, "beside its 100 decoys"):
             check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
-        assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
 
 def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> None:
     def rows(n: int) -> SetLayout:
         return replace(RULE, rows=n)
 
-    with pytest.raises(GemelError, match="at most 9 rows under a rule") as caught:
+    with refusal(ErrorCode.ENCODING_MISMATCH, "at most 9 rows under a rule"):
         check(rows(10), SAMPLE, CODED)
-    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     text = f"{TEXT}padding: powers_of_two\n"
     check(rows(18), SAMPLE, CODED, text=text)
     with pytest.raises(GemelError, match="at most 18 rows under a rule"):
@@ -185,9 +187,143 @@ def test_known_records_come_from_the_custodian_that_is_named_and_are_as_many_as_
         ((TRAINED, replace(TRAINED, rule=JOINT, rows=4)), Side.ALICE, both),
         ((replace(TRAINED, rule=JOINT, rows=5),), Side.BOB, both),
     ):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.ENCODING_MISMATCH):
             checked(*wrong, side=side, of=of)
-        assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     with pytest.raises(GemelError) as caught:
         checked(replace(TRAINED, rows=29))
     assert caught.value.where == f"manifest.sets[{1 if mode == 'open' else 3}]"
+
+
+# Manifests of mode shared: of each set the shares that the specification asks for, and of no field anything else.
+
+SHARED_TEXT = (
+    heading("shares", "shared")
+    + """
+fields:
+  - {name: surname, kind: name, bits: 128}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64}
+  - {name: town, kind: name, bits: 64}
+blocking:
+  - {name: start, keys: [{field: surname, prefix: 3}], withheld: [town]}
+  - {name: born, keys: [{field: born}]}
+variables:
+  - {name: region, holder: alice, categories: [n, s, w], role: key}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+SURNAME, BORN = FieldLayout("surname", 128, 0, "shared"), FieldLayout("born", 64, 0, "shared")
+TOWN = FieldLayout("town", 64, 0, "shared")
+START = SetLayout("start", 8, (SURNAME, BORN, replace(TOWN, content="withheld")), ("start",), tags=("born",))
+OF_BORN = SetLayout("born", 9, (SURNAME, replace(BORN, content="fixed"), TOWN), ("born",), tags=("start",))
+SHARED_SAMPLE = SetLayout(SAMPLES, sample_rows(9), (SURNAME, BORN, TOWN), tags=())
+SHARED_CODED = SetLayout(CODES, 9, (), (), (VariableLayout("region", 3),))
+SEEDS = (b"c", b"d", b"s")
+
+
+def check_shared(*sets: SetLayout, text: str = SHARED_TEXT) -> None:
+    project = SimpleNamespace(
+        encoding_digest=b"e" * 32, epoch=1, reports={}, uploads={}, contributed=lambda side: False
+    )
+    manifest = Manifest("shares", Side.ALICE, 1, b"e" * 32, b"k" * 8, Layout(sets, 9), SEEDS)
+    check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
+
+
+def test_what_the_specification_asks_for_is_accepted() -> None:
+    check_shared(START, OF_BORN, SHARED_SAMPLE, SHARED_CODED)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        (START, OF_BORN, SHARED_SAMPLE),
+        (OF_BORN, START, SHARED_SAMPLE, SHARED_CODED),
+        (START, SHARED_SAMPLE, SHARED_CODED),
+        (replace(START, tags=()), OF_BORN, SHARED_SAMPLE, SHARED_CODED),
+        (replace(START, tags=("other",)), OF_BORN, SHARED_SAMPLE, SHARED_CODED),
+        (replace(START, blocks=("born",)), OF_BORN, SHARED_SAMPLE, SHARED_CODED),
+        (replace(START, fields=(SURNAME, BORN, TOWN)), OF_BORN, SHARED_SAMPLE, SHARED_CODED),
+        (START, replace(OF_BORN, fields=(SURNAME, BORN, TOWN)), SHARED_SAMPLE, SHARED_CODED),
+        (
+            START,
+            replace(OF_BORN, fields=(SURNAME, replace(BORN, content="withheld"), TOWN)),
+            SHARED_SAMPLE,
+            SHARED_CODED,
+        ),
+        (START, replace(OF_BORN, fields=(replace(SURNAME, bits=64), *OF_BORN.fields[1:])), SHARED_SAMPLE, SHARED_CODED),
+        (START, replace(OF_BORN, fields=OF_BORN.fields[:2]), SHARED_SAMPLE, SHARED_CODED),
+        (START, OF_BORN, replace(SHARED_SAMPLE, rows=9), SHARED_CODED),
+        (START, OF_BORN, replace(SHARED_SAMPLE, fields=(SURNAME, replace(BORN, bits=128), TOWN)), SHARED_CODED),
+    ],
+)
+def test_another_contribution_is_refused(sets: tuple[SetLayout, ...]) -> None:
+    with refusal(ErrorCode.ENCODING_MISMATCH):
+        check_shared(*sets)
+
+
+def test_shares_are_sent_in_mode_shared_and_signatures_in_the_others() -> None:
+    rules = ("start", "born")
+    fields = (FieldLayout("surname", 128, 4), FieldLayout("born", 64, 3), FieldLayout("town", 64, 0))
+    fixed = (fields[0], FieldLayout("born", 64, 0, "fixed"), fields[2])
+    plain = [SetLayout("start", 8, fields, rules), SetLayout("born", 8, fixed, rules)]
+    sample = SetLayout(SAMPLES, sample_rows(9), fields)
+    block_keyed = SHARED_TEXT.replace("shared", "block_keyed", 1)
+    assert block_keyed != SHARED_TEXT
+    check_shared(*plain, sample, SHARED_CODED, text=block_keyed)
+    with pytest.raises(GemelError, match="rows are shared in mode shared"):
+        check_shared(*plain, sample, SHARED_CODED)
+    with pytest.raises(GemelError, match="not shared in mode block_keyed"):
+        check_shared(START, OF_BORN, SHARED_SAMPLE, SHARED_CODED, text=block_keyed)
+
+
+def test_a_stored_layout_is_read_as_it_was_and_has_its_seeds() -> None:
+    layout = Layout((START, OF_BORN, SHARED_SAMPLE, SHARED_CODED), 9)
+    text = layout_to_text(layout, SEEDS)
+    assert layout_from_text(text) == layout
+    assert sealed_seeds_from_text(text) == SEEDS
+    assert text != layout_to_text(layout, (b"c", b"d", b"t"))
+    assert sealed_seeds_from_text(layout_to_text(Layout((SetLayout("", 9, (FieldLayout("surname", 64, 1),)),)))) == ()
+
+
+# What custodians state of their files reaches the log, and a contribution of another size is refused.
+
+STATED = FileStatement(300, "register of births")
+
+
+def stated(custodian: Custodian, file: FileStatement = STATED, signed: FileStatement = STATED) -> None:
+    signature = signed.sign(custodian.identity, "trial", DIGEST)
+    custodian.approve(file=custody_pb2.FileStatement(records=file.records, origin=file.origin, signature=signature))
+
+
+def agreed(carole: Deployment) -> tuple[Custodian, Custodian]:
+    """The trial project, created and approved by the coordinator."""
+    coordinator = carole.coordinator()
+    coordinator.create(SPECIFICATION)
+    coordinator.approve("trial", DIGEST)
+    return carole.custodian(Side.ALICE), carole.custodian(Side.BOB)
+
+
+def test_a_file_that_grew_by_invented_records_is_refused(deployment: Deployment) -> None:
+    alice, bob = agreed(deployment)
+    stated(alice)
+    bob.approve()
+    for custodian in (alice, bob):
+        custodian.report_keys()
+    _, approved, _ = (e for e in deployment.store.audit.entries("trial") if e.action == "approve")
+    assert (approved.details["stated_records"], approved.details["stated_origin"]) == (300, "register of births")
+    assert len(str(approved.details["file_signature"])) == 128
+    with refusal(ErrorCode.UPLOAD_LIMIT, "the number of records that its custodian has stated"):
+        alice.begin(make_upload(Side.ALICE, people(340), "a" * 32)[0])
+    alice.contribute(make_upload(Side.ALICE, people(310), "b" * 32)[0])
+    begun = [e.details for e in deployment.store.audit.entries("trial") if e.action == "begin-upload"]
+    assert [(e["records"], e["stated_records"]) for e in begun] == [(310, 300)]
+
+
+def test_a_statement_that_its_custodian_has_not_signed_is_no_approval(deployment: Deployment) -> None:
+    alice, _ = agreed(deployment)
+    with refusal(ErrorCode.SIGNATURE):
+        stated(alice, FileStatement(3_000, "register of births"))
+    with refusal(ErrorCode.SIGNATURE):
+        alice.approve(file=custody_pb2.FileStatement())
+    with refusal(ErrorCode.PARAMETER):
+        alice.approve(file=custody_pb2.FileStatement(records=1, origin="two\nlines", signature=b"s" * 64))
+    assert sum(entry.action == "approve" for entry in deployment.store.audit.entries("trial")) == 1

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +19,22 @@ from typer.testing import CliRunner
 
 from gemel.carole.commands.service import app
 from gemel.carole.configuration import load_carole
-from gemel.carole.projects import State
+from gemel.carole.projects.project import RunState, State
+from gemel.carole.service.supervisor import Supervisor
+from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.wrapping_configuration import WrappingSection
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
-from tests.carole.deployment import Deployment, make_upload, people
+from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.protos.linkage.v1 import project_pb2
+from tests.carole.deployment import Deployment, Upload, eventually, get, make_upload, people
 from tests.carole.notification.receivers import trickling_server, web_server
+from tests.carole.refusals import refusal
+from tests.carole.service.test_process import ROOT, Process
 from tests.carole.service.test_stewardship import hold
+from tests.carole.service.test_worker import contribute
 from tests.carole.test_configuration import GOOD, written
+from tests.common.keys.key_stores import softhsm
 
 MAIL = "way: email, server: 'x.example:587', sender: c@x.example, to: [a@x.example]"
 
@@ -100,9 +115,8 @@ log_level: info"""
 )
 def test_a_wrong_entry_is_refused_by_its_place_and_not_shown(tmp_path: Path, entry: str, match: str) -> None:
     text = GOOD.replace("log_level: info", f"notify:\n  - {{{entry}}}\nlog_level: info")
-    with pytest.raises(GemelError, match=match) as caught:
+    with refusal(ErrorCode.CONFIGURATION, match) as caught:
         load_carole(written(tmp_path, text))
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert "pass-word" not in str(caught.value)
 
 
@@ -124,3 +138,141 @@ def test_check_reads_the_files_of_notify(parties: Provisioned, tmp_path: Path) -
     done = CliRunner().invoke(app, ["check", "--config", str(deployment.configuration)])
     assert done.exit_code == 1
     assert "cannot read the secret of a webhook" in done.output
+
+
+# Files removed under a running Carole: clear words, nothing lost is acknowledged, and on with what is put back.
+
+
+@pytest.fixture
+def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+    """Carole with a page, and keys of her own that a test may move away."""
+    keys = shutil.copytree(parties.parties["carole"].path, tmp_path / "keys")
+    made = Deployment(parties, tmp_path / "carole", ('listen: ""', 'listen: "127.0.0.1:0"'))
+    text = made.configuration.read_text()
+    made.configuration.write_text(text.replace(str(parties.parties["carole"].path), str(keys)))
+    yield made
+    made.stop()
+
+
+def chunk_files(carole: Deployment) -> list[Path]:
+    return sorted(path for path in (carole.root / "store" / "blobs").glob("*/*") if path.is_file())
+
+
+def test_a_chunk_that_is_gone_is_noticed_before_the_upload_is_acknowledged(
+    carole: Deployment, uploads: dict[Side, Upload]
+) -> None:
+    carole.start()
+    carole.keyed()
+    alice, upload = carole.custodian(Side.ALICE), uploads[Side.ALICE]
+    alice.begin(upload)
+    for index in range(len(upload.chunks)):
+        alice.put(upload, index)
+    chunk_files(carole)[0].unlink()
+    with refusal(ErrorCode.VAULT) as caught:
+        alice.commit(upload)
+    assert "cannot read what it has stored" in str(caught.value)
+    assert str(carole.root) not in str(caught.value)
+    assert not carole.store.projects.get("trial").uploads[Side.ALICE].committed
+    again = Upload(upload.sets, upload.side, "f" * 32, upload.payload, upload.manifest)
+    alice.contribute(again)
+    assert carole.store.projects.get("trial").uploads[Side.ALICE].committed
+
+
+def test_a_run_whose_input_is_gone_fails_in_words_that_name_no_path(carole: Deployment) -> None:
+    carole.start(Supervisor)
+    contribute(carole)
+    chunk_files(carole)[0].unlink()
+    coordinator = carole.coordinator()
+    *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+    assert last.state == project_pb2.RUN_STATE_FAILED
+    assert "cannot read what it has stored" in last.error
+    assert str(carole.root) not in last.error
+    assert carole.store.projects.get("trial").state is State.CONTRIBUTED
+    coordinator.erase("trial")
+    assert chunk_files(carole) == []
+
+
+def test_without_the_folder_of_blobs_no_chunk_is_acknowledged(carole: Deployment, uploads: dict[Side, Upload]) -> None:
+    application = carole.start()
+    carole.keyed()
+    alice, upload = carole.custodian(Side.ALICE), uploads[Side.ALICE]
+    alice.begin(upload)
+    alice.put(upload, 0)
+    blobs, elsewhere = carole.root / "store" / "blobs", carole.root / "elsewhere"
+    blobs.rename(elsewhere)
+    with pytest.raises(GemelError) as caught:
+        alice.put(upload, 1)
+    assert str(carole.root) not in str(caught.value)
+    status, found = get(application.observability, "/readyz")
+    assert (status, found["checks"]["blobs"]) == (503, "failed")
+    shutil.rmtree(blobs, ignore_errors=True)
+    elsewhere.rename(blobs)
+    missing = [index for gap in alice.begin(upload).missing for index in range(gap.first, gap.last + 1)]
+    assert missing == list(range(1, len(upload.chunks))), "what was acknowledged is there, and nothing else"
+    for index in missing:
+        alice.put(upload, index)
+    alice.commit(upload)
+
+
+def test_a_run_waits_for_the_wrapping_key_that_was_moved_away(carole: Deployment, tmp_path: Path) -> None:
+    application = carole.start(Supervisor)
+    contribute(carole)
+    key, elsewhere = tmp_path / "keys" / "wrapping.key", tmp_path / "wrapping.key"
+    key.rename(elsewhere)
+    former = application.worker_pid
+    os.kill(former, signal.SIGKILL)
+    run = carole.coordinator().start("trial").run
+    eventually(lambda: application._supervisors[0].health()[1] > 1, 600)
+    status, found = get(application.observability, "/readyz")
+    assert (status, found["checks"]["keys"]) == (503, "failed")
+    assert carole.store.runs.get("trial", run).state is RunState.QUEUED
+    elsewhere.rename(key)
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
+    assert carole.store.projects.get("trial").state is State.RELEASED
+
+
+# Carole with her wrapping keys on a token, as a process with a worker: from the file to the token and on.
+
+BLOCKS = re.findall(r"```yaml\n(wrapping:.*?)```", (ROOT / "deploy" / "README.md").read_text(), flags=re.DOTALL)
+
+
+def test_both_blocks_of_the_manual_are_valid() -> None:
+    read = [parse_configuration(block, WrappingSection, folder=Path(), where="README").wrapping for block in BLOCKS]
+    assert [place.vault is None for place in read if place is not None] == [True, False]
+
+
+def test_what_the_file_wrapped_is_read_and_linked_under_the_token(tmp_path: Path) -> None:
+    uploads = {side: make_upload(side, people(400, offset=200 * k), side[0] * 32)[0] for k, side in enumerate(Side)}
+    made = provision(tmp_path / "parties")
+    deployment = Deployment(made, tmp_path / "carole")
+    process = Process(deployment.configuration, tmp_path)
+    deployment.connect_to(process.address())
+    deployment.records = 400
+    deployment.keyed()
+    deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
+    assert process.end(signal.SIGTERM) == 0
+    # The block of deploy/README.md as it stands, but for the file of the PIN.
+    block = next(block for block in BLOCKS if "pkcs11" in block)
+    block = block.replace("keys/token.pin", str(softhsm(tmp_path)))
+    text = deployment.configuration.read_text() + block
+    deployment.configuration.write_text(text.replace('listen: ""', 'listen: "127.0.0.1:0"'))
+    create = [sys.executable, "-m", "gemel", "party", "wrapping-key", "--config", str(deployment.configuration)]
+    assert "Made the wrapping key" in subprocess.run(create, check=True, capture_output=True, text=True).stdout
+    process = Process(deployment.configuration, tmp_path)
+    deployment.connect_to(process.address())
+    deployment.custodian(Side.BOB).contribute(uploads[Side.BOB])
+    assert process.end(signal.SIGTERM) == 0
+    # At her start she has rewrapped all, so the file may go.
+    made.parties["carole"].wrapping.unlink()
+    process = Process(deployment.configuration, tmp_path)
+    deployment.connect_to(process.address())
+    try:
+        coordinator = deployment.coordinator()
+        *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+        assert last.state == project_pb2.RUN_STATE_DONE, last
+        page = json.loads(process.ready_file.read_text())["observability"]
+        with urllib.request.urlopen(f"http://{page}/readyz", timeout=30) as answer:
+            assert json.load(answer)["checks"]["keys"] == "ok"
+    finally:
+        deployment.stop()
+        process.end(signal.SIGKILL)

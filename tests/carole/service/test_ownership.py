@@ -22,11 +22,21 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
-from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
-from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
-from tests.carole.service.test_membership import eventually
-from tests.carole.service.test_stewardship import hold, refused, steward
+from tests.carole.deployment import (
+    DIGEST,
+    ENCODING,
+    SEED,
+    SPECIFICATION,
+    Deployment,
+    Upload,
+    coordination,
+    eventually,
+    steward,
+)
+from tests.carole.refusals import refused
+from tests.carole.service.test_stewardship import hold
 from tests.console.consoles import wide_consoles
 
 REASON = "she leaves for the ministry in May"
@@ -66,11 +76,10 @@ def listed(made: Deployment, *without: str) -> None:
 def types(made: Deployment, party: str, *words: str) -> str:
     """What a command prints, typed by a coordinator or a steward."""
     role = made.parties.members.named(party).role
-    make = steward_template if role is Role.STEWARD else template
     folder = made.root / f"{party}-state"
     folder.mkdir(exist_ok=True)
     config = made.root / f"{party}.yaml"
-    config.write_text(make(made.address, keys=str(made.parties.parties[party].path), state=str(folder)))
+    config.write_text(template(made.address, keys=str(made.parties.parties[party].path), state=str(folder), role=role))
     group = "steward" if role is Role.STEWARD else "project"
     with wide_consoles():
         result = CliRunner().invoke(app, [group, *words, "--config", str(config)])
@@ -148,7 +157,7 @@ def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(d
     entries = {entry.action: entry for entry in steward(deployment).entries("trial")}
     offer, taken = entries["hand-over"], entries["take-over"]
     assert (offer.actor, offer.details["reason"], taken.actor) == ("coordinator", REASON, "successor")
-    checkpoint = deployment.store.ownership.checkpoint
+    checkpoint = deployment.store.audit.at
     signature = bytes.fromhex(offer.details["signature"])
     statement = HandOver("trial", "coordinator", "successor", checkpoint(offer.details["entries"]), REASON)
     statement.verify(identity(deployment, "coordinator").public, signature)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,15 @@ from gemel.carole.store.restoring import RestoredLog
 from gemel.command import app
 from gemel.common.audit import Checkpoint
 from gemel.common.audit.restoration import RestorationDecision
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
-from gemel.coordinator.client.client_configuration import steward_template, template
+from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment
+from tests.carole.refusals import refused
 from tests.console.consoles import wide_consoles
 
 HAND = "the audit log is shorter than the one seen before"
@@ -34,9 +34,8 @@ HAND = "the audit log is shorter than the one seen before"
 
 def configured(deployment: Deployment, party: str) -> Path:
     """The configuration of a party; it has seen what it had seen."""
-    make = steward_template if party == "steward" else template
     config = deployment.root / f"{party}.yaml"
-    config.write_text(make(deployment.address, keys=str(deployment.parties.parties[party].path)))
+    config.write_text(template(deployment.address, keys=str(deployment.parties.parties[party].path), role=Role(party)))
     return config
 
 
@@ -49,13 +48,6 @@ def types(deployment: Deployment, *words: str) -> str:
     if result.exception is not None:
         raise result.exception
     return result.output
-
-
-def refused(code: ErrorCode, call: Callable[[], object]) -> str:
-    with pytest.raises(GemelError) as caught:
-        call()
-    assert caught.value.code is code, caught.value
-    return str(caught.value)
 
 
 def reader(deployment: Deployment, party: str, memory: FileMemory) -> LogReader:
@@ -97,14 +89,14 @@ def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: D
     assert "the audit log has been rolled back" in [line["event"] for line in logged]
     for words in (("project", "status"), ("project", "start", "trial"), ("steward", "list"), ("steward", "log")):
         error = refused(ErrorCode.AUDIT, lambda words=words: types(rolled_back, *words))
-        assert HAND in error
-        assert "`gemel carole declare-restored`" in error
-        assert "accept-restore PROJECT" in error
+        assert HAND in str(error)
+        assert "`gemel carole declare-restored`" in str(error)
+        assert "accept-restore PROJECT" in str(error)
     undeclared = refused(ErrorCode.NOT_FOUND, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
-    assert "`gemel carole declare-restored`" in undeclared
+    assert "`gemel carole declare-restored`" in str(undeclared)
     declare(rolled_back)
     error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
-    assert "Carole's store was restored from a backup" in error
+    assert "Carole's store was restored from a backup" in str(error)
     shown = types(rolled_back, "project", "accept-restore", "trial", "--yes")
     assert "Up to there the log is what this party has verified." in shown or "it cannot compare" in shown
     assert "the restored log by alice, bob" in types(rolled_back, "project", "status")
@@ -184,7 +176,7 @@ def test_a_log_that_was_forked_once_more_is_not_explained_by_the_restoration(rol
     rolled_back.start()
     for words in (("project", "status"), ("project", "accept-restore", "trial", "--yes")):
         error = refused(ErrorCode.AUDIT, lambda words=words: types(rolled_back, *words))
-        assert "after the restoration she has recorded" in error
+        assert "after the restoration she has recorded" in str(error)
 
 
 def test_a_restoration_that_is_not_in_the_log_is_not_believed(
@@ -199,4 +191,4 @@ def test_a_restoration_that_is_not_in_the_log_is_not_believed(
     forged = RestoredLog(later, found.entry, found.included[:-1] or [b"x" * 32], found.restored, proof)
     monkeypatch.setattr(rolled_back.store.restorations, "newest", lambda: forged)
     error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
-    assert "a restoration that is not in the log she has signed" in error
+    assert "a restoration that is not in the log she has signed" in str(error)

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 
 from gemel.carole.configuration import load_carole, template
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
-from tests.carole.deployment import Deployment, make_upload, people
-from tests.carole.service.test_readiness import get
-from tests.carole.service.test_worker import eventually
-from tests.carole.service.test_worker_storage import stands_still
+from tests.carole.deployment import Deployment, eventually, get, make_upload, people
+from tests.carole.service.test_worker import stands_still
 from tests.ports import free_port
 
 N, COMMON = 60, 40
@@ -29,10 +27,10 @@ STANDS = """\
 import os, signal, sys
 from gemel.carole.service import linking, worker
 real = linking.carry_out
-def carry_out(store, lease, *arguments, **named):
-    if lease.project == "slow":
+def carry_out(work):
+    if work.lease.project == "slow":
         os.kill(os.getpid(), signal.SIGSTOP)
-    return real(store, lease, *arguments, **named)
+    return real(work)
 linking.carry_out = carry_out
 sys.exit(worker.main(sys.argv[1:]))
 """

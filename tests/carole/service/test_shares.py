@@ -16,14 +16,15 @@ from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.result import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.carole.service.shares import shares
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.service.ending import shares
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification.model.content import ReleaseSpec
 from tests.carole.deployment import SPEC, make_upload, people
+from tests.carole.refusals import refusal
 from tests.coordinator.reports.linkage.documents import content_of
 
 RESOURCES = Resources(1 << 30, 2)
@@ -154,9 +155,8 @@ def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Li
 def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:
     found = made(blocked, parties, "links", "links", "nothing")
     for owner, run in (("bob", "r" * 32), ("coordinator", "r" * 32), ("alice", "s" * 32)):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.SEALED):
             opened(found["custodian-a"], parties, owner, run)
-        assert caught.value.code is ErrorCode.SEALED
 
 
 def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(

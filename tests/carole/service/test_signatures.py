@@ -19,9 +19,11 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, steward
+from tests.carole.refusals import refused
 from tests.carole.service.test_ownership import deployment, listed, several, types
-from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON, refused, steward
+from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON
+from tests.carole.trial import take
 from tests.console.consoles import wide_consoles
 
 __all__ = ["deployment", "several"]
@@ -52,8 +54,7 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deploymen
         connection.execute(update(projects).values(policy="hold", signatures=2))
     database.close()
     run = deployment.coordinator().start("trial").run
-    lease = deployment.store.runs.take("worker")
-    assert lease is not None
+    lease = take(deployment.store)
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
     deployment.store.runs.finish(lease, 3, shares, JUDGEMENT)
     return deployment, run

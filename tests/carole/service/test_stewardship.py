@@ -8,37 +8,25 @@ import json
 import pytest
 from sqlalchemy import update
 
-from gemel.carole.projects import PolicyDecision
+from gemel.carole.projects.project import PolicyDecision
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects
 from gemel.common.audit import verify_inclusion
 from gemel.common.audit.steward_decision import sign_decision, verify_decision
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
-from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, steward
+from tests.carole.refusals import refused
+from tests.carole.trial import take
 
 DOCUMENT = json.dumps(
     {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}
 ).encode()
 JUDGEMENT = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(DOCUMENT).digest())
 REASON = "used inside the secure room only, see the minutes of May"
-
-
-def steward(deployment: Deployment, party: str = "steward") -> Steward:
-    folder = deployment.parties.parties[party]
-    linker = deployment.parties.members.in_role(Role.LINKER).identity
-    return Steward(deployment.connect(party), open_identity(None, folder.identity), linker)
-
-
-def refused(code: ErrorCode, call, *arguments, **named) -> GemelError:  # type: ignore[no-untyped-def]
-    with pytest.raises(GemelError) as caught:
-        call(*arguments, **named)
-    assert caught.value.code is code, caught.value
-    return caught.value
 
 
 @pytest.fixture
@@ -58,8 +46,7 @@ def hold(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
         connection.execute(update(projects).values(policy="hold"))
     database.close()
     run = deployment.coordinator().start("trial").run
-    lease = deployment.store.runs.take("worker")
-    assert lease is not None
+    lease = take(deployment.store)
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
     deployment.store.runs.finish(lease, 3, shares, JUDGEMENT)
     return run

@@ -8,9 +8,10 @@ import json
 import os
 import signal
 import sys
-import time
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,9 @@ import polars as pl
 import pytest
 from sqlalchemy import func, select
 
-from gemel.carole.projects import RunState, State
-from gemel.carole.projects.operations import MAX_ATTEMPTS
+from gemel.carole.projects.operations.linking import MAX_ATTEMPTS
+from gemel.carole.projects.project import RunState, State
+from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.tables import payloads
 from gemel.common.keys.sealing import SealContext, open_sealed
@@ -27,7 +29,12 @@ from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import Deployment, make_upload, people
+from tests.carole.deployment import Deployment, eventually, get, make_upload, people
+from tests.carole.service.small_disk import Disk, disk
+from tests.carole.store.conftest import Postgres
+from tests.carole.trial import take
+
+__all__ = ["disk"]
 
 N, COMMON = 400, 250
 
@@ -38,14 +45,6 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made = Deployment(parties, tmp_path / "carole")
     yield made
     made.stop()
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
-    end, pause = time.monotonic() + seconds, 0.02
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(pause)
-        pause = min(0.3, 1.3 * pause)
 
 
 def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
@@ -110,8 +109,7 @@ def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> N
         os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
     run = carole.coordinator().start("trial").run
     lease_owner = application._supervisors[0]._owner
-    stolen = carole.store.runs.take(lease_owner)
-    assert stolen is not None
+    take(carole.store, lease_owner)
     os.kill(former, signal.SIGKILL)
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE)
     assert application.worker_pid != former
@@ -130,7 +128,7 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
         "import os, sys\n"
         "from pathlib import Path\n"
         "from gemel.carole.configuration import load_carole\n"
-        "from gemel.carole.service.own_service import OwnAddress, OwnService\n"
+        "from gemel.carole.service.health import OwnAddress, OwnService\n"
         "from gemel.carole.service.worker import Worker\n"
         "configuration = load_carole(Path(sys.argv[2]))\n"
         "worker = Worker(configuration, sys.argv[4], sys.argv[6], OwnService(configuration, OwnAddress()))\n"
@@ -206,3 +204,113 @@ def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deploy
     carole.coordinator().erase("trial")
     assert keys() == 0
     assert not [path for path in blobs.iterdir() if path.is_dir()]
+
+
+# Carole's database or a disk fails while her worker has a run: the run costs no attempt by it, and ends afterwards.
+
+STOPS = """\
+# The worker, which stands still when it has begun a run, the first time.
+import os, signal, sys
+from pathlib import Path
+from gemel.carole.service import linking, worker
+real = linking.carry_out
+def carry_out(work):
+    marker = Path(sys.argv[0]).with_name("stopped")
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return real(work)
+linking.carry_out = carry_out
+sys.exit(worker.main(sys.argv[1:]))
+"""
+
+
+def stands_still(pid: int) -> bool:
+    """Whether a process is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@contextmanager
+def renamed(file: Path) -> Iterator[None]:
+    """SQLite's file is away meanwhile."""
+    elsewhere = file.with_name("elsewhere.db")
+    file.rename(elsewhere)
+    try:
+        yield
+    finally:
+        elsewhere.rename(file)
+
+
+@contextmanager
+def stopped(server: Postgres) -> Iterator[None]:
+    """PostgreSQL is down meanwhile."""
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def failing(
+    request: pytest.FixtureRequest, parties: Provisioned, tmp_path: Path
+) -> Iterator[tuple[Deployment, Callable[[], object]]]:
+    """Carole, and what makes her database fail for a block."""
+    with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
+        if request.param == "sqlite":
+            made = Deployment(parties, tmp_path / "carole")
+            yield made, lambda: renamed(tmp_path / "carole" / "store" / "carole.db")
+            made.stop()
+        else:
+            server = Postgres(Path(folder))
+            made = Deployment(parties, tmp_path / "carole", ("sqlite:///store/carole.db", server.database()))
+            yield made, lambda: stopped(server)
+            made.stop()
+            server.stop()
+
+
+def test_a_database_that_fails_during_a_run_costs_it_no_attempt(failing: tuple[Deployment, Callable]) -> None:
+    carole, fails = failing
+    program, marker = carole.root / "stops.py", carole.root / "stopped"
+    program.write_text(STOPS)
+    application = carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
+    contribute(carole)
+    run = carole.coordinator().start("trial").run
+    process = application._supervisors[0]._process
+    eventually(lambda: marker.exists() and stands_still(process.pid), 600)
+    with fails():
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.wait(600) == supervisor.STORAGE_FAILED
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
+    assert carole.store.runs.get("trial", run).attempt == 1
+    causes = [e.details["cause"] for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]
+    assert causes == ["storage failed"]
+    assert carole.store.projects.get("trial").state is State.RELEASED
+
+
+def test_a_run_waits_for_room_on_the_disk_and_ends_with_its_links(
+    parties: Provisioned, tmp_path: Path, disk: Callable[[str], Disk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
+    small = disk("16m")
+    changes = ("blobs: store/blobs", f"blobs: {small.folder}/blobs"), ('listen: ""', 'listen: "127.0.0.1:0"')
+    carole = Deployment(parties, tmp_path / "carole", *changes)
+    try:
+        application = carole.start(Supervisor)
+        contribute(carole)
+        small.fill()
+        status, found = get(application.observability, "/readyz")
+        assert (status, found["checks"]["blobs"]) == (503, "failed")
+        run = carole.coordinator().start("trial").run
+        queued = lambda: [e for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]  # noqa: E731
+        eventually(lambda: len(queued()) > 0, 600)
+        assert {entry.details["cause"] for entry in queued()} == {"storage failed"}
+        small.empty()
+        eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
+        assert carole.store.runs.get("trial", run).attempt == 1
+        links = [opened(carole, side, run)["links.parquet"] for side in Side]
+        assert carole.store.runs.get("trial", run).links == COMMON
+        assert all(links)
+        eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+    finally:
+        carole.stop()

@@ -130,11 +130,7 @@ class ObjectStore:
 
         key, secret = key_and_secret or ("not", "checked")
         return boto3.client(
-            service,
-            endpoint_url=self.endpoint,
-            region_name=REGION,
-            aws_access_key_id=key,
-            aws_secret_access_key=secret,
+            service, endpoint_url=self.endpoint, region_name=REGION, aws_access_key_id=key, aws_secret_access_key=secret
         )
 
 

@@ -12,33 +12,34 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store import Store, audit_check
-from gemel.carole.store.backup import back_up, restore
+from gemel.carole.store.backup import BLOBS, back_up, restore
 from gemel.carole.store.database import Database
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.migrations import schema_version
+from gemel.carole.store.provision import confirm_clock, initialise, upgrade
+from gemel.carole.store.restoring import declare_restored
 from gemel.carole.store.store import milliseconds
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
 from gemel.common.versions import STORE
+from tests.carole.refusals import refusal
 from tests.carole.store.later_schema import LATER, become_later
 from tests.carole.store.test_migrations import content, transaction
-from tests.carole.store.test_provision import another_database, refused
+from tests.carole.store.test_provision import another_database
 from tests.carole.store.test_restoring import accept
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, contributed, intact, taken, tiny
 
 
 @pytest.fixture
 def running(open_store: Callable[[], Store]) -> Store:
     """A store with a release, and a run that a worker holds."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
-    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny())
+    lease = taken(store, "1" * 32)
     store.runs.finish(lease, 1, SHARES)
     return store
 
@@ -80,10 +81,7 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(
     assert store.projects.get(PROJECT).state is State.ERASED
     assert store.audit.checkpoint().log == running.audit.checkpoint().log
     store.close()
-    database = Database(place)
-    with database.read() as connection:
-        assert audit_check.verify(connection, identity.public).intact
-    database.close()
+    assert intact(place, identity)
 
 
 def test_a_backup_beside_writers_is_of_one_moment(
@@ -133,7 +131,7 @@ def test_no_key_that_opens_it_is_in_a_backup(backup: Path, running: Store, tmp_p
 
 
 def test_a_backup_is_not_written_over_another(backup: Path, url: str, tmp_path: Path) -> None:
-    with refused(ErrorCode.EXISTS, "a backup is written into a new folder"):
+    with refusal(ErrorCode.EXISTS, "a backup is written into a new folder"):
         back_up(url, tmp_path / "blobs", backup, milliseconds)
 
 
@@ -142,7 +140,7 @@ def test_what_is_erased_while_the_files_are_copied_is_in_no_backup(running: Stor
         running.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
         return 1
 
-    with refused(ErrorCode.BUSY, "content was erased while the backup was made"):
+    with refusal(ErrorCode.BUSY, "content was erased while the backup was made"):
         back_up(url, tmp_path / "blobs", tmp_path / "backup", erased_meanwhile)
     assert not (tmp_path / "backup").exists()
 
@@ -151,12 +149,12 @@ def test_a_place_that_is_not_empty_is_not_restored_into(
     backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
 ) -> None:
     place = another_database(url, request, tmp_path)
-    with refused(ErrorCode.DATABASE, "restored into an empty database"):
+    with refusal(ErrorCode.DATABASE, "restored into an empty database"):
         restore(backup, url, tmp_path / "restored", identity, milliseconds)
     initialise(place, tmp_path / "used", identity, milliseconds)
     shutil.rmtree(tmp_path / "restored")
     another = request.getfixturevalue("postgres").database()
-    with refused(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
+    with refusal(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
         restore(backup, another, tmp_path / "used", identity, milliseconds)
     assert restore(backup, another, tmp_path / "restored", identity, milliseconds)[0].files == 4
 
@@ -195,7 +193,7 @@ def test_a_spoilt_backup_is_refused_and_nothing_is_made(
 ) -> None:
     place = another_database(url, request, tmp_path)
     spoil(backup)
-    with refused(code, match):
+    with refusal(code, match):
         restore(backup, place, tmp_path / "restored", identity, milliseconds)
     assert not (tmp_path / "another.db").exists()
     made, is_new = initialise(place, tmp_path / "restored", identity, milliseconds)
@@ -237,6 +235,54 @@ def test_a_backup_of_a_version_that_is_not_known_is_refused(
     place = another_database(url, request, tmp_path)
     with transaction(f"sqlite:///{backup / 'carole.db'}") as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": STORE + 1})
-    with refused(ErrorCode.DATABASE, "the version of Gemel that wrote it"):
+    with refusal(ErrorCode.DATABASE, "the version of Gemel that wrote it"):
         restore(backup, place, tmp_path / "restored", identity, milliseconds)
     assert initialise(place, tmp_path / "restored", identity, milliseconds)[1]
+
+
+# Dry runs of what changes a store: all of it is done, and nothing stays.
+
+
+def test_a_store_is_left_as_it_was(
+    open_store: Callable[[], Store], url: str, tmp_path: Path, identity: Identity
+) -> None:
+    store = open_store()
+    before = store.audit.entries()
+    store.close()
+    place = url, tmp_path / "blobs", identity, milliseconds
+    assert upgrade(*place, dry_run=True) == (STORE, STORE)
+    confirm_clock(*place, dry_run=True)
+    assert declare_restored(*place, dry_run=True) == len(before)
+    assert open_store().audit.entries() == before
+    open_store().close()
+    assert declare_restored(*place) == len(before)
+    assert len(open_store().audit.entries()) == len(before) + 1
+
+
+def test_a_restoration_is_checked_and_not_made(
+    running: Store, backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
+) -> None:
+    place, blobs = another_database(url, request, tmp_path), tmp_path / "restored"
+    made, version = restore(backup, place, blobs, identity, milliseconds, dry_run=True)
+    assert (made.entries, version) == (len(running.audit.entries()), STORE)
+    assert not blobs.exists()
+    if place.startswith("sqlite"):
+        assert not (tmp_path / "another.db").exists()
+    else:
+        found: list[int | None] = []
+        Database(place, prepare=lambda connection, _: found.append(schema_version(connection))).close()
+        assert found == [None]
+    assert restore(backup, place, blobs, identity, milliseconds)[0] == made
+
+
+def test_what_could_not_be_restored_is_an_error_of_the_dry_run(
+    running: Store, backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
+) -> None:
+    another = another_database(url, request, tmp_path)
+    with refusal(ErrorCode.DATABASE):
+        restore(backup, url, tmp_path / "restored", identity, milliseconds, dry_run=True)
+    with pytest.raises(GemelError):
+        restore(backup, another, tmp_path / "blobs", identity, milliseconds, dry_run=True)
+    shutil.rmtree(next((backup / BLOBS).iterdir()))
+    with pytest.raises(GemelError, match="not a complete backup"):
+        restore(backup, another, tmp_path / "restored", identity, milliseconds, dry_run=True)

@@ -25,12 +25,12 @@ from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.parties import Side
 from gemel.common.pki.provisioning import Provisioned
 from gemel.common.versions import STORE
+from tests.carole.refusals import refusal
 from tests.carole.service.test_process import ROOT, Process
 from tests.carole.store.later_schema import LATER, become_later, later_programs
-from tests.carole.trial import Contribution, contributed
+from tests.carole.trial import contributed, tiny
 
 Rows = dict[str, list[tuple[object, ...]]]
 
@@ -104,7 +104,7 @@ def test_another_version_is_refused_and_the_remedy_named(
 def former(open_store: Callable[[], Store], url: str) -> str:
     """The URL of a store of this version that holds something, closed."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    contributed(store, tiny())
     store.close()
     return url
 
@@ -208,9 +208,8 @@ def test_an_upgrade_with_another_folder_of_blobs_is_refused(
     before = content(former)
     become_later(tmp_path / "later", monkeypatch)
     slip(tmp_path / "blobs")
-    with pytest.raises(GemelError, match=match) as caught:
+    with refusal(ErrorCode.DATABASE, match):
         upgrade(former, tmp_path / "blobs", identity, milliseconds)
-    assert caught.value.code is ErrorCode.DATABASE
     assert content(former) == before
 
 
@@ -219,9 +218,8 @@ def test_nothing_is_upgraded_below_an_open_store(
 ) -> None:
     open_store()
     become_later(tmp_path / "later", monkeypatch)
-    with pytest.raises(GemelError, match="another service is using this folder") as caught:
+    with refusal(ErrorCode.BUSY, "another service is using this folder"):
         upgrade(url, tmp_path / "blobs", identity, milliseconds)
-    assert caught.value.code is ErrorCode.BUSY
     with transaction(url) as connection:
         assert schema_version(connection) == STORE
 

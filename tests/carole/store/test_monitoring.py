@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, select, text
 
-from gemel.carole.projects import RunState, State
+from gemel.carole.projects.project import RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.monitoring import Figures, LastRun
@@ -21,8 +21,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock
-from tests.carole.trial import PROJECT, Contribution, contributed, keyed
+from tests.carole.trial import PROJECT, Contribution, contributed, keyed, take, taken
 
 
 def test_an_empty_store(store: Store) -> None:
@@ -56,8 +57,7 @@ def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, small: dic
     assert found.runs[RunState.QUEUED] == 1
     (run,) = found.active
     assert (run.project, run.state, run.queued_seconds, run.lease_seconds) == (PROJECT, RunState.QUEUED, 7.0, None)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = take(store)
     assert store.runs.renew_lease(lease, "compare", 0.25)
     clock.now += 3_000
     (run,) = monitoring.figures().active
@@ -70,9 +70,7 @@ def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, small: dic
 
 def test_figures_of_the_last_run_are_summed_over_its_halves(store: Store, small: dict[Side, Contribution]) -> None:
     contributed(store, small)
-    store.runs.start(PROJECT, "coordinator", "request", "e" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, "e" * 32)
     store.runs.note_figures(PROJECT, lease.run, {"read": 1.0, "compare": 2.5}, {"candidate_pairs": 7.0})
     assert store.monitoring.figures().last_run == LastRun({}, {}), "it has not ended"
     store.runs.finish(lease, 3, {})
@@ -127,9 +125,8 @@ def test_a_standby_is_not_ready(store: Store, url: str) -> None:
         )
         connection.execute(text(ended), {"name": name})
     engine.dispose()
-    with pytest.raises(GemelError, match="the primary, not a standby") as caught:
+    with refusal(ErrorCode.DATABASE, "the primary, not a standby"):
         store.monitoring.check_database()
-    assert caught.value.code is ErrorCode.DATABASE
     store.monitoring.figures()  # it can still be read
 
 
@@ -179,16 +176,14 @@ def test_a_store_that_another_carole_has_taken_over_is_not_ready(store: Store, u
         connection.execute(text("UPDATE tenure SET holder = 'another'"))
     engine.dispose()
     for check in (store.monitoring.check_tenure, store.monitoring.check_database):
-        with pytest.raises(GemelError, match="does not hold the store") as caught:
+        with refusal(ErrorCode.BUSY, "does not hold the store"):
             check()
-        assert caught.value.code is ErrorCode.BUSY
 
 
 def test_a_folder_of_blobs_that_is_gone_is_not_ready(store: Store, tmp_path: Path) -> None:
     store.monitoring.check_blobs()
     (tmp_path / "blobs").rename(tmp_path / "unmounted")
-    with pytest.raises(GemelError, match="folder of blobs cannot be written to") as caught:
+    with refusal(ErrorCode.DATABASE, "folder of blobs cannot be written to"):
         store.monitoring.check_blobs()
-    assert caught.value.code is ErrorCode.DATABASE
     (tmp_path / "unmounted").rename(tmp_path / "blobs")
     store.monitoring.check_blobs()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import RunState
+from gemel.carole.projects.project import RunState
 from gemel.carole.store import Store, tenure
 from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.blob_folder import IDENTITY
-from gemel.carole.store.payloads.blobs import Blobs
+from gemel.carole.store.payloads.blobs import IDENTITY, Blobs
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Renewal, Standing
@@ -23,8 +21,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
+from tests.carole.refusals import refusal
 from tests.carole.store.test_migrations import transaction
-from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed
+from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed, taken
 
 
 @pytest.fixture
@@ -34,14 +33,6 @@ def full(open_store: Callable[[], Store], small: dict[Side, Contribution]) -> Ca
     contributed(store, small)
     store.close()
     return open_store
-
-
-@contextmanager
-def refused(code: ErrorCode, match: str) -> Iterator[None]:
-    with pytest.raises(GemelError, match=match) as caught:
-        yield
-    assert caught.value.code is code
-    assert caught.value.remedy
 
 
 def another_database(url: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
@@ -87,10 +78,10 @@ def test_an_empty_database_beside_full_blobs_is_neither_served_nor_made_a_store(
         lambda: Store(empty, tmp_path / "blobs", vault, identity),
         lambda: initialise(empty, tmp_path / "blobs", identity, milliseconds),
     ):
-        with refused(ErrorCode.DATABASE, "no database|got an empty database"):
+        with refusal(ErrorCode.DATABASE, "no database|got an empty database"):
             attempt()
     (tmp_path / "blobs" / IDENTITY).unlink()
-    with refused(ErrorCode.DATABASE, "the database is empty, and the folder of blobs is that of a store"):
+    with refusal(ErrorCode.DATABASE, "the database is empty, and the folder of blobs is that of a store"):
         initialise(empty, tmp_path / "blobs", identity, milliseconds)
     assert not (tmp_path / "another.db").exists()
     assert files(tmp_path / "blobs") == before - {tmp_path / "blobs" / IDENTITY}
@@ -123,13 +114,13 @@ def test_blobs_of_another_store_or_of_none_are_refused(
 ) -> None:
     slip(tmp_path / "blobs", "0123" * 8)
     left = files(tmp_path / "blobs")
-    with refused(ErrorCode.DATABASE, match):
+    with refusal(ErrorCode.DATABASE, match):
         full()
     assert files(tmp_path / "blobs") - left <= {tmp_path / "blobs" / "lock"}
     with transaction(url) as connection:
         assert connection.execute(text("SELECT holder FROM tenure")).scalar() == ""
     if slip is not missing:
-        with refused(ErrorCode.DATABASE, "does not belong to this database"):
+        with refusal(ErrorCode.DATABASE, "does not belong to this database"):
             initialise(url, tmp_path / "blobs", identity, milliseconds)
 
 
@@ -141,7 +132,7 @@ def test_an_old_copy_of_the_database_sweeps_nothing(full: Callable[[], Store], u
         connection.execute(text("DELETE FROM uploads WHERE side = 'bob'"))
         connection.execute(text("DELETE FROM chunks WHERE payload = :payload"), {"payload": newest})
         connection.execute(text("DELETE FROM payloads WHERE id = :payload"), {"payload": newest})
-    with refused(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
+    with refusal(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
         full()
     assert files(tmp_path / "blobs") == before
 
@@ -156,13 +147,11 @@ def test_a_second_carole_on_the_same_database_is_refused_before_she_frees_a_run(
 ) -> None:
     first = open_store()
     contributed(first, small)
-    first.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = first.runs.take("worker")
-    assert lease is not None
+    lease = taken(first, "1" * 32)
     shutil.copytree(tmp_path / "blobs", tmp_path / "copied")
     for folder, match in (("blobs", "another service is using"), ("copied", "another Carole holds this database")):
         second = Store(url, tmp_path / folder, vault, identity)
-        with refused(ErrorCode.BUSY, match):
+        with refusal(ErrorCode.BUSY, match):
             second.recover()
         second.close()
     assert first.runs.get(PROJECT, lease.run).state is RunState.RUNNING
@@ -182,7 +171,7 @@ def test_who_was_taken_over_writes_nothing(
     second = Store(url, tmp_path / "copied", vault, identity)
     second.recover()
     for former in (first, worker):
-        with refused(ErrorCode.BUSY, "this Carole does not hold the store"):
+        with refusal(ErrorCode.BUSY, "this Carole does not hold the store"):
             former.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     second.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     worker.close()
@@ -196,14 +185,14 @@ def test_a_clock_that_was_set_back_does_not_lock_the_store_for_ever(
 ) -> None:
     open_store()
     shutil.copytree(tmp_path / "blobs", tmp_path / "copied")
-    for until, taken in ((tenure.TENURE_MS, False), (10 * 365 * 86_400_000, True)):
+    for until, over in ((tenure.TENURE_MS, False), (10 * 365 * 86_400_000, True)):
         with transaction(url) as connection:
             connection.execute(text("UPDATE tenure SET until = :until"), {"until": milliseconds() + until})
         second = Store(url, tmp_path / "copied", vault, identity)
-        if taken:
+        if over:
             second.recover()
         else:
-            with refused(ErrorCode.BUSY, "another Carole holds this database"):
+            with refusal(ErrorCode.BUSY, "another Carole holds this database"):
                 second.recover()
         second.close()
 
@@ -231,7 +220,7 @@ def test_writers_under_way_end_before_another_takes_over(
         assert not done.wait(0.3)
     thread.join(60)
     assert done.is_set()
-    with refused(ErrorCode.BUSY, "does not hold"), old.write():
+    with refusal(ErrorCode.BUSY, "does not hold"), old.write():
         pass
     for database in (old, new):
         database.close()
@@ -282,7 +271,7 @@ def test_a_database_that_vanishes_under_a_running_carole_takes_no_write(
     store.projects.create(NEW, "coordinator")
     slip(path)
     for _ in range(2):
-        with refused(ErrorCode.DATABASE, "removed, renamed or replaced while it was in use"):
+        with refusal(ErrorCode.DATABASE, "removed, renamed or replaced while it was in use"):
             store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     (tmp_path / "elsewhere.db").replace(path)
     store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
@@ -296,7 +285,7 @@ def test_a_write_that_was_committed_to_a_moved_file_is_not_acknowledged(
     store = open_store()
     database = Database(url)
     database.holder = store.holder
-    with refused(ErrorCode.DATABASE, "removed, renamed or replaced"), database.write():
+    with refusal(ErrorCode.DATABASE, "removed, renamed or replaced"), database.write():
         (tmp_path / "carole.db").rename(tmp_path / "elsewhere.db")
     (tmp_path / "elsewhere.db").rename(tmp_path / "carole.db")
     database.close()

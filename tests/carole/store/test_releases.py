@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
+from gemel.carole.projects.project import Policy, PolicyDecision, ReleaseSignature, RunState, State
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.release_record import COUNTS
-from gemel.carole.store.releases import Kept
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.runs import OvertakenError
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role, Side
+from gemel.common.errors import ErrorCode
+from gemel.common.parties import Role
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, contributed, take, taken, tiny
 
 RUN = "1" * 32
 COUNTED = {**SHARES, REPORT: [b"{}"], COUNTS: [b"the ", b"counts"]}
@@ -30,10 +30,8 @@ DAYS = 400
 
 def finished(store: Store, policy: Policy, decision: PolicyDecision) -> None:
     new = replace(NEW, policy=policy, releases_days=DAYS)
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}, new)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny(), new)
+    lease = taken(store, RUN)
     store.runs.finish(lease, 5, COUNTED, decision)
 
 
@@ -81,9 +79,8 @@ def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
     assert store.projects.get(PROJECT).state is State.ERASED
     assert keys(url) == 1
     assert store.releases.counts(store.releases.earlier(PROJECT)[0]) == b"the counts"
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         store.results.report(PROJECT, RUN, 0)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     pass_to(store, clock, DAYS - 1)
     assert store.retention.enforce() == 0
     pass_to(store, clock, DAYS)
@@ -107,19 +104,9 @@ def test_of_two_runs_that_were_assessed_at_a_time_the_second_is_assessed_again(s
     """Each was assessed when the other was not released yet: what they tell together is in neither's report."""
     leases = {}
     for number, name in enumerate(("first", "second")):
-        store.projects.create(replace(NEW, name=name, policy=Policy.HOLD, releases_days=DAYS), "coordinator")
-        for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-            store.projects.approve(name, role, str(role), DIGEST, b"s" * 64)
-        for side in Side:
-            store.projects.report_keys(name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
-        for side in Side:
-            given = Contribution(number, rows=20, bits=64)
-            store.uploads.begin(name, side, str(side), UPLOADS[side], given.layout)
-            store.uploads.put(name, side, UPLOADS[side], given.chunk(0))
-            store.uploads.commit(name, side, str(side), UPLOADS[side], 1, len(given.payload), given.root)
+        contributed(store, tiny(), replace(NEW, name=name, policy=Policy.HOLD, releases_days=DAYS))
         store.runs.start(name, "coordinator", "r", str(number) * 32)
-        lease = store.runs.take(f"worker {number}")
-        assert lease is not None
+        lease = take(store, f"worker {number}")
         assert lease.project == name
         leases[name] = lease
     within = replace(BREACH, breaches=())

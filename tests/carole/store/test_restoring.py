@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import Policy, PolicyDecision, RunState, State
-from gemel.carole.store import Store, audit_check
+from gemel.carole.projects.project import Policy, PolicyDecision, RunState, State
+from gemel.carole.store import Store
 from gemel.carole.store.backup import back_up, restore
-from gemel.carole.store.database import Database
-from gemel.carole.store.release_record import COUNTS
-from gemel.carole.store.releases import Kept
+from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.restoring import declare_restored
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.store import milliseconds
@@ -25,9 +23,10 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.store.test_provision import another_database, refused
+from tests.carole.refusals import refusal
+from tests.carole.store.test_provision import another_database
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, contributed, intact, take, taken, tiny
 
 RUN = "1" * 32
 PARTIES = {Role.CUSTODIAN_A: "alice", Role.CUSTODIAN_B: "bob", Role.COORDINATOR: "coordinator"}
@@ -56,7 +55,7 @@ Reopen = Callable[[], Store]
 def queued(open_store: Reopen) -> Store:
     """A store with a run that no worker has taken."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    contributed(store, tiny())
     store.runs.start(PROJECT, "coordinator", "r", RUN)
     return store
 
@@ -95,14 +94,13 @@ def test_the_restoration_is_proven_by_the_log(put_back: Callable[[], Store], que
 def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) -> None:
     store = put_back()
     assert store.runs.take("worker") is None
-    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
+    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
         store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
     store.projects.create(replace(NEW, name="later"), "coordinator")
     assert not store.projects.get("later").restoration  # it knows nothing that was lost
     accept(store)
     accept(store)  # again changes nothing
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = take(store)
     store.runs.finish(lease, 1, SHARES)
     assert store.projects.get(PROJECT).state is State.RELEASED
     actions = [(entry.action, entry.actor) for entry in store.audit.entries(PROJECT)]
@@ -111,8 +109,7 @@ def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) ->
 
 
 def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[], Store], queued: Store) -> None:
-    lease = queued.runs.take("worker")
-    assert lease is not None
+    lease = take(queued)
     queued.runs.finish(lease, 1, SHARES)
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     store = put_back()
@@ -122,7 +119,7 @@ def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[],
     decide(store, Role.COORDINATOR)
     assert store.runs.get(PROJECT, RUN).state is RunState.FAILED
     assert store.runs.take("worker") is None
-    with refused(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
+    with refusal(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
         store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
 
 
@@ -130,8 +127,7 @@ def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[],
 def test_a_release_lost_with_the_backup_is_lost_to_other_projects_and_named_to_them(
     put_back: Callable[[], Store], queued: Store, named: bool
 ) -> None:
-    lease = queued.runs.take("worker")
-    assert lease is not None
+    lease = take(queued)
     queued.runs.finish(lease, 1, {**SHARES, COUNTS: [b"counts"]})
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     assert [trace.kept for trace in queued.releases.earlier(PROJECT)] == [Kept.COUNTS]
@@ -150,10 +146,8 @@ def test_the_counts_of_a_run_held_in_the_backup_are_those_of_its_release(
 ) -> None:
     store = open_store()
     held = replace(NEW, policy=Policy.HOLD)
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}, held)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny(), held)
+    lease = taken(store, RUN)
     breach = PolicyDecision({"subtraction": 1.0}, ("subtraction",), b"r" * 32)
     store.runs.finish(lease, 1, {**SHARES, REPORT: [b"{}"], COUNTS: [b"counts"]}, breach)
     back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
@@ -172,16 +166,15 @@ def test_the_counts_of_a_run_held_in_the_backup_are_those_of_its_release(
 def test_what_is_there_is_served_once_all_have_accepted(
     queued: Store, put_back: Callable[[], Store], url: str, tmp_path: Path
 ) -> None:
-    lease = queued.runs.take("worker")
-    assert lease is not None
+    lease = take(queued)
     queued.runs.finish(lease, 1, SHARES)
     shutil.rmtree(tmp_path / "backup")
     back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     store = put_back()
-    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance"):
         store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0)
-    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance"):
         store.results.acknowledge(PROJECT, Side.ALICE, "alice", RUN, root)
     accept(store, runs={RUN: root})
     assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).data == b"a" * 100
@@ -195,7 +188,7 @@ def test_what_is_there_is_served_once_all_have_accepted(
 def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_path: Path, identity: Identity) -> None:
     store = open_store()
     store.projects.create(NEW, "coordinator")
-    with refused(ErrorCode.BUSY, "another"):
+    with refusal(ErrorCode.BUSY, "another"):
         declare_restored(url, tmp_path / "blobs", identity, milliseconds)
     was = store.audit.checkpoint()
     store.close()
@@ -207,10 +200,7 @@ def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_p
     assert store.projects.get(PROJECT).restoration == was.size + 1
     decide(store, Role.CUSTODIAN_B, accept=False)
     assert store.projects.get(PROJECT).restore_decisions[0].reason == "no one can tell what was lost"
-    database = Database(url)
-    with database.read() as connection:
-        assert audit_check.verify(connection, identity.public).intact
-    database.close()
+    assert intact(url, identity)
 
 
 def test_a_checkpoint_of_a_lost_log_is_not_shown_to_others(store: Store, identity: Identity) -> None:

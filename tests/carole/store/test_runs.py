@@ -8,15 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.projects import Approval, Policy, RunState, State, operations
-from gemel.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from gemel.carole.projects.operations.consent import amend, approve
+from gemel.carole.projects.operations.contribution import expire_upload
+from gemel.carole.projects.operations.linking import (
+    MAX_ATTEMPTS,
+    Interruption,
+    fail_run,
+    finish_run,
+    requeue_run,
+    start_run,
+    take_run,
+)
+from gemel.carole.projects.operations.release import erase
+from gemel.carole.projects.project import Approval, Policy, RunState, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
-from gemel.carole.store.run_queue import LEASE_MS, PAUSE_MS
-from gemel.carole.store.runs import Lease
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.carole.store.runs import LEASE_MS, PAUSE_MS, Lease
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
+from tests.carole.refusals import refused
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contributed
 
@@ -45,12 +56,6 @@ def take(store: Store, owner: str = "worker") -> Lease:
 def release(store: Store) -> None:
     start(store)
     store.runs.finish(take(store), 7, SHARES)
-
-
-def refused(code: ErrorCode, call: Callable[[], object]) -> None:
-    with pytest.raises(GemelError) as caught:
-        call()
-    assert caught.value.code is code, caught.value
 
 
 def test_a_run_is_taken_once_and_its_progress_is_seen(ready: Store) -> None:
@@ -321,24 +326,20 @@ def test_the_store_reads_back_what_an_operation_changes(ready: Store) -> None:
     """The project that an operation returned, and the one that the tables hold, along the whole way."""
     project = start(ready)
     before = ready.projects.get(PROJECT)
-    project = ready.runs._changes.apply(PROJECT, lambda known, _: operations.take_run(known, RUN))
+    project = ready.runs._changes.apply(PROJECT, lambda known, _: take_run(known, RUN))
     assert project != before
     assert project == ready.projects.get(PROJECT)
     for operation in (
-        lambda known, _: operations.requeue_run(known, RUN, Interruption.DIED),
-        lambda known, _: operations.take_run(known, RUN),
-        lambda known, _: operations.fail_run(known, RUN, "because"),
-        lambda known, _: operations.start_run(known, "coordinator", "again", "d" * 32),
-        lambda known, _: operations.take_run(known, "d" * 32),
-        lambda known, _: operations.finish_run(known, "d" * 32, 7),
-        lambda known, _: operations.amend(
-            known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD
-        ),
-        lambda known, now: operations.approve(
-            known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)
-        ),
-        lambda known, _: operations.expire_upload(known, Side.BOB, UPLOADS[Side.BOB]),
-        lambda known, _: operations.erase(known, Role.COORDINATOR, "coordinator"),
+        lambda known, _: requeue_run(known, RUN, Interruption.DIED),
+        lambda known, _: take_run(known, RUN),
+        lambda known, _: fail_run(known, RUN, "because"),
+        lambda known, _: start_run(known, "coordinator", "again", "d" * 32),
+        lambda known, _: take_run(known, "d" * 32),
+        lambda known, _: finish_run(known, "d" * 32, 7),
+        lambda known, _: amend(known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD),
+        lambda known, now: approve(known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)),
+        lambda known, _: expire_upload(known, Side.BOB, UPLOADS[Side.BOB]),
+        lambda known, _: erase(known, Role.COORDINATOR, "coordinator"),
     ):
         entries = len(ready.audit.entries(PROJECT))
         project = ready.runs._changes.apply(PROJECT, operation)

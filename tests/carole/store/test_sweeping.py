@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import signal
 import subprocess
 import sys
@@ -16,20 +15,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text, update
 
-from gemel.carole.projects import State
+from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import Action
-from gemel.carole.store import Store, audit_check
+from gemel.carole.store import Store
 from gemel.carole.store.database import Database
+from gemel.carole.store.retention import Swept
 from gemel.carole.store.runs import Lease
-from gemel.carole.store.sweeping import Swept
 from gemel.carole.store.tables import chunks, payloads
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role, Side
+from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, intact, keyed, taken, tiny
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARES = {str(Role.CUSTODIAN_A): [b"a" * 100], str(Role.COORDINATOR): [b"{}"]}
@@ -50,65 +50,6 @@ def kept(url: str, blobs: Path) -> Kept:
     return Kept(keys, sum(path.is_file() for folder in blobs.iterdir() if folder.is_dir() for path in folder.iterdir()))
 
 
-DYING = """\
-# A process that works on Carole's store as her worker, or as she does, and kills itself at a given point.
-import os, signal, sys
-from pathlib import Path
-from gemel.carole.projects import operations
-from gemel.carole.store import Store
-from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
-from gemel.carole.store.database import Database
-from gemel.carole.store.runs import Lease
-from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.vault import Vault
-from gemel.common.keys.vault import WrappingKeys
-from gemel.common.parties import Role
-
-point, url, folder, holder, run, now = sys.argv[1:]
-folder = Path(folder)
-vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), open_identity(None, folder / "identity.key")
-store = Store(url, folder / "blobs", vault, identity, lambda: int(now), holder=holder)
-lease = Lease(run, "trial", "worker", 1)
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def content(erase):
-    yield b"a" * (100 if erase else (1 << 20) + 1)  # less than a chunk, or a chunk and what is not one yet
-    if erase:
-        store.projects.erase("trial", Role.COORDINATOR, "coordinator")
-    else:
-        die()
-
-if point == "sealing":
-    store.runs.finish(lease, 1, {"custodian-a": content(False)})
-elif point == "sealing beside an erasure":
-    # The erasure comes between two shares; the worker would be killed after it has written the second one.
-    real, count = EncryptedPayloads.store, []
-    def stored(*arguments):
-        count.append(real(*arguments))
-        return die() if len(count) == 2 else count[-1]
-    EncryptedPayloads.store = stored
-    store.runs.finish(lease, 1, {"custodian-a": content(True), "coordinator": [b"{}"]})
-elif point == "erased":
-    EncryptedPayloads.remove = die
-    store.projects.erase("trial", Role.COORDINATOR, "coordinator")
-elif point == "within an erasure by retention":
-    erase = EncryptedPayloads.erase
-    def erased(*arguments):
-        erase(*arguments)
-        die()
-    EncryptedPayloads.erase = erased
-    store.retention.enforce()
-elif point == "after an erasure by retention":
-    EncryptedPayloads.remove = die
-    store.retention.enforce()
-elif point == "while it sweeps":
-    EncryptedPayloads.remove = EncryptedPayloads.sweep = die
-    store.sweep()
-"""
-
-
 Running = tuple[Store, Lease, Callable[[str], int]]
 
 
@@ -123,26 +64,15 @@ def running(
 ) -> Running:
     """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
-    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    contributed(store, tiny())
+    lease = taken(store, "1" * 32)
     keys.save(tmp_path / "wrapping.key")
     identity_key.save(tmp_path / "identity.key")
-    (tmp_path / "dying.py").write_text(DYING)
 
     def dies(point: str) -> int:
-        done = subprocess.run(
-            [
-                *(sys.executable, str(tmp_path / "dying.py"), point, url, str(tmp_path)),
-                *(store.holder, lease.run, str(clock.now)),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        return done.returncode
+        arguments = point, url, str(tmp_path), store.holder, lease.run, str(clock.now)
+        command = [sys.executable, "-m", "tests.carole.store.dying", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=120).returncode
 
     return store, lease, dies
 
@@ -213,8 +143,7 @@ def test_a_kill_while_retention_erases(
     assert [entry.action for entry in log].count(Action.EXPIRE_UPLOAD) == 2
     proofs = [str(entry.details["sha256"]) for entry in log if entry.action == Action.DESTROY_KEYS]
     assert sorted(proofs) == sorted(hashlib.sha256(key).hexdigest() for key in keys)
-    with store._database.read() as connection:
-        assert audit_check.verify(connection, identity.public).intact
+    assert intact(url, identity)
 
 
 def test_a_kill_while_what_a_worker_left_is_swept(
@@ -233,7 +162,7 @@ def test_a_kill_while_what_a_worker_left_is_swept(
 def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:
     """Without a writer, as no code leaves it."""
     store = open_store()
-    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    contributed(store, tiny())
     with transaction(url) as connection:
         first = connection.execute(text("SELECT payload FROM uploads WHERE side = 'alice'")).scalar_one()
         connection.execute(text("UPDATE uploads SET ended = 'erased' WHERE side = 'alice'"))
@@ -277,9 +206,7 @@ def test_sweeping_beside_writers_removes_nothing_that_is_being_written(
         writer.join()
     for side in Side:
         contributions[side].commit(store, side, UPLOADS[side])
-    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
-    lease = store.runs.take("worker")
-    assert lease is not None
+    lease = taken(store, "1" * 32)
 
     def slowly() -> Iterator[bytes]:
         for _ in range(4):
@@ -314,9 +241,8 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
     store, lease, _ = running
     before = kept(url, tmp_path / "blobs")
     store.runs.abandon(lease.owner)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.WRONG_STATE):
         store.runs.finish(lease, 1, SHARES)
-    assert caught.value.code is ErrorCode.WRONG_STATE
     assert kept(url, tmp_path / "blobs") == before
     with transaction(url) as connection:
         connection.execute(update(payloads).values(writer=lease.owner))

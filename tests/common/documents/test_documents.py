@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.common.documents.document import Document, Part
-from gemel.common.documents.evaluation_document import EvaluationDocument
+from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.documents.reference import DOCUMENTS, document_schema, reference
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.coordinator.commands.spec import app

@@ -27,7 +27,7 @@ from babel.messages.pofile import read_po, write_po
 from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS
 from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.client.run_progress import DOERS, STAGE_WORDS
-from gemel.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
+from gemel.coordinator.reports.disclosure.wording import PHRASES as ASSESSMENT
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
 
 REPOSITORY = Path(__file__).resolve().parents[3]

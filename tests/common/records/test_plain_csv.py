@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.common.records import plain_csv
+from gemel.common.records import csv_file as plain_csv
 from gemel.common.records.csv_file import csv_batches
 from gemel.common.records.sources import CsvSource
 from gemel.common.records.table import SourceTable, joined

@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records import csv_file, database_query, parquet_file, plain_csv
+from gemel.common.records import csv_file, database_query, parquet_file
+from gemel.common.records import csv_file as plain_csv
 from gemel.common.records.registry import source_batches
 from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
 from gemel.common.records.table import SourceTable, joined

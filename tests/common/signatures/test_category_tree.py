@@ -13,7 +13,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.category_tree import code_groups, ordered
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.custodian.encoding.categories import coarsened_labels, labels_by_code, relabelling
+from gemel.custodian.encoding.categories import Relabelling, coarsened_labels
 
 
 @st.composite
@@ -63,13 +63,13 @@ def test_labels_of_groups_are_in_the_order_of_the_codes() -> None:
     seen = set()
     for number in range(1, 21):
         given_seed = Seed(number.to_bytes(32, "big"))
-        labels = labels_by_code(variable, "p", given_seed, bytes(32), 1, steps=steps)
+        labels = Relabelling("p", given_seed, bytes(32), 1).labels(variable, steps)
         groups = coarsened_labels(labels, step)
         (of_code,) = code_groups([[0, 0, 1, 1]], 4)
         assert [groups[of_code[code]] for code in range(4)] == [
             "low" if label in ("a", "b") else "high" for label in labels
         ]
-        codes = relabelling(variable, "p", given_seed, bytes(32), 1, steps=steps)
+        codes = Relabelling("p", given_seed, bytes(32), 1).codes(variable, steps)
         assert [labels[code] for code in codes] == list(variable.categories)
         seen.add(groups)
     assert seen == {("low", "high"), ("high", "low")}

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import from_bytes, intervals, to_bytes
-from gemel.common.signatures.fixed_fields import fixed_fields
+from gemel.common.signatures import intervals
 from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals, interval_of
-from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.layout import Layout, fixed_fields
+from gemel.common.signatures.payload import from_bytes, to_bytes
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.specifications import heading
@@ -53,10 +53,7 @@ def encoded(columns: dict[str, pl.Series]) -> Encoded:
     return encode_records(columns, SPEC, SEED, 1, noise=NOISE)
 
 
-@given(
-    digests=st.lists(st.integers(0, 2**64 - 1), max_size=50),
-    bits=st.integers(0, 14),
-)
+@given(digests=st.lists(st.integers(0, 2**64 - 1), max_size=50), bits=st.integers(0, 14))
 def test_an_interval_has_the_digests_between_its_ends(digests: list[int], bits: int) -> None:
     of = 1 << bits
     found = interval_of(np.array(digests, dtype=np.uint64), of)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
-from gemel.common.signatures import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
-from gemel.common.signatures.values import pack_values, unpack_values
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, layout_of, pack_values, unpack_values
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.signing import canonical

@@ -8,14 +8,15 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-import alice
+from gemel.alice import PARTY as ALICE
 from gemel.common.terminal.fitting_table import FittingTable
 from gemel.coordinator.client import terminal
-from gemel.custodian.cleaning import clean, profile_table
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.profile import profile_table
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator import screen
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
-from tests.custodian.cleaning.test_category_variables import DRIVING, HOME, frame, spec
+from tests.custodian.cleaning.test_harmonising import DRIVING, HOME, frame, spec
 
 DIGEST = "0f" * 32
 LONG = "cancer-registry-of-the-northern-counties-2026"
@@ -35,7 +36,7 @@ def custodian() -> list[str]:
     project.blocking_error, project.results = ERROR, f"/srv/{LONG}/results [1]"
     status = operator_pb2.StatusResponse(carole="carole.example:7443", connected=True, projects=[project])
     status.identity_fingerprint = DIGEST
-    screen.show_status(status, alice.PARTY)
+    screen.show_status(status, ALICE)
     return [LONG, *ERROR.split(), DIGEST, "1,234,567", "contribute", "[1]"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS

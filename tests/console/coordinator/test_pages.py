@@ -7,8 +7,7 @@ from importlib.resources import files
 
 from starlette.datastructures import QueryParams
 
-from gemel.console.coordinator.project_list import project_list
-from gemel.console.coordinator.project_words import described
+from gemel.console.coordinator.project_words import described, project_list
 from gemel.console.coordinator.waiting import waits
 from gemel.console.web.pages import Pages
 from gemel.console.web.sessions import Sessions

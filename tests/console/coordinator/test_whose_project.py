@@ -11,8 +11,7 @@ from sqlalchemy import update
 
 from benchmarks._built_population import SMALL, built
 from gemel.carole.assessment import AssessmentContext, assess
-from gemel.carole.projects import PolicyDecision
-from gemel.carole.projects.state import State
+from gemel.carole.projects.project import PolicyDecision, State
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects

@@ -20,13 +20,13 @@ from gemel.console.custodian.project_words import described, rows
 from gemel.console.web.listing import paged
 from gemel.console.web.pages import Pages
 from gemel.custodian.service import CustodianService
-from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.custodian.steps.share import run_provenance
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.console.coordinator.served import BASE
 from tests.console.custodian.served import served
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tests.custodian.test_gate_in_service import REFUSING, leaky
+from tests.custodian.test_shared_mode import REFUSING, leaky
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"

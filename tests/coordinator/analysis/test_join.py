@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 
 import gemel
 from gemel.command import app
-from gemel.common.documents.provenance import CLASSES, EXACT, Provenance, read_provenance
+from gemel.common.documents.document import CLASSES, EXACT, Provenance, read_provenance
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
-from gemel.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
-from gemel.coordinator.analysis.share_files import numbers_of
+from gemel.coordinator.analysis.linked_file import JoinedShare, joined, numbers_of, with_variables
 
 
 def provenance(side: str, run: str = "run-1", *, exact: bool = False, assignment: str = "one_to_one") -> Provenance:

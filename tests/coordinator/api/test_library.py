@@ -20,7 +20,7 @@ from tests.packaging.test_startup import HEAVY
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = (
-    "gemel.coordinator.api.frames",
+    "gemel.coordinator.api.specifications",
     "gemel.coordinator.api.linking",
     "gemel.coordinator.api.specifications",
 )
@@ -67,9 +67,8 @@ def test_the_name_alone_imports_nothing_heavy() -> None:
 def test_an_installation_without_the_coordinators_folder_names_what_lacks() -> None:
     """As in a custodian's image."""
     program = (
-        "import sys, gemel; sys.modules['gemel.coordinator'] = None\n"
-        "from gemel.common.errors import GemelError; gemel.risk\n"
-        "try: gemel.link\nexcept GemelError as error: print(error.code, error)"
+        "import sys, gemel; sys.modules['gemel.coordinator'] = None\nfrom gemel.common.errors import GemelError;"
+        " gemel.risk\ntry: gemel.link\nexcept GemelError as error: print(error.code, error)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert "gemel.coordinator" in done.stdout

@@ -16,14 +16,13 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.disclosure import with_policy
-from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import insured_specification, with_policy, with_traits
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, rehearse_into
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import Keyring
 from gemel.custodian.steps.seed_agreement import SEED
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 

@@ -12,9 +12,8 @@ import pytest
 import gemel
 from benchmarks.duplicates import copied
 from gemel.common.specification import ReleaseSpec, Specification
-from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from gemel.coordinator.demonstration.people.insured import driver_network, insured_specification, with_traits
 from gemel.coordinator.draft.specification_draft import draft
 
 N, COMMON = 80, 40
@@ -90,3 +89,38 @@ def test_records_of_a_file_that_a_specification_names_are_needed() -> None:
     tables = with_traits(*files(2), np.random.default_rng(2))
     with pytest.raises(gemel.GemelError, match="training"):
         linked(tables, document)
+
+
+SPECIFICATION = """\
+version: 1
+project: in-process
+mode: MODE
+custodians: {alice: {identifier: record_id}, bob: {identifier: record_id}}
+fields:
+  - {name: given_name, kind: name, bits: 64, key_domain: names}
+  - {name: surname, kind: name, bits: 64, key_domain: names}
+  - {name: sex, kind: category, bits: 64}
+  - {name: date_of_birth, kind: date, date: {order: ymd}, bits: 64}
+swaps: [[given_name, surname]]
+blocking:
+  - {name: born, keys: [{field: date_of_birth, part: year}]}
+  - {name: names, keys: [{field: surname}]}
+model: {dependence: none}
+padding: powers_of_two
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+
+
+def test_the_links_are_those_of_block_keyed() -> None:
+    """Under other signatures, since the mode decides the keys: of the same ones are `tests/carole/engine/shared`."""
+    tables = two_files(24, 24, 18, 0.2, np.random.default_rng(2))
+    alice, bob = (table.drop(TRUTH) for table in tables)
+    links = {}
+    for mode in ("block_keyed", "shared"):
+        spec = gemel.check(SPECIFICATION.replace("MODE", mode)).specification
+        found = gemel.link(alice, bob, spec, keys=gemel.Keys.of_number(1), memory="1GiB", threads=1)
+        links[mode] = set(found.links.select("alice", "bob").rows())
+        assert found.statistics.linkage.links == len(links[mode])
+    true = tables[0].join(tables[1], on=TRUTH, suffix="_bob").select(IDENTIFIER, f"{IDENTIFIER}_bob").rows()
+    assert len(links["shared"] ^ links["block_keyed"]) <= 2
+    assert 2 * len(links["shared"] & set(true)) / (len(links["shared"]) + len(true)) > 0.75

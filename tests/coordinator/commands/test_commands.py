@@ -108,7 +108,10 @@ def test_all_validation_errors_of_a_specification_at_once(tmp_path: Path) -> Non
     assert "11 errors" in printed or printed.count(" - ") >= 11
 
 
-REHEARSE = ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out")
+FILES = ("--alice", "alice.csv", "--bob", "bob.csv")
+REHEARSE = ("rehearse", "good.yaml", *FILES, "--out", "out")
+ONE_FIELD = ("model: not identifiable from one field (surname)", "compare more fields")
+TRUTH_OF_BOTH = ("the truth needs a column of each file", "--truth-alice and --truth-bob")
 
 
 @pytest.mark.parametrize(
@@ -119,38 +122,17 @@ REHEARSE = ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv",
             ("spec", "draft", "--alice", "none.csv", "--bob", "bob.csv"),
             ("none.csv: cannot be read: no such file", "check the path"),
         ),
-        (
-            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "alice.csv"),
-            ("alice.csv: the file exists", "--force"),
-        ),
-        (
-            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "nowhere/l.yaml"),
-            ("nowhere/l.yaml: no such file or directory",),
-        ),
+        (("spec", "draft", *FILES, "--out", "alice.csv"), ("alice.csv: the file exists", "--force")),
+        (("spec", "draft", *FILES, "--out", "nowhere/l.yaml"), ("nowhere/l.yaml: no such file or directory",)),
         (
             ("rehearse", "good.yaml", "--alice", "none.csv", "--bob", "bob.csv", "--out", "out"),
             ("none.csv: there is no such file", "check --alice"),
         ),
-        (
-            ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out", "--memory", "lots"),
-            ("--memory: expected a size, got 'lots'", "write 512MiB or 3GiB"),
-        ),
-        (
-            ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "o", "--truth-bob", "id"),
-            ("the truth needs a column of each file", "--truth-alice and --truth-bob"),
-        ),
-        (
-            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--truth-alice", "id"),
-            ("the truth needs a column of each file", "--truth-alice and --truth-bob"),
-        ),
-        (
-            ("spec", "check", "one.yaml"),
-            ("model: not identifiable from one field (surname)", "compare more fields"),
-        ),
-        (
-            ("rehearse", "one.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out"),
-            ("model: not identifiable from one field (surname)", "compare more fields"),
-        ),
+        ((*REHEARSE, "--memory", "lots"), ("--memory: expected a size, got 'lots'", "write 512MiB or 3GiB")),
+        ((*REHEARSE, "--truth-bob", "id"), TRUTH_OF_BOTH),
+        (("spec", "draft", *FILES, "--truth-alice", "id"), TRUTH_OF_BOTH),
+        (("spec", "check", "one.yaml"), ONE_FIELD),
+        (("rehearse", "one.yaml", *FILES, "--out", "out"), ONE_FIELD),
         (
             (*REHEARSE, "--truth-alice", "surname", "--truth-bob", "id"),
             (

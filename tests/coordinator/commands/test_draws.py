@@ -1,4 +1,4 @@
-"""docs/draws.md as it is written: its example is run, and what it prints is compared."""
+"""docs/analysing.md on drawn linkages as it is written: its example is run, and what it prints is compared."""
 
 import json
 import re
@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "draws.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "analysing.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("\n## Drawn linkages\n")[2].partition("\n## ")[0]
 
 
 def blocks(kind):
-    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.M | re.S)
+    return re.findall(rf"^```{kind}\n(.*?)^```", SECTION, re.M | re.S)
 
 
 def invoke(*arguments):

@@ -28,7 +28,7 @@ from gemel.coordinator.client.client_configuration import CoordinatorConfigurati
 from gemel.coordinator.client.connection import connect
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.operator.control import Control
-from gemel.custodian.state.keyring import Keyring
+from gemel.custodian.state.row_map import Keyring
 from tests.ports import free_port
 
 CUSTODIANS = (ALICE, BOB)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -11,14 +11,15 @@ import pytest
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification, dump_specification, load_specification
+from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
-from gemel.coordinator.draft.judged_rules import MARGIN
+from gemel.coordinator.draft.judged_rules import MARGIN, JudgedRules, KeyedGate, measured_limits
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
+from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport
 
 N, COMMON = 5_000, 2_000
 LEVELS = {"sex": 2, "region": 16, "schooling": 6, "marital_status": 5, "employment": 5, "household": 7, "tenure": 4}
@@ -84,6 +85,16 @@ def test_mode_open_is_not_measured_since_its_gate_warns_only() -> None:
     assert draft(alice, bob, "survey", False, None, gate=never)[0].mode == "open"
 
 
+def judged_by(gate: KeyedGate, spec: Specification, alice: pl.DataFrame, bob: pl.DataFrame) -> JudgedRules:
+    """The rules of a draft that a gate accepts."""
+    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
+
+    def with_rules(proposals: Sequence[Proposal]) -> Specification:
+        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
+
+    return accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)
+
+
 @pytest.mark.parametrize(
     ("recovered", "accepted", "trials"), [(0.01, True, 1), (MARGIN * 0.05 + 0.001, True, 6), (0.2, False, 6)]
 )
@@ -92,7 +103,6 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
 ) -> None:
     alice, bob = survey(4, 400, 100)
     spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
-    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     measured: list[Specification] = []
 
     def gate(
@@ -104,10 +114,7 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
         )
         return LeakageReport(under.mode, 400, 0.05, refuses=True, findings=findings)
 
-    def with_rules(proposals: list[Proposal]) -> Specification:
-        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
-
-    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    judged = judged_by(gate, spec, alice, bob)
     assert judged.accepted is accepted
     # Each width of the rules twice: as proposed, and with what their keys give away withheld.
     assert len(measured) == 2 * trials
@@ -120,7 +127,6 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
 def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
     alice, bob = survey(5, 800, 300)
     spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
-    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     kept: BlockingRule = spec.blocking[0]
 
     def gate(
@@ -131,10 +137,7 @@ def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
         )
         return LeakageReport(under.mode, 800, 0.05, refuses=True, findings=findings)
 
-    def with_rules(proposals: list[Proposal]) -> Specification:
-        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
-
-    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    judged = judged_by(gate, spec, alice, bob)
     assert judged.accepted
     assert [proposal.rule for proposal in judged.proposals] == [kept]
     assert is_within_any(judged.proposals[0], judged.proposals)
@@ -175,3 +178,56 @@ def test_a_rule_withholds_what_its_keys_give_away_and_states_cost_and_gain() -> 
     assert (spec.leakage.partial_register, spec.leakage.full_register) == (pytest.approx(0.30), 1.0)
     assert "partial_register: measured 21.0% ±2.0%" in comments["leakage"]
     assert load_specification(dump_specification(spec, comments)) == spec
+
+
+def reports(
+    partial: tuple[float, float], full: tuple[float, float], given: LeakageSpec | None = None
+) -> dict[Side, LeakageReport]:
+    def found(attacker: Attacker, recovered: float, error: float) -> Finding:
+        return Finding("", "born", "fingerprints", recovered, 0.0, attacker=attacker, error=error, precision=1.0)
+
+    given = LeakageSpec() if given is None else given
+    limits = (given.partial_register, given.full_register)
+    worst = (found(REGISTER, *partial), found(EVERYBODY, *full))
+    none = (found(REGISTER, 0.0, 0.0), found(EVERYBODY, 0.0, 0.0))
+    made = {Side.ALICE: worst, Side.BOB: none}
+    return {
+        side: LeakageReport("block_keyed", 900, 0.05, True, (), (), (), each, *limits) for side, each in made.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("partial", "full", "limits"),
+    [
+        ((0.21, 0.07), (0.43, 0.06), (0.45, 0.65)),
+        ((0.10, 0.0), (0.15, 0.0), (0.10, 0.15)),
+        ((0.0, 0.0), (0.99, 0.1), (0.05, 1.0)),
+        # Of few blocks the larger register can have the smaller figure; its limit is never the smaller one.
+        ((0.11, 0.03), (0.13, 0.005), (0.20, 0.20)),
+    ],
+)
+def test_limits_are_measured_figures_with_three_errors(
+    partial: tuple[float, float], full: tuple[float, float], limits: tuple[float, float]
+) -> None:
+    made, comment = measured_limits(reports(partial, full), LeakageSpec(), 1234)
+    assert (made.partial_register, made.full_register) == limits
+    assert f"measured {partial[0]:.1%} ±{partial[1]:.1%} (fingerprints; rule born), limit {limits[0]:.0%}" in comment
+    assert f"measured {full[0]:.1%} ±{full[1]:.1%}" in comment
+    assert "1,234 records" in comment
+    assert "by what rule?" in comment
+
+
+def test_limits_that_were_given_stay_and_nothing_is_advised_that_was_done() -> None:
+    given = LeakageSpec(partial_register=0.3, full_register=0.2)
+    found = reports((0.10, 0.0), (0.15, 0.0), given)
+    made, comment = measured_limits(found, given, 900)
+    assert made == given
+    assert "limit 30%" in comment
+    assert "by what rule?" not in comment
+    assert "10% by a register of a share" in JudgedRules((), found).registers
+    assert "--partial-register" not in JudgedRules((), found).registers
+    assert "--partial-register" in JudgedRules((), reports((0.10, 0.0), (0.15, 0.0))).registers
+
+
+def test_nothing_measured_sets_no_limit() -> None:
+    assert measured_limits({}, LeakageSpec(), 900) == (LeakageSpec(), "")

@@ -10,7 +10,7 @@ from benchmarks.duplicates import copied
 from gemel.common.parties import Side
 from gemel.common.specification import dump_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.draft.assignment import propose_assignment
+from gemel.coordinator.draft.compared_fields import propose_assignment
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning.own_copies import OwnCopies, own_copies
 

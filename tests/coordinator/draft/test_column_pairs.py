@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
+from gemel.coordinator.draft.column_pairs import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
+from gemel.coordinator.draft.shared_columns import MEANINGS, meaning_of, part_of_date
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 
 N, COMMON = 600, 150
 BORN = "date_of_birth"
@@ -206,3 +207,34 @@ def test_years_of_dates_however_written() -> None:
     iso = pl.Series(["1965-03-12", "1970-01-01", None, "x"])
     assert overlap_of_years(iso, pl.Series(["12.3.1965", "01/01/1970"])) == pytest.approx(1)
     assert overlap_of_years(iso, pl.Series(["19650312", "19990101"])) == pytest.approx(0.5)
+
+
+def test_no_name_means_two_things() -> None:
+    counts = Counter(name for names in MEANINGS.values() for name in names)
+    assert not [name for name, count in counts.items() if count > 1]
+    for meaning, names in MEANINGS.items():
+        assert {meaning_of(name) for name in names} == {meaning}
+
+
+@pytest.mark.parametrize(
+    ("meaning", "columns"),
+    [
+        ("given_name", "given_name Vorname Prénom PRENOM nombre Nome voornaam firstName"),
+        ("surname", "last-name Nachname NOM apellidos cognome achternaam"),
+        ("birth_date", "dob Geburtsdatum date_de_naissance fecha_nacimiento dataDiNascita geboortedatum"),
+        ("birth_year", "birth_year Geburtsjahr annéeNaissance año_de_nacimiento anno_nascita geboortejaar yob by"),
+        ("birth_month", "month_of_birth GebMonat mois_naissance mes_nacimiento mese_nascita geboortemaand dob_m"),
+        ("birth_day", "day_of_birth GebTag jour_naissance día_nacimiento giorno_nascita geboortedag bd"),
+        ("postcode", "ZIP PLZ code_postal CódigoPostal CAP postcode"),
+        ("sex", "Gender Geschlecht sexe sexo sesso geslacht"),
+        ("street", "street Straße STRASSE rue calle via straat"),
+        ("", "income Beruf x17 year m birthplace admission_day"),
+    ],
+)
+def test_a_name_means_the_same_in_every_language(meaning: str, columns: str) -> None:
+    assert {column: meaning_of(column) for column in columns.split()} == dict.fromkeys(columns.split(), meaning)
+
+
+def test_dates_are_distinguished_by_the_rest_of_the_name() -> None:
+    found = [part_of_date(name) for name in ("admission_year", "AdmissionMonth", "day_of_admission", "Jahr", "yearly")]
+    assert found == [("year", "admission"), ("month", "admission"), ("day", "admission"), ("year", ""), None]

@@ -22,12 +22,23 @@ from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.commands import spec as command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.coordinator.estimate.candidate_pairs import candidate_pairs
-from gemel.coordinator.estimate.estimate import Columns, Estimate, estimate_of_files, estimate_of_size
-from gemel.coordinator.estimate.limits import CaroleLimits, refuse_exceeded
-from gemel.custodian.cleaning import clean
+from gemel.coordinator.estimate.custodian_cost import GATE_BYTES
+from gemel.coordinator.estimate.estimate import (
+    CaroleLimits,
+    Columns,
+    Estimate,
+    estimate_of_files,
+    estimate_of_size,
+    refuse_exceeded,
+)
+from gemel.coordinator.estimate.linkage_cost import candidate_pairs
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.records import encode_records
+from gemel.shared.gates.pair_levels import compare_pairs
+from gemel.shared.run.comparisons import comparison_of
+from gemel.shared.session.local_session import local_parties, together
+from tests.shared.gates.plain import shares_of
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
@@ -208,3 +219,64 @@ def test_what_is_no_limit_is_refused(limits: dict[str, object], where: str) -> N
     with pytest.raises(GemelError) as caught:
         replace(LIMITS, **limits).configuration()  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.where) == (ErrorCode.PARAMETER, where)
+
+
+PAIRS = 1 << 15
+
+
+@pytest.fixture(scope="module")
+def files() -> tuple[pl.DataFrame, pl.DataFrame]:
+    return two_files(600, 600, 300, 0.2, np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def spec(files: tuple[pl.DataFrame, pl.DataFrame]) -> Specification:
+    return draft(files[0].drop(TRUTH), files[1].drop(TRUTH), "estimate", None, "shared").specification
+
+
+@pytest.fixture(scope="module")
+def estimate(files: tuple[pl.DataFrame, pl.DataFrame], spec: Specification) -> Estimate:
+    columns = {side: clean(file, spec, side).columns for side, file in zip(Side, files, strict=True)}
+    return estimate_of_files(spec, columns, CaroleLimits())
+
+
+def test_it_states_gates_bytes_and_seconds_of_each_party(estimate: Estimate) -> None:
+    made = estimate.linkage.computing
+    assert made is not None
+    rules = {rule.rule: rule.pairs for rule in estimate.linkage.rules}
+    of_rules = sum(pairs * made.pair_gates[rule] for rule, pairs in rules.items())
+    assert made.gates is not None
+    assert made.sent is not None
+    assert made.seconds is not None
+    assert made.gates > of_rules > 0
+    assert made.sent > GATE_BYTES * made.gates
+    shown = "\n".join(estimate.lines)
+    assert "Each of Carole, coordinator and steward computes on shares: gates of a pair by rule:" in shown
+    assert f"those of {made.chance_pairs:,} random pairs with them" in shown
+    assert estimate.document()["computing"]["gates"] == made.gates
+
+
+def test_of_a_size_alone_gates_of_a_pair_are_stated(spec: Specification) -> None:
+    sized = estimate_of_size(spec, 1000, CaroleLimits())
+    assert sized.linkage.computing is not None
+    assert sized.linkage.computing.gates is None
+    assert "random pairs with them" not in "\n".join(sized.lines)
+
+
+def test_in_another_mode_no_one_computes(spec: Specification) -> None:
+    apart = Specification.model_validate({**spec.model_dump(), "mode": "block_keyed"})
+    assert estimate_of_size(apart, 1000, CaroleLimits()).linkage.computing is None
+
+
+def test_bytes_of_a_gate_are_about_those_that_parties_send(estimate: Estimate, spec: Specification) -> None:
+    """Gates of a pair are an upper bound, and four bits of each are sent."""
+    sets = [{part.rule: part for part in own.layout.sets} for own in estimate.custodians]
+    rule = spec.keyed_rules[0].name
+    comparison = comparison_of(plan_of(spec), sets[0][rule], sets[1][rule], rule)
+    rng = np.random.default_rng(2)
+    rows = shares_of(rng.integers(0, 1 << 63, (500, comparison.words.total), dtype=np.uint64))
+    pair_a, pair_b = rng.integers(0, 500, (2, PAIRS))
+    parties = local_parties(bytes(32))
+    together(parties, lambda p: compare_pairs(p, rows[p.own], rows[p.own], pair_a, pair_b, comparison, "compare"))
+    for party in parties:
+        assert 0.6 < party.sent_bytes / (PAIRS * comparison.gates * GATE_BYTES) <= 1.05

@@ -16,10 +16,7 @@ def look_before_the_end(monkeypatch: pytest.MonkeyPatch, look: Callable[[Path], 
     end = Services.__exit__
 
     def looked(
-        services: Services,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        services: Services, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for service in reversed(services.all):
             service.stop()

@@ -93,9 +93,7 @@ def test_an_end_that_is_interrupted_is_brought_to_its_end(rehearsal: Rehearsal) 
     eventually(lambda: not processes(own) and not list(own.iterdir()))
 
 
-def test_a_killed_program_leaves_nothing_and_neither_does_a_worker_that_stands_still(
-    rehearsal: Rehearsal,
-) -> None:
+def test_a_killed_program_leaves_nothing_and_neither_does_a_worker_that_stands_still(rehearsal: Rehearsal) -> None:
     program, own = rehearsal
     workers = [pid for pid in processes(own) if b"service.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert len(workers) == 1

@@ -17,8 +17,7 @@ from gemel.command import app
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.specification import Specification, dump_specification, load_specification
 from gemel.coordinator.demonstration.people import two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import driver_network, insured_specification, with_traits
 from tests.generated_docs import DOCS
 
 SECTION = (DOCS / "variables.md").read_text(encoding="utf-8").split("## Training records", 1)[1].split("\n## ", 1)[0]

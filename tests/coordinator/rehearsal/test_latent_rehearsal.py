@@ -1,4 +1,4 @@
-"""Two insurers' files through the real services: better links by values, the joint distribution for Bob alone."""
+"""Whole rehearsals of what a specification may set: values that help, values sent in clear, entities."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from sqlalchemy import create_engine, select
 
+from benchmarks.duplicates import copied
 from gemel.carole.configuration import load_carole
 from gemel.carole.store.tables import results
-from gemel.common.specification import ReleaseSpec, Specification
+from gemel.common.specification import ReleaseSpec, Specification, load_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.coordinator.demonstration.people.drivers import driver_network
-from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
+from gemel.coordinator.demonstration.people.insured import KEY, driver_network, insured_specification, with_traits
+from gemel.coordinator.demonstration.people.population import IDENTIFIER
+from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth
@@ -89,3 +92,90 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     profile = json.loads((out / "profiles.json").read_text())["alice"]["variables"]
     assert profile[-1]["variable"] == KEY
     assert set(profile[-1]) == {"variable", "column", "categories", "rows", "blank", "coded"}
+
+
+N, COMMON = 300, 150
+
+
+@pytest.mark.long
+def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
+    alice.write_csv(tmp_path / "alice.csv")
+    bob.write_csv(tmp_path / "bob.csv")
+    drafted, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "trusted-study")
+    spec = Specification.model_validate(drafted.model_dump(mode="json") | {"mode": "trusted"})
+    seen: dict[str, str] = {}
+    at_rest: dict[str, bytes] = {}
+
+    def look(folder: Path) -> None:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.stat().st_size < 1 << 26:
+                (seen if path.suffix == ".log" else at_rest)[str(path.relative_to(folder))] = (
+                    path.read_text() if path.suffix == ".log" else path.read_bytes()
+                )
+
+    look_before_the_end(monkeypatch, look)
+    out = tmp_path / "out"
+    rehearse_into(
+        out, spec, tmp_path / "alice.csv", tmp_path / "bob.csv", Truth(TRUTH, TRUTH), Narrator(explain=False), "1GiB", 2
+    )
+    evaluation = json.loads((out / "evaluation.json").read_text())
+    assert evaluation["at_decision"]["f1"] >= 0.97
+    report = (out / "report.html").read_text()
+    assert "The values themselves were sent to Carole" in report
+    assert load_specification(spec_text(spec)).mode == "trusted"
+    logs = "".join(seen.values())
+    assert logs.count('"values_sent": true') >= 4 or logs.count("values_sent=True") >= 4
+    # Rare surnames as they are sent; the truth column and the files are elsewhere, and results hold identifiers only.
+    rare = [name.casefold() for name in alice["surname"].drop_nulls().unique().to_list() if len(name) > 7]
+    assert len(rare) > 20
+    assert any("blobs" in path for path in at_rest)
+    assert sum(map(len, at_rest.values())) > 100_000
+    for name in rare:
+        assert name not in logs.casefold()
+        for path, content in at_rest.items():
+            assert name.encode() not in content, path
+
+
+def spec_text(spec: Specification) -> str:
+    from gemel.common.specification import dump_specification
+
+    return dump_specification(spec)
+
+
+PEOPLE, IN_BOTH = 250, 120
+
+
+@pytest.mark.long
+def test_a_rehearsal_by_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(12)
+    alice, bob = (copied(table, 0.3, 0.3, rng) for table in two_files(PEOPLE, PEOPLE, IN_BOTH, 0.2, rng))
+    alice.write_csv(tmp_path / "alice.csv")
+    bob.write_csv(tmp_path / "bob.csv")
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "twice-in-both")
+    assert spec.links.assignment == "clusters"
+    shares: dict[str, dict[str, pl.DataFrame]] = {}
+
+    def look(folder: Path) -> None:
+        for path in folder.rglob("entities.parquet"):
+            owner = "alice" if "alice" in str(path.relative_to(folder)) else "bob"
+            shares[owner] = {name: pl.read_parquet(path.parent / f"{name}.parquet") for name in ("links", "entities")}
+
+    look_before_the_end(monkeypatch, look)
+    out = tmp_path / "out"
+    files = tmp_path / "alice.csv", tmp_path / "bob.csv"
+    rehearse_into(out, spec, *files, Truth(TRUTH, TRUTH), Narrator(explain=False), "1GiB", 1)
+    assert json.loads((out / "evaluation.json").read_text())["at_decision"]["f1"] >= 0.97
+    document = json.loads((out / "linkage.json").read_text())
+    entities = document["entities"]
+    assert document["links"] == entities["pairs"] == pl.read_csv(out / "links.csv").height
+    assert "pairs of records are the links" in (out / "report.html").read_text()
+    # Each custodian's own files, with its own identifiers; the ids of entities join them to all links.
+    for owner, table in (("alice", alice), ("bob", bob)):
+        links, own = shares[owner]["links"], shares[owner]["entities"]
+        assert links["identifier"].is_unique().all()
+        assert set(links["identifier"]) <= set(own["identifier"]) <= set(table[IDENTIFIER])
+        several = own.group_by("entity_id").len().filter(pl.col("len") > 1).height
+        assert several == entities["several"][owner]
+    joined = shares["alice"]["links"].join(shares["bob"]["links"], on="link_id", suffix="_bob")
+    assert joined.height == entities["pairs"]

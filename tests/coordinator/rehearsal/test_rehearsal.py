@@ -7,17 +7,21 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+import gemel
+from gemel.command import app
+from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.specification import Specification, specification_digest
+from gemel.common.specification import Specification, dump_specification, specification_digest
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from gemel.coordinator.demonstration.people.disclosure import with_policy
-from gemel.coordinator.demonstration.people.insured import with_traits
-from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.demonstration.people.insured import with_policy, with_traits
+from gemel.coordinator.draft.specification_draft import SAME_RECORDS, draft
 from gemel.coordinator.rehearsal import rehearse as rehearsal
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into
@@ -195,26 +199,13 @@ def test_a_rehearsal_that_fails_leaves_nothing(
     ids=["no-file", "a-folder", "no-truth"],
 )
 def test_what_can_be_checked_at_once_is_reported_at_once(
-    files: tuple[Path, Path, Specification],
-    tmp_path: Path,
-    started: list[int],
-    which: dict[str, object],
-    reported: str,
+    files: tuple[Path, Path, Specification], tmp_path: Path, started: list[int], which: dict[str, Any], reported: str
 ) -> None:
     alice, bob, spec = files
-    given = {"alice": alice, "bob": bob, "truth": None, **which}
+    given: dict[str, Any] = {"alice": alice, "bob": bob, "truth": None, **which}
     out = tmp_path / "out"
     with pytest.raises(GemelError) as caught:
-        rehearse_into(
-            out,
-            spec,
-            given["alice"],  # type: ignore[arg-type]
-            given["bob"],  # type: ignore[arg-type]
-            given["truth"],  # type: ignore[arg-type]
-            Narrator(explain=False),
-            "1GiB",
-            2,
-        )
+        rehearse_into(out, spec, *given.values(), Narrator(explain=False), "1GiB", 2)
     assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
     assert reported in str(caught.value)
     assert not started
@@ -237,3 +228,85 @@ def test_a_service_that_cannot_start_says_why(
     assert "ended by itself" in str(caught.value)
     assert "192.0.2.1:1" in caught.value.remedy
     assert list(temporary.iterdir()) == []
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> pl.DataFrame:
+    """Some people, and the specification drafted for them as ``linkage.yaml``."""
+    alice, bob = (frame.drop(TRUTH) for frame in two_files(150, 150, 75, 0.2, np.random.default_rng(3)))
+    (tmp_path / "linkage.yaml").write_text(dump_specification(draft(alice, bob, "bad")[0]), encoding="utf-8")
+    return alice
+
+
+def test_a_file_without_a_value_linked_in_process(people: pl.DataFrame, tmp_path: Path) -> None:
+    empty = people.with_columns(pl.lit("?").alias(name) for name in people.columns if name != IDENTIFIER)
+    with pytest.raises(GemelError, match="no field takes two levels, so nothing distinguishes matches"):
+        gemel.link(empty, empty, (tmp_path / "linkage.yaml").read_text())
+
+
+@pytest.mark.long
+def test_a_file_without_a_value_against_itself(people: pl.DataFrame, tmp_path: Path) -> None:
+    empty = people.with_columns(pl.lit("?").alias(name) for name in people.columns if name != IDENTIFIER)
+    empty.write_csv(tmp_path / "empty.csv")
+    files = [option for side in ("--alice", "--bob") for option in (side, str(tmp_path / "empty.csv"))]
+    done = CliRunner().invoke(app, ["rehearse", str(tmp_path / "linkage.yaml"), *files, "--out", str(tmp_path / "out")])
+    printed = " ".join(done.output.split())
+    assert " ".join(SAME_RECORDS.split()) in printed
+    assert isinstance(done.exception, GemelError)
+    assert "no field takes two levels, so nothing distinguishes matches from other pairs" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_warnings_that_matter_are_printed_with_their_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """On the console, not in the report alone; notes stay there."""
+    Narrator(explain=False).warn(
+        [
+            result_warning("equal_records", records=70, side="Bob", assignment="one_to_one", other="one_to_many"),
+            result_warning("levels_not_observed", levels="sex 1"),
+        ]
+    )
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "70 of Bob's records equal another" in printed
+    assert "one_to_many links all" in printed
+    assert "Set links.assignment" in printed
+    assert "sex 1" not in printed
+
+
+BORN = "date_of_birth"
+
+
+@pytest.mark.parametrize("through_services", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_date_in_parts_other_encodings_and_other_words(tmp_path: Path, through_services: bool) -> None:
+    alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(21))
+    parts = [
+        pl.col(BORN).str.slice(at, n).alias(name) for name, at, n in (("Jahr", 0, 4), ("Monat", 5, 2), ("Tag", 8, 2))
+    ]
+    german = alice.with_columns(parts).drop(BORN).with_columns(pl.col("surname") + " (Köln)")
+    german = german.rename({"given_name": "Vorname", "surname": "Nachname", IDENTIFIER: "KundenNr", TRUTH: "Mensch"})
+    (tmp_path / "a.csv").write_bytes(german.write_csv(separator=";").encode("cp1252"))
+    (tmp_path / "b.csv").write_bytes(bob.rename({TRUTH: "human"}).write_csv(separator="\t").encode("utf-16"))
+    files = ["--alice", str(tmp_path / "a.csv"), "--bob", str(tmp_path / "b.csv")]
+    truth = ["--truth-alice", "Mensch", "--truth-bob", "human"]
+    specification, out = tmp_path / "linkage.yaml", tmp_path / "out"
+
+    drafted = CliRunner().invoke(app, ["spec", "draft", *files, *truth, "--out", str(specification)])
+    assert drafted.exit_code == 0, drafted.output
+    printed = " ".join(drafted.output.split())
+    assert 'a.csv is read as cp1252, separated by ";"' in printed
+    assert 'b.csv is read as utf-16, separated by "\\t"' in printed
+    assert "columns: {alice: [Jahr, Monat, Tag], bob: date_of_birth}" in specification.read_text()
+    assert "Mensch" not in specification.read_text().replace("Left out: Mensch", "")
+
+    judged = gemel.link(tmp_path / "a.csv", tmp_path / "b.csv", specification.read_text(), threads=1).evaluate(
+        tmp_path / "a.csv", tmp_path / "b.csv", ("Mensch", "human")
+    )
+    assert judged.at_decision.f1 >= 0.97
+    if not through_services:
+        return
+    rehearsed = CliRunner().invoke(app, ["rehearse", str(specification), *files, *truth, "--out", str(out)])
+    assert rehearsed.exit_code == 0, rehearsed.output
+    profiles = json.loads((out / "profiles.json").read_text())
+    born = next(field for field in profiles["alice"]["fields"] if field["field"] == BORN)
+    assert born["column"] == "Jahr + Monat + Tag"
+    assert born["unreadable"] < 0.02 * N
+    assert json.loads((out / "evaluation.json").read_text())["at_decision"]["f1"] >= 0.97

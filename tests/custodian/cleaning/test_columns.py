@@ -17,7 +17,9 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
 from gemel.common.specification import STEPS, FieldSpec, Specification
-from gemel.custodian.cleaning import Profile, clean, clean_value, profile_table
+from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.definition import clean_value
+from gemel.custodian.cleaning.profile import Profile, profile_table
 
 PLANTED = "Wraxhollow"
 
@@ -130,10 +132,7 @@ def test_values_not_sent_and_values_sent_as_codes_are_counted_and_reported() -> 
         {"name": "born", "kind": "date", "date": {"order": "ymd"}},
     )
     frame = pl.DataFrame(
-        {
-            "a": ["Ann", "ann", "Anne", "Bo", None, "?"],
-            "born": ["1965-03-07", "", "0000-03-07", "1966", None, "1966"],
-        }
+        {"a": ["Ann", "ann", "Anne", "Bo", None, "?"], "born": ["1965-03-07", "", "0000-03-07", "1966", None, "1966"]}
     )
     profile = clean(frame, spec, "bob").profile
     field = profile.fields[0]

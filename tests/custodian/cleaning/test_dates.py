@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.custodian.cleaning.dates import clean_date
+from gemel.common.specification.model.defaults import DateOrder, DatePart
+from gemel.custodian.cleaning.columns import plain_dates
+from gemel.custodian.cleaning.definition import clean_date, clean_number
 
 DAY = datetime.date(1965, 3, 7)
 
@@ -101,3 +105,79 @@ def test_what_is_read_is_a_date(text: str, order: str) -> None:
         year, month, day = int(cleaned[:4]), int(cleaned[4:6]), int(cleaned[6:])
         assert len(cleaned) == 8
         datetime.date(year or 2000, month or 1, day or 1)
+
+
+# The quick way of reading dates agrees with the definition, or leaves the value to it.
+
+ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
+PARTS: tuple[DatePart, ...] = ("year", "month", "day")
+NUMBERS = st.integers(0, 3100)
+WRITTEN = st.builds(
+    lambda a, b, c, mark, form: mark.join(str(n).zfill(width) for n, width in zip((a, b, c), form, strict=True)),
+    *(NUMBERS | st.integers(0, 32),) * 3,
+    st.sampled_from(["-", "/", ".", "", " "]),
+    st.sampled_from([(4, 2, 2), (2, 2, 4), (2, 4, 2), (1, 1, 4)]),
+)
+VALUES = st.lists(WRITTEN | st.text(max_size=12) | st.dates().map(str) | st.none(), min_size=1, max_size=20)
+
+
+@given(VALUES, st.sampled_from(ORDERS), st.sets(st.sampled_from(PARTS), min_size=1))
+def test_agrees_with_the_definition_or_leaves_it_to_it(
+    values: list[str | None], order: DateOrder, parts: set[DatePart]
+) -> None:
+    chosen = tuple(part for part in PARTS if part in parts)
+    for value, found in zip(values, plain_dates(pl.Series("v", values, dtype=pl.String), order, chosen), strict=True):
+        if found is not None:
+            assert value is not None
+            assert found == clean_date(value, order, chosen)
+
+
+@pytest.mark.parametrize(
+    ("order", "value"),
+    [("ymd", "1965-03-12"), ("ymd", "19650312"), ("dmy", "12/03/1965"), ("dmy", "12.03.1965"), ("mdy", "03/12/1965")],
+)
+def test_reads_what_is_common(order: DateOrder, value: str) -> None:
+    assert plain_dates(pl.Series("v", [value]), order, PARTS).to_list() == ["19650312"]
+    assert plain_dates(pl.Series("v", [value]), order, ("year",)).to_list() == ["19650000"]
+
+
+@pytest.mark.parametrize("value", ["19650230", "00000000", "0965-03-12", "3001-01-01", "1965", "12 Mar 1965", ""])
+def test_leaves_the_rest(value: str) -> None:
+    assert plain_dates(pl.Series("v", [value]), "ymd", PARTS).to_list() == [None]
+
+
+# Numbers in one spelling.
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("007", "7"),
+        ("+5", "5"),
+        ("-0.00", "0"),
+        ("12.50", "12.5"),
+        ("12.", "12"),
+        (".5", "0.5"),
+        ("1,234,567.80", "1234567.8"),
+        ("1 234", "1234"),
+        ("1'234", "1234"),
+        ("1.5e3", "1500"),
+        ("15e-3", "0.015"),
+        ("-1E2", "-100"),
+    ],
+)
+def test_read_numerals(text: str, number: str) -> None:
+    assert clean_number(text) == number
+
+
+@pytest.mark.parametrize("text", ["", ".", "-", "1,5", "1,23", "12a", "1.2.3", "0x10", "1e999", "١٢", "1,,234", "e5"])
+def test_refused_numerals(text: str) -> None:
+    assert clean_number(text) is None
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=4))
+def test_the_value_stays(value: Decimal) -> None:
+    for text in (f"{value:f}", f"{value:,f}", f"{value:e}"):
+        cleaned = clean_number(text)
+        assert cleaned is not None
+        assert Decimal(cleaned) == Decimal(text.replace(",", ""))

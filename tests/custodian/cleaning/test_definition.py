@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.specification import STEPS, DateFormat, FieldSpec
-from gemel.custodian.cleaning import clean_value
-from gemel.custodian.cleaning.definition import TEXT_STEPS, folded
+from gemel.custodian.cleaning.definition import TEXT_STEPS, clean_value, folded
 
 STOP_WORDS = ("the", "P.O. Box", "mr", "straße", "12")
 
@@ -155,11 +154,7 @@ def test_cleaning_what_is_clean_changes_nothing(value: str, clean: tuple[str, ..
 
 
 @given(
-    value=st.one_of(
-        values,
-        st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str),
-        st.dates().map(str),
-    )
+    value=st.one_of(values, st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str), st.dates().map(str))
 )
 def test_a_clean_number_or_date_is_clean(value: str) -> None:
     number = FieldSpec(name="f", kind="number")

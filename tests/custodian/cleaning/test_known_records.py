@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.records.positions import Positions
+from gemel.common.records.table import Positions
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning.known_records import clean_joint, clean_training
-from tests.custodian.cleaning.test_category_variables import DRIVING, HOME, spec
+from gemel.custodian.source.known_file import clean_joint, clean_training
+from tests.custodian.cleaning.test_harmonising import DRIVING, HOME, spec
 
 JOB = {"name": "job", "holder": "bob", "categories": ["Clerk", "Cook"]}
 ODD = "Wizard"

@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.keys.suite import Suite
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import CODES, GROUPS, SAMPLES
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.custodian.encoding import signing as subject
-from gemel.custodian.encoding.blocks import tags
-from gemel.custodian.encoding.categories import relabelling
+from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
-from gemel.custodian.encoding.minhash.fast import block_signatures, signatures
+from gemel.custodian.encoding.minhash import block_signatures, signatures
 from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.encoding.rows_of_mode import tags
 from gemel.custodian.tokens import tokenise
-from tests.custodian.encoding.encoded_rows import n_signed
+from tests.custodian.encoding.encoded_rows import n_signed, rows_of, series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.specifications import heading
 from tests.vectors import make_block_keyed as make
@@ -47,10 +48,6 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 SPEC = load_specification(TEXT)
 
 
-def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
-
-
 def encoded(columns: dict[str, list[str | None]], spec: Specification = SPEC) -> Encoded:
     return encode_records(series(columns), spec, SEED, 1, shuffle=file_order)
 
@@ -64,12 +61,6 @@ def people(n: int, seed: int) -> dict[str, list[str | None]]:
         "born": [[None, "19151107", "19160102", "19150000"][i] for i in rng.integers(0, 4, n)],
         "sex": [["f", "m", None][i] for i in rng.integers(0, 3, n)],
     }
-
-
-def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
-    """A field's signature per row."""
-    field = part.fields[name]
-    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
 def sent(part: SignatureSet) -> list[str]:
@@ -292,7 +283,7 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
     assert sorted(order.tolist()) == list(range(n))
     digest = encoding_digest(CODED)
     for variable in CODED.variables:
-        new = relabelling(variable, CODED.project, SEED, digest, 1)
+        new = Relabelling(CODED.project, SEED, digest, 1).codes(variable)
         expected = [-1 if place is None else int(new[place]) for place in places[variable.name][order].to_list()]
         assert codes.variables[variable.name].codes.tolist() == expected
     # Orders are independent: a rank correlation of n random pairs has standard deviation 1 / sqrt(n - 1).

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.parties import Side
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.custodian.cleaning import clean
+from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.encoding.signing import Signer, canonical
+from tests.custodian.encoding.encoded_rows import series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -53,10 +56,6 @@ COLUMNS = {
     "street": ["1 main st", "main st", " ", "main st", None, "st main"],
     "sex": ["f", "m", "f", None, "m", "m"],
 }
-
-
-def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
 
 
 def encode(*args: Any, **options: Any) -> tuple[SignatureSet, NDArray[np.int64]]:
@@ -120,11 +119,7 @@ def test_other_seeds_epochs_and_specifications_give_other_signatures_and_keys() 
     wider = load_specification(
         TEXT.replace("{name: sex, kind: category, bits: 64}", "{name: sex, kind: category, bits: 128}")
     )
-    for spec, seed, epoch in (
-        (SPEC, Seed(bytes(range(1, 33))), EPOCH),
-        (SPEC, SEED, EPOCH + 1),
-        (wider, SEED, EPOCH),
-    ):
+    for spec, seed, epoch in ((SPEC, Seed(bytes(range(1, 33))), EPOCH), (SPEC, SEED, EPOCH + 1), (wider, SEED, EPOCH)):
         other, _ = encode(series(COLUMNS), spec, seed, epoch, shuffle=file_order)
         for name in ("surname", "born"):
             both = first.fields[name].signatures, other.fields[name].signatures
@@ -214,3 +209,54 @@ def test_from_file_to_bytes_nothing_has_changed() -> None:
     assert payload.hex() == golden["payload"]
     (back,) = from_bytes(layout_of([part]), payload)
     assert back.fields.keys() == part.fields.keys()
+
+
+# One way to sign: each distinct value once, or once in each context; signatures leave in the order of their bytes.
+
+SIGNING_SPEC = load_specification(
+    heading("signing")
+    + """
+fields: [{name: surname, kind: name, bits: 64}]
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+
+
+def signing_by_the_book(value: str | None, block: int, rule: str) -> list[int] | None:
+    digest = encoding_digest(SIGNING_SPEC)
+    keys = derive(SEED, "signing", Purpose.SIGNATURE, digest, "surname", rule, 5)
+    token_key = derive_key(SEED, "signing", Purpose.TOKEN, digest, "surname", "", 5)
+    codes = tokens(value, "bigrams", token_key) if value else ()
+    return words(signature(codes, keys, 64, block.to_bytes(8, "little"))) if codes else None
+
+
+@given(
+    column=st.lists(st.none() | st.sampled_from(["", "smith", "smyth", "aaa", "aaaa"]), min_size=1, max_size=9),
+    data=st.data(),
+    rule=st.sampled_from(["", "born"]),
+)
+def test_any_rows_in_any_blocks_or_none_have_the_signatures_of_the_definition(
+    column: list[str | None], data: st.DataObject, rule: str
+) -> None:
+    """Also of some rows only, whose values are fewer; a row without a block's digest has no signature."""
+    rows = data.draw(st.lists(st.integers(0, len(column) - 1), max_size=12))
+    digest = st.sampled_from([0, 7, 2**64 - 1])
+    block = data.draw(st.none() | st.lists(digest, min_size=len(rows), max_size=len(rows)))
+    signer = Signer(SIGNING_SPEC, SEED, 5)
+    prepared = signer.prepare(SIGNING_SPEC.field("surname"), {"surname": pl.Series(column, dtype=pl.String)})
+    blocks = None if block is None else np.array(block, dtype=np.uint64)
+    found = signer.sign(prepared, np.array(rows, dtype=np.int64), blocks, rule=rule)
+    for place, row in enumerate(rows):
+        signed = block is None or block[place] != 0
+        expected = signing_by_the_book(column[row], block[place] if block else 0, rule) if signed else None
+        code = found.codes[place]
+        assert (found.signatures[code].tolist() if code >= 0 else None) == expected
+    assert sorted(set(found.codes.tolist()) - {-1}) == list(range(found.n_distinct))
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 256, 2**63, 2**64 - 1]), min_size=3, max_size=3), max_size=40))
+def test_canonical_order_is_that_of_the_bytes(rows: list[list[int]]) -> None:
+    signed = np.array(rows, dtype=np.uint64).reshape(len(rows), 3)
+    ordered, ranks = canonical(signed)
+    assert [row.astype("<u8").tobytes() for row in ordered] == sorted({row.astype("<u8").tobytes() for row in signed})
+    np.testing.assert_array_equal(ordered[ranks], signed)

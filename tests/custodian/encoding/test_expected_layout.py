@@ -19,7 +19,7 @@ from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.expected_layout import bounded_counts, expected_layout, file_counts
 from gemel.custodian.encoding.padding import rows_of_rules
-from gemel.custodian.encoding.records import Encoded, encode_records, encode_rows
+from gemel.custodian.encoding.records import Encoded, Encoding, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
 from tests.specifications import heading
 
@@ -73,7 +73,7 @@ def encoded(columns: dict[str, pl.Series], spec: Specification) -> Encoded:
     """As `encode_records`, but without samples, which take most of the time of files so small."""
     if spec.mode != "block_keyed":
         return encode_records(columns, spec, SEED, 1, noise=NOISE)
-    return encode_rows(rows_of_rules(columns, spec, NOISE), spec, SEED, 1, noise=NOISE, samples=False)
+    return Encoding(spec, SEED, 1, NOISE).rows(rows_of_rules(columns, spec, NOISE))
 
 
 def of_rules(layout: Layout) -> Layout:

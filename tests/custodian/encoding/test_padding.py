@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import FieldKeys, Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import SignatureSet, layout_of
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.blocking import Padding
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.custodian.encoding.dummies import Draws, excess_agreement
-from gemel.custodian.encoding.padding import min_size, padded_size, rows_of_rules
+from gemel.custodian.encoding.padding import Draws, excess_agreement, min_size, padded_size, rows_of_rules
 from gemel.custodian.encoding.records import encode_records
 from tests.custodian.encoding.encoded_rows import n_dummies
 from tests.specifications import heading
@@ -196,9 +196,7 @@ def test_fields_that_go_together_do_so_in_dummies() -> None:
     assert mixed / both.height < 0.05
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=14),
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=14))
 def test_excess_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
     block, part, value = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
 

@@ -9,11 +9,13 @@ import pytest
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import SignatureSet, from_bytes, layout_of, to_bytes
 from gemel.common.signatures.layout import SAMPLES
+from gemel.common.signatures.payload import from_bytes, to_bytes
+from gemel.common.signatures.signature_sets import layout_of
 from gemel.common.specification import Specification, encoding_digest, load_specification
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
+from tests.custodian.encoding.encoded_rows import rows_of
 from tests.custodian.encoding.minhash.definition import flips, signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -42,12 +44,6 @@ def people(n: int = 40, seed: int = 1) -> dict[str, pl.Series]:
     columns = {name: [NAMES[i] for i in rng.integers(0, len(NAMES), n)] for name in ("surname", "given")}
     columns["sex"] = [["f", "m", None][i] for i in rng.integers(0, 3, n)]
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
-
-
-def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
-    """A field's signature per row."""
-    field = part.fields[name]
-    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
 @pytest.mark.parametrize("spec", [OPEN, KEYED], ids=["open", "block_keyed"])
@@ -110,7 +106,7 @@ def test_signatures_that_noise_makes_equal_are_one() -> None:
     rng = np.random.default_rng(5)
     base = "".join(chr(97 + message) for message in rng.integers(0, 26, 120))
     values = [
-        base[:at] + message + base[at + 1 :] for at in range(1, 119) for message in "aeiou" if base[at] != message
+        base[:at] + message + base[at + 1 :] for at in range(1, 119, 3) for message in "aeiou" if base[at] != message
     ]
     column = pl.Series(values, dtype=pl.String)
     columns = {"surname": column, "given": column, "sex": pl.Series([None] * len(values), dtype=pl.String)}

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import FieldSignatures, SignatureSet, to_bytes
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS, SAMPLES, sample_rows
+from gemel.common.signatures.payload import to_bytes
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.specification import encoding_digest, load_specification
-from gemel.custodian.encoding.minhash.fast import signatures
+from gemel.custodian.encoding.columns import Drawing
+from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.encoding.row_order import Drawing
 from gemel.custodian.encoding.samples import drawn_groups, grouped
 from gemel.custodian.tokens import tokenise
 from tests.custodian.encoding.minhash.definition import signature, words

@@ -16,8 +16,7 @@ from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures import intervals
 from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
-from gemel.common.signatures.party_sets import PartyContribution, ShareHeader
-from gemel.common.signatures.shared_words import SharedUpload
+from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.expected_layout import expected_layout, file_counts

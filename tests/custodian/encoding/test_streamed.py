@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
-from gemel.common.signatures import Layout, intervals, layout, to_bytes
+from gemel.common.signatures import intervals, layout
+from gemel.common.signatures.layout import Layout
+from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding import samples
 from gemel.custodian.encoding.decoys import with_decoys
+from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, variable_column
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.encoding.streamed import IDENTIFIER, Records, encode_table, variable_column
-from gemel.custodian.encoding.working_table import gathered
-from tests.custodian.encoding.table_in_memory import TableInMemory
+from gemel.custodian.encoding.streamed import encode_table
+from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
@@ -61,7 +63,7 @@ def file(n: int, rng: np.random.Generator) -> dict[str, pl.Series]:
 
 def in_batches(
     columns: dict[str, pl.Series], variables: dict[str, pl.Series], cuts: list[int]
-) -> tuple[Records, pl.Series]:
+) -> tuple[TableRecords, pl.Series]:
     n = len(columns["born"])
     identifiers = pl.Series(IDENTIFIER, [f"id {number}" for number in range(n)])
     places = {variable_column(name): column for name, column in variables.items()}
@@ -70,7 +72,7 @@ def in_batches(
     for end in [*sorted({cut for cut in cuts if 0 < cut < n}), n]:
         table.append(frame[begin:end])
         begin = end
-    return Records(table, tuple(variables)), identifiers
+    return TableRecords(table, tuple(variables)), identifiers
 
 
 @pytest.fixture(autouse=True)
@@ -84,8 +86,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gemel.custodian.encoding.streamed._CODES_ROWS", 7)
 
 
-@settings(max_examples=20)
-@given(
+FILES = given(
     n=st.integers(4, 90),
     seed=st.integers(0, 2**32),
     cuts=st.lists(st.integers(1, 90), max_size=6),
@@ -93,9 +94,22 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen=st.fixed_dictionaries({name: st.booleans() for name in ("swaps", "padded", "variables")}),
     decoys=st.sampled_from([0, 100]),
 )
-def test_units_make_the_bytes_of_the_whole(
-    n: int, seed: int, cuts: list[int], unit_rows: int, chosen: dict[str, Any], decoys: int
-) -> None:
+
+
+@settings(max_examples=6)
+@FILES
+def test_units_make_the_bytes_of_the_whole(**drawn: Any) -> None:
+    check_units(**drawn)
+
+
+@pytest.mark.long
+@settings(max_examples=60)
+@FILES
+def test_units_make_the_bytes_of_many_files(**drawn: Any) -> None:
+    check_units(**drawn)
+
+
+def check_units(n: int, seed: int, cuts: list[int], unit_rows: int, chosen: dict[str, Any], decoys: int) -> None:
     spec, rng = specification(decoys=decoys, **chosen), np.random.default_rng(seed)
     columns = file(max(n, 40) if decoys else n, rng)
     if decoys:  # invented from other records, they must be able to differ from all
@@ -156,5 +170,5 @@ def test_the_records_drawn_first_are_those_of_a_whole_sort(values: list[int], pa
 def test_rows_are_gathered_from_pieces_in_any_order(rows: list[int], cuts: list[int]) -> None:
     columns = {"born": pl.Series([str(number) for number in range(20)])}
     records, _ = in_batches(columns, {}, cuts)
-    found = gathered(records.table, {"born": np.array(rows, dtype=np.int64)})
+    found = records.gathered({"born": np.array(rows, dtype=np.int64)})
     assert found["born"].to_list() == [str(row) for row in rows]

@@ -11,7 +11,7 @@ from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
-from gemel.custodian.leakage import FieldView, PublicValues
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
 KEYS = derive(Seed(bytes(range(32))), "test", Purpose.SIGNATURE, bytes(32), "surname")

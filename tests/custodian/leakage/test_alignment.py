@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.common.errors import GemelError
-from gemel.custodian.leakage import (
-    UNKNOWN,
-    FieldView,
-    PublicValues,
-    frequency_alignment,
-    score,
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.similarity_graph import (
+    NO_RIVAL,
+    SLACK,
+    align_core,
+    best_two,
+    grow,
     similarity_graph_alignment,
 )
-from gemel.custodian.leakage.frequency import OVERDISPERSION, count_fit
-from gemel.custodian.leakage.similarity_graph import NO_RIVAL, SLACK, align_core, best_two, grow
+from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit, frequency_alignment
 from tests.custodian.leakage.names import public_surnames, signed, surnames
 
 WORDS = st.lists(st.text("abcde", min_size=2, max_size=6), min_size=2, max_size=12, unique=True)

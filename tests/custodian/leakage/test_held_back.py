@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.derivation import Seed
-from gemel.common.signatures import SignatureSet
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
+from gemel.custodian.leakage.block_view import BlockView
 from gemel.custodian.leakage.held_back import (
     BLOCK_VALUES,
     COMPANY,
@@ -25,7 +25,9 @@ from gemel.custodian.leakage.held_back import (
     salts_joined,
 )
 from gemel.custodian.leakage.leakage_assessment import assess
-from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.leakage.own_whole import truth_of
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from tests.custodian.leakage.names import public_surnames, signed
 from tests.custodian.leakage.test_blocks import block_view
 from tests.specifications import heading
@@ -84,12 +86,7 @@ def recovered(columns: dict[str, pl.Series], spec: Specification) -> dict[str, f
     return {f.attack: f.above_chance for f in assess(columns, spec).findings if f.field == "surname"}
 
 
-BY_SALT = {
-    "counts alone",
-    "counts and similarities",
-    "each salt by itself",
-    "its salts joined by what few rows share",
-}
+BY_SALT = {"counts alone", "counts and similarities", "each salt by itself", "its salts joined by what few rows share"}
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
 from benchmarks._leakage_joins import (
     dictionary_attack,
+    embedded_alignment,
     joined_rows,
+    nearest_rows,
     recognised_groups,
+    row_embedding,
     shared_rows,
 )
 from gemel.common.keys.derivation import Purpose, Seed, derive
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
-from gemel.custodian.leakage import UNKNOWN, FieldView, PublicValues, score
-from gemel.custodian.leakage.across import ReadField, by_cooccurrence, conditional_shares, cooccurrence_alignment
-from gemel.custodian.leakage.category_codes import code_recovery, margin_alignment, unique_rows
-from gemel.custodian.leakage.chaining import chained_alignment, value_classes
-from gemel.custodian.leakage.own_file import truth_of
+from gemel.custodian.leakage.across import (
+    ReadField,
+    by_cooccurrence,
+    code_recovery,
+    conditional_shares,
+    cooccurrence_alignment,
+    margin_alignment,
+    unique_rows,
+)
+from gemel.custodian.leakage.held_back import chained_alignment, value_classes
+from gemel.custodian.leakage.own_whole import truth_of
 from gemel.custodian.leakage.pairs import paired_signatures, paired_values
+from gemel.custodian.leakage.recovery import UNKNOWN, score
+from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 from tests.custodian.leakage.names import KEYS, public_surnames, surnames
 from tests.specifications import heading

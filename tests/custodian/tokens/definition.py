@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from gemel.common.keys.suite import Suite
-from gemel.custodian.tokens.definition import (
+from gemel.custodian.tokens import (
     BIGRAM,
     CODE_POINT_BITS,
     DATE_DIGITS,
@@ -74,10 +74,7 @@ def _bigrams(value: str, key: bytes, suite: Suite) -> frozenset[int]:
 
 def _positional_bigrams(value: str, key: bytes, suite: Suite) -> frozenset[int]:
     return frozenset(
-        _tagged(
-            POSITIONAL_BIGRAM,
-            place << 2 * CODE_POINT_BITS | first << CODE_POINT_BITS | second,
-        )
+        _tagged(POSITIONAL_BIGRAM, place << 2 * CODE_POINT_BITS | first << CODE_POINT_BITS | second)
         for place, (first, second) in enumerate(_pairs(value))
     )
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.suite import Suite
-from gemel.custodian.tokens import TOKENISATIONS, tokenise
-from gemel.custodian.tokens.definition import MAX_LENGTH, PADDING, hashed
+from gemel.custodian.tokens import MAX_LENGTH, PADDING, TOKENISATIONS, hashed, tokenise
 from tests.custodian.tokens.definition import tokens
 
 KEY = bytes(range(32))

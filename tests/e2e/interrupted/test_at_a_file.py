@@ -15,7 +15,7 @@ from gemel.carole.store.store import milliseconds
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
-from gemel.custodian.steps.run_provenance import run_provenance
+from gemel.custodian.steps.share import run_provenance
 from tests.e2e.deployment import Deployment, specification
 from tests.e2e.interrupted.terminal import (
     INT,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.carole.cluster.certificates import make_certificates
+from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.configuration import load_carole
 from gemel.common.parties import Side
 from tests.e2e.deployment import Deployment

@@ -13,9 +13,9 @@ import pytest
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role, Side
 from gemel.common.pki.authority import Authority
-from gemel.party.assembling import carole_address, convene
+from gemel.party.configurations import Place
+from gemel.party.convening import carole_address, convene
 from gemel.party.joining import own_request
-from gemel.party.place import Place
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.e2e.interrupted.conftest import PROJECT
 from tests.e2e.interrupted.terminal import INT, NOTHING, TERM, Command, assert_ended, interrupts, prints

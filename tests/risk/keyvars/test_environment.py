@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.keyvars import like_the_thesis
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.risk.keyvars import folder
 from gemel.risk.keyvars.codebook import export_codebook, import_codebook
 from gemel.risk.keyvars.documents import FILES, environment_of, texts_of
 from gemel.risk.keyvars.environment import Environment
+from research.keyvars import like_the_thesis
 
 COUNTRY = "Country of Residence"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from benchmarks.keyvars import like_the_thesis
 from gemel.risk.keyvars.analysis import Course, Step, min_forms
 from gemel.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
 from gemel.risk.keyvars.variables import Variable
+from research.keyvars import like_the_thesis
 
 SVG = "{http://www.w3.org/2000/svg}"
 AGE = like_the_thesis(20).variables["Age"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks._wandering import wander, wander_by_search
+from benchmarks.models import wander, wander_by_search
 from gemel.common.errors import GemelError
 from gemel.risk.models import tree_kernels as kernels
 from gemel.risk.models.chains import Chain

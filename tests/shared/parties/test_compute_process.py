@@ -20,7 +20,7 @@ from gemel.carole.configuration import load_carole
 from gemel.carole.service.computation import ComputedRun
 from gemel.carole.service.computation_sessions import Absence
 from gemel.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
-from gemel.carole.service.own_service import OwnAddress, OwnService
+from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts

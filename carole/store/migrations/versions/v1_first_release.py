@@ -23,12 +23,7 @@ down_revision = None
 
 metadata = MetaData()
 
-Table(
-    "meta",
-    metadata,
-    Column("key", String(32), primary_key=True),
-    Column("value", BigInteger, nullable=False),
-)
+Table("meta", metadata, Column("key", String(32), primary_key=True), Column("value", BigInteger, nullable=False))
 
 Table(
     "tenure",

@@ -56,12 +56,7 @@ Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-Table(
-    "own_secret",
-    metadata,
-    Column("kind", String, primary_key=True),
-    Column("content", LargeBinary, nullable=False),
-)
+Table("own_secret", metadata, Column("kind", String, primary_key=True), Column("content", LargeBinary, nullable=False))
 
 Table(
     "upload",
@@ -92,12 +87,7 @@ Table(
     Column("acknowledged", Boolean, nullable=False),
 )
 
-Table(
-    "seen",
-    metadata,
-    Column("size", Integer, primary_key=True),
-    Column("checkpoint", String, nullable=False),
-)
+Table("seen", metadata, Column("size", Integer, primary_key=True), Column("checkpoint", String, nullable=False))
 
 Table(
     "lost",

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks.dependence import linked
-from benchmarks.ignored_dependence import FIELDS, files, ratio
 from benchmarks.latent_rehearsal import SPEC
 from benchmarks.latent_rehearsal import files as insurers
 from gemel.carole.engine import Resources, link
@@ -17,6 +16,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.common.documents.result_warning import ResultWarning
+from research.ignored_dependence import FIELDS, files, ratio
 
 ENOUGH = Resources(2**31, 2)
 CODE = "dependence_ignored"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.coordinator.demonstration.people import COLUMNS, corrupt, damage, generate
-from gemel.coordinator.demonstration.people.corruption import KINDS
-from gemel.coordinator.demonstration.people.misspelling import ERRORS, NEIGHBOURS, swap_day_and_month
+from gemel.coordinator.demonstration.people.corruption import ERRORS, KINDS, NEIGHBOURS, swap_day_and_month
 
 fraction = st.floats(0, 1, exclude_max=True)
 word = st.from_regex(r"[A-Z][a-z]{0,10}( [A-Z][a-z]{1,6})?", fullmatch=True)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
-from benchmarks._built_population import SMALL, built
 from gemel.carole.assessment import AssessmentContext, assess
-
-LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
+from tests.coordinator.reports.disclosure.documents import population
 
 
 @pytest.fixture(scope="package")
 def breach() -> dict[str, Any]:
     """An assessment of a built population that breaches two limits of four."""
-    population = built(SMALL, 3_000, (0.5, 0.5), np.random.default_rng(7), LIMITS)
-    return assess(population.combined, population.spec, AssessmentContext("r" * 32)).document
+    made = population(3_000, (0.5, 0.5))
+    return assess(made.combined, made.spec, AssessmentContext("r" * 32)).document

@@ -13,8 +13,9 @@ import gemel.carole.assessment
 import gemel.carole.store.releases
 import gemel.risk.attribution.cell_bounds
 from gemel.coordinator.reports.disclosure import render_risk_report
-from gemel.coordinator.reports.disclosure.assessment_phrases import ACTIONS, METHODS, NO_INTERVALS, REASONS
+from gemel.coordinator.reports.disclosure.wording import ACTIONS, METHODS, NO_INTERVALS, REASONS
 from tests.common.language.pseudo import Marks, marking, unmarked
+from tests.coordinator.reports.disclosure.documents import NOT_COARSENED, TRIED, coarsened, page_of
 
 _BUILT = {"linear programming (", "integer programming ("}
 """Parts that Carole puts together from smaller ones."""
@@ -24,34 +25,9 @@ NAMES = {"Gemel", "Alice", "Bob", "bob"}
 @pytest.fixture(scope="module")
 def documents(breach: dict[str, Any]) -> list[dict[str, Any]]:
     """One that is held, one that is coarsened, and one that has everything that a page may show."""
-    tried = {
-        "changes": [{"variable": "age", "coarsening": "drop"}, {"variable": "region", "coarsening": "bands"}],
-        "cost": 1.25,
-        "excess": 0.1,
-        "breaches": [],
-    }
-    none = {
-        "outcome": "none",
-        "reason": "every allowed coarsening leaves a limit breached",
-        "possible": 5,
-        "assessed": 1,
-        "exact": False,
-        "tried": [tried] * 9,
-        "changes": [],
-        "before": None,
-        "utility": None,
-    }
-    change = {"variable": "age", "coarsening": "drop", "categories_before": 7, "categories": 0}
-    done = {
-        **none,
-        "outcome": "coarsened",
-        "reason": "the least allowed coarsening with which every limit holds",
-        "exact": True,
-        "tried": [],
-        "changes": [{**change, "bits_before": 2.0, "bits": 0.0}],
-        "before": {"measures": dict.fromkeys(breach["measures"], 0.5), "breaches": ["correct_matches"]},
-        "utility": {"cost": 0.75, "dependence_before": 2.0, "dependence": 1.5},
-    }
+    none = {**NOT_COARSENED, "assessed": 1, "exact": False, "tried": [{**TRIED, "breaches": []}] * 9}
+    done = coarsened(dict.fromkeys(breach["measures"], 0.5))
+    done["changes"] = [{**done["changes"][0], "coarsening": "drop", "categories": 0, "bits": 0.0}]
     difference = {
         "runs": ["a" * 32, "b" * 32],
         "projects": ["", ""],
@@ -110,7 +86,7 @@ def test_every_word_of_the_page_is_a_message_or_a_name(documents: list[dict[str,
 
 @pytest.mark.parametrize(("language", "verdict"), [("de", "Die Richtlinie ist verletzt"), ("fr", "La politique est")])
 def test_the_figures_are_the_same_in_every_language(breach: dict[str, Any], language: str, verdict: str) -> None:
-    english, page = render_risk_report(breach), render_risk_report(breach, language=language)  # type: ignore[arg-type]
+    english, page = page_of(breach), render_risk_report(breach, language=language)  # type: ignore[arg-type]
     assert f'<html lang="{language}">' in page
     assert verdict in page
 

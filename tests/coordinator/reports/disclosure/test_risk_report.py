@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks._built_population import SMALL, built
 from gemel.carole.assessment import AssessmentContext, assess
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
-from gemel.coordinator.client.verdict import verdict_lines
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.reports.disclosure import render_risk_report, write_risk_report
 from gemel.coordinator.reports.disclosure.content import options
 from gemel.coordinator.reports.disclosure.wording import figure
 from tests.coordinator.reports.disclosure.browser import installed, visit
+from tests.coordinator.reports.disclosure.documents import NOT_COARSENED, coarsened, page_of, population, text_of
 from tests.e2e.console_browser import browser
 
-LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 CHARTS = ("measures", "linking", "sizes", "chances", "variables", "options")
 
 
@@ -40,28 +38,20 @@ def within(breach: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def empty(breach: dict[str, Any]) -> dict[str, Any]:
     """A document of a run without links, as `carole.assessment` makes it."""
-    population = built(SMALL, 300, (0.3, 0.3), np.random.default_rng(7), LIMITS)
-    none = np.zeros(0, dtype=np.int64)
-    old = population.combined
-    combined = type(old)(
-        old.variables, old.alice, old.bob, none, none, np.zeros(0), none, none, np.zeros(0)
-    )  # fmt: skip
-    return assess(combined, population.spec, AssessmentContext("r" * 32)).document
-
-
-def text_of(page: str) -> str:
-    payload = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", payload)).replace("\u00a0", " ")
+    made, none = population(300, (0.3, 0.3)), np.zeros(0, dtype=np.int64)
+    old = made.combined
+    combined = type(old)(old.variables, old.alice, old.bob, none, none, np.zeros(0), none, none, np.zeros(0))
+    return assess(combined, made.spec, AssessmentContext("r" * 32)).document
 
 
 def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any]) -> None:
-    broken, held = text_of(render_risk_report(breach)), text_of(render_risk_report(within))
+    broken, held = text_of(page_of(breach)), text_of(page_of(within))
     assert "The policy is breached Two of the six limits on which the parties agreed are exceeded." in broken
     assert "The result waits for a steward" in broken
     assert broken.index("The policy is breached") < broken.index("Each risk in plain words")
     assert "The policy is met All six limits on which the parties agreed held." in held
     assert "above its limit" not in held.replace("above its limit within its limit", "")
-    refused = text_of(render_risk_report({**breach, "on_breach": "refuse"}))
+    refused = text_of(page_of({**breach, "on_breach": "refuse"}))
     assert "The result is refused: no one receives anything." in refused
 
 
@@ -77,59 +67,30 @@ def test_what_no_limit_judges_is_named_beside_the_verdict(within: dict[str, Any]
     small = deepcopy(within)
     for name in free:
         small["measures"][name]["value"] = 0.04
-    assert "Not judged" not in text_of(render_risk_report(small))
+    assert "Not judged" not in text_of(page_of(small))
 
 
 def test_what_was_coarsened_is_shown_with_what_was_before(breach: dict[str, Any], within: dict[str, Any]) -> None:
-    tried = {
-        "changes": [{"variable": "age", "coarsening": "bands"}, {"variable": "region", "coarsening": "drop"}],
-        "cost": 1.25,
-        "excess": 0.1,
-        "breaches": ["correct_matches"],
-    }
-    none = {
-        "outcome": "none",
-        "reason": "every allowed coarsening leaves a limit breached",
-        "possible": 5,
-        "assessed": 5,
-        "exact": True,
-        "tried": [tried],
-        "changes": [],
-        "before": None,
-        "utility": None,
-    }
-    text = text_of(render_risk_report({**breach, "protection": none}))
+    text = text_of(page_of({**breach, "protection": NOT_COARSENED}))
     assert "The specification allows coarsenings, but every allowed coarsening leaves a limit breached." in text
     assert "Of 5 coarsenings that the specification allows 5 were assessed; that is all of them." in text
     assert "age as bands and region dropped 1.25 People found by their key variables" in text
     assert "Not coarsened, as the specification allows: every" in " ".join(
-        verdict_lines({**breach, "protection": none})
+        verdict_lines({**breach, "protection": NOT_COARSENED})
     )
-    bits = {"bits_before": 2.0, "bits": 0.5}
-    change = {"variable": "age", "coarsening": "bands", "categories_before": 7, "categories": 3, **bits}
     measures = {name: measure["judged"] for name, measure in breach["measures"].items()}
-    done = {
-        **none,
-        "outcome": "coarsened",
-        "reason": "the least allowed coarsening with which every limit holds",
-        "assessed": 2,
-        "tried": [],
-        "changes": [change],
-        "before": {"measures": measures, "breaches": ["correct_matches"]},
-        "utility": {"cost": 0.75, "dependence_before": 2.0, "dependence": 1.5},
-    }
-    text = text_of(render_risk_report({**within, "protection": done}))
+    text = text_of(page_of({**within, "protection": coarsened(measures)}))
     assert "The policy is met by a coarser result" in text
     assert "2 were assessed; none that was not assessed costs less." in text
     assert "age bands 7 to 3 75 %" in text
     before = figure(measures["correct_matches"]).replace("\u00a0", " ")
     assert f"People found by their key variables {before} {before} 100 %" in text
     assert "75 % of it is left" in text
-    assert "What was coarsened" not in text_of(render_risk_report(within))
+    assert "What was coarsened" not in text_of(page_of(within))
 
 
 def test_every_measure_is_shown_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:
-    text = text_of(render_risk_report(breach))
+    text = text_of(page_of(breach))
     for name, measure in breach["measures"].items():
         assert MEASURES[name].title in text
         assert measure["words"].replace("'", "&#39;") in text
@@ -143,10 +104,10 @@ def test_every_measure_is_shown_with_its_number_interval_limit_and_intruder(brea
 def test_what_a_released_joint_distribution_discloses_is_a_table(breach: dict[str, Any]) -> None:
     entry = {"variable": "illness", "lower": 0.25, "upper": 0.35, "by_frequency": 0.0, "posterior": "as released"}
     found = [{**entry, "intruder": who, "inferred": share} for who, share in (("keys", 0.28), ("alice", 0.31))]
-    text = text_of(render_risk_report({**breach, "released_joint": found}))
+    text = text_of(page_of({**breach, "released_joint": found}))
     assert "illness the key variables 28 % 25 % to 35 %" in text
     assert "all that Alice's file has 31 %" in text
-    assert "What the released joint distribution discloses" not in text_of(render_risk_report(breach))
+    assert "What the released joint distribution discloses" not in text_of(page_of(breach))
 
 
 def test_ways_that_would_be_enough_come_first_and_are_right(breach: dict[str, Any]) -> None:
@@ -162,7 +123,7 @@ def test_ways_that_would_be_enough_come_first_and_are_right(breach: dict[str, An
 
 def test_a_run_without_links_has_a_report(empty: dict[str, Any]) -> None:
     assert empty["records"] == 0
-    assert "There is no linked record" in text_of(render_risk_report(empty))
+    assert "There is no linked record" in text_of(page_of(empty))
 
 
 @pytest.mark.parametrize("change", [{"version": 3}, {"version": None}])
@@ -236,9 +197,9 @@ def test_the_browser_would_report_requests_and_console_errors(tmp_path: Path) ->
 
 def test_columns_that_are_passed_on_without_an_assessment_are_named(within: dict[str, Any]) -> None:
     granted = [{"to": "institute", "of": "bob", "assessed": ["illness"], "not_assessed": ["income"]}]
-    text = text_of(render_risk_report({**within, "granted": granted}))
+    text = text_of(page_of({**within, "granted": granted}))
     assert "institute Bob illness income" in text
-    assert "Columns that are passed on" not in text_of(render_risk_report(within))
+    assert "Columns that are passed on" not in text_of(page_of(within))
     assert "NOT ASSESSED: income of Bob's linked records, which institute receives." in [
         *verdict_lines({**within, "granted": granted})
     ]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gemel.common.documents.evaluation_document import EvaluationDocument
-from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.documents.model_document import ModelDocument
-from gemel.common.documents.statistics_document import Timings
+from gemel.common.documents.linkage_document import EvaluationDocument, LinkageDocument
+from gemel.common.documents.model_document import ModelDocument, Timings
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription
 
 

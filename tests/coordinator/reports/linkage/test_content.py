@@ -1,11 +1,18 @@
-"""What a report is made from: errors in it, all at once, and the numbers derived from it."""
+"""What a report is made from, with all errors at once; numbers in words: never a 100 % that is none."""
+
+from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gemel.common.errors import GemelErrors
+from gemel.coordinator.reports.linkage import wording
+from gemel.coordinator.reports.linkage.content import File, Files, RunDescription
 from tests.coordinator.reports.linkage.documents import content_of
 
 
@@ -67,3 +74,102 @@ def test_a_level_must_be_of_a_field(documents: dict[str, Any]) -> None:
 def test_an_absent_document_is_named(documents: dict[str, Any]) -> None:
     del documents["linkage"]
     assert places(documents) == ["linkage"]
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "text"),
+    [
+        (wording.count, 1234567, "1,234,567"),
+        (wording.share, 0.9996, "99.96 %"),
+        (wording.share, 0.5, "50.0 %"),
+        (wording.share, 1.0, "100.0 %"),
+        (wording.share, 0.0, "0.0 %"),
+        (wording.share, 0.0000012, "0.0001 %"),
+        (wording.share, math.nan, "–"),
+        (wording.quantity, 0.0, "0"),
+        (wording.quantity, 1234.5, "1,234"),
+        (wording.quantity, 12.345, "12.3"),
+        (wording.quantity, 0.9996, "1.00"),
+        (wording.quantity, 0.001234, "0.00123"),
+        (wording.quantity, 0.000123, "1.2 × 10⁻⁴"),
+        (wording.quantity, 1.22e-17, "1.2 × 10⁻¹⁷"),
+        (wording.probability, 0.5, "0.5"),
+        (wording.probability, 0.99987, "0.99987"),
+        (wording.probability, 1.0, "1"),
+        (wording.score, 0.995, "0.9950"),
+        (wording.score, 0.99998, "0.99998"),
+        (wording.score, 1.0, "1.0000"),
+        (wording.signed, -0.04, "0.0"),
+        (wording.signed, -3.04, "−3.0"),
+        (wording.signed, 8.06, "+8.1"),
+        (wording.duration, 0.042, "0.04 s"),
+        (wording.duration, 59.96, "1 min 0 s"),
+        (wording.duration, 250.2, "4 min 10 s"),
+        (wording.duration, 7500.0, "2 h 5 min"),
+        (wording.memory, 3.25 * 2**30, "3.2 GiB"),
+        (wording.sentence, "field surname is odd", "Field surname is odd."),
+        (wording.sentence, "p reached its bound", "p reached its bound."),
+        (wording.sentence, "date_of_birth says nothing!", "date_of_birth says nothing!"),
+    ],
+)
+def test_examples(function: object, value: float, text: str) -> None:
+    assert function(value).replace("\u00a0", " ") == text  # type: ignore[operator]
+
+
+@given(st.floats(1e-9, 1 - 1e-9))
+def test_a_share_short_of_all_or_nothing_reads_so(value: float) -> None:
+    written = float(wording.share(value).split("\u00a0")[0])
+    assert 0.0 < written < 100.0
+    assert written == pytest.approx(100 * value, abs=0.05)
+    assert 0.0 < float(wording.probability(value)) < 1.0
+
+
+@given(st.floats(1e-12, 999.0))
+def test_quantities_are_within_their_figures(value: float) -> None:
+    text = wording.quantity(value).replace("\u00a0", "")
+    if "×" in text:
+        mantissa, power = text.split("×10")
+        written = float(mantissa) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+        assert written == pytest.approx(value, rel=0.051)
+    else:
+        assert float(text) == pytest.approx(value, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "labels"),
+    [
+        ([0.9999, 1.0], ["different", "same"]),
+        ([0.2, 0.95, 0.999, 1.0], ["0 – .2", ".2 – .95", ".95 – .999", "same"]),
+        ([0.5, 1.0], ["0 – .5", ".5 – 1"]),
+        ([1.0], ["0 – 1"]),
+    ],
+)
+def test_levels_are_named_by_similarity(bounds: list[float], labels: list[str]) -> None:
+    assert wording.level_labels(bounds) == labels
+
+
+@pytest.mark.parametrize(
+    ("mode", "assessed", "present", "absent"),
+    [
+        ("open", True, "beside the rest of its row", "list of their own"),
+        ("block_keyed", True, "which rows of the two lists are links", "beside the rest of its row"),
+        ("block_keyed", False, "in a list of their own, beside no signature", "are links"),
+    ],
+)
+def test_what_carole_saw_of_codes_is_stated(mode: str, assessed: bool, present: str, absent: str) -> None:
+    run = RunDescription(
+        project="p",
+        mode=mode,
+        created="2026-01-01T00:00:00+00:00",
+        version="0",
+        files=Files(alice=File(title="Alice", records=1), bob=File(title="Bob", records=1)),
+        one_to_one=True,
+        variables=3,
+        assessed=assessed,
+    )
+    meaning = wording.mode_meaning(run)
+    assert meaning.startswith(" ".join(wording._MODES[mode]))
+    assert "3 variables" in meaning
+    assert present in meaning
+    assert absent not in meaning
+    assert wording.mode_meaning(run.model_copy(update={"variables": 0})) == " ".join(wording._MODES[mode])

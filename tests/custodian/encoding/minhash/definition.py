@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.kdf.kbkdf import KBKDFCMAC, CounterLocation,
 
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.suite import Suite
-from gemel.custodian.encoding.minhash.fast import NO_BLOCK
-from gemel.custodian.encoding.minhash.noise import response_threshold
+from gemel.custodian.encoding.minhash import NO_BLOCK, response_threshold
 
 
 def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK, suite: Suite = Suite.DEFAULT) -> bytes:

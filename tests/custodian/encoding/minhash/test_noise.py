@@ -18,8 +18,7 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.suite import Suite
-from gemel.custodian.encoding.minhash import signatures, with_randomised_response
-from gemel.custodian.encoding.minhash.noise import response_threshold
+from gemel.custodian.encoding.minhash import response_threshold, signatures, with_randomised_response
 from gemel.custodian.tokens import tokenise
 from research._jaccard import agreeing_bits, estimate, jaccard, variance
 from tests.custodian.encoding.minhash.definition import flips, words

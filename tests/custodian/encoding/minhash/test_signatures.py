@@ -14,7 +14,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.bulk import _CALL_BYTES
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from gemel.common.keys.suite import Suite
-from gemel.custodian.encoding.minhash import fast, signatures
+from gemel.custodian.encoding import minhash
+from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import Tokens, tokenise
 from tests.custodian.encoding.minhash.definition import hidden, numbers, signature, words
 from tests.custodian.tokens.definition import tokens
@@ -33,7 +34,7 @@ def plain(codes: list[int], keys: FieldKeys, bits: int, block: bytes) -> list[in
     bits=st.sampled_from([64, 128, 192]),
     block=st.binary(min_size=8, max_size=8),
     threads=st.integers(1, 3),
-    table_bytes=st.sampled_from([1, 2000, fast.TABLE_BYTES]),
+    table_bytes=st.sampled_from([1, 2000, minhash.TABLE_BYTES]),
     suite=st.sampled_from(Suite),
 )
 def test_fast_agrees_with_the_definition(
@@ -48,7 +49,7 @@ def test_fast_agrees_with_the_definition(
 
 
 @pytest.mark.parametrize("suite", Suite)
-@pytest.mark.parametrize("table_bytes", [1 << 21, fast.TABLE_BYTES])
+@pytest.mark.parametrize("table_bytes", [1 << 21, minhash.TABLE_BYTES])
 def test_many_values_take_several_calls_and_chunks(table_bytes: int, suite: Suite) -> None:
     keys = FieldKeys(KEYS.k1, KEYS.k2, suite)
     generator = np.random.default_rng(5)
@@ -58,7 +59,7 @@ def test_many_values_take_several_calls_and_chunks(table_bytes: int, suite: Suit
     bits = 512
     distinct = len(np.unique(sets.codes))
     assert 4 * bits * distinct > 2 * _CALL_BYTES
-    assert (4 * bits * distinct > table_bytes) == (table_bytes < fast.TABLE_BYTES)
+    assert (4 * bits * distinct > table_bytes) == (table_bytes < minhash.TABLE_BYTES)
     made = signatures(sets, keys, bits, table_bytes=table_bytes)
     for i in range(0, len(values), 97):
         assert made[i].tolist() == plain(sets[i].tolist(), keys, bits, bytes(8))
@@ -83,21 +84,17 @@ def test_the_lowest_bit_has_no_part_in_the_order() -> None:
     # Two tokens' numbers are set by hand: where they tie but for the lowest bit, the bit is 0.
     rows = np.array([[9, 8, 7, 4] * 16, [8, 9, 6, 4] * 16], dtype=np.uint32)
     out = np.empty((1, 1), dtype=np.uint64)
-    fast._minimum(rows, np.array([0, 1]), np.array([0, 2]), out)
+    minhash._minimum(rows, np.array([0, 1]), np.array([0, 2]), out)
     assert out[0, 0] == 0
     rows = np.array([[11, 8, 7, 5] * 16, [12, 9, 9, 5] * 16], dtype=np.uint32)
-    fast._minimum(rows, np.array([0, 1]), np.array([0, 2]), out)
+    minhash._minimum(rows, np.array([0, 1]), np.array([0, 2]), out)
     assert f"{int(out[0, 0]):064b}"[::-1] == "1011" * 16
 
 
-@given(
-    codes=st.lists(st.integers(0, 2**64 - 1), max_size=300),
-    copies=st.integers(1, 3),
-    maximum=st.integers(0, 400),
-)
+@given(codes=st.lists(st.integers(0, 2**64 - 1), max_size=300), copies=st.integers(1, 3), maximum=st.integers(0, 400))
 def test_index_finds_each_distinct_code_once(codes: list[int], copies: int, maximum: int) -> None:
     array = np.array(codes * copies, dtype=np.uint64)
-    distinct, places = fast._index(array, maximum)
+    distinct, places = minhash._index(array, maximum)
     if len(set(codes)) > maximum:
         assert len(places) == 0
     else:
@@ -107,7 +104,7 @@ def test_index_finds_each_distinct_code_once(codes: list[int], copies: int, maxi
 
 def test_index_grows() -> None:
     array = np.random.default_rng(3).permutation(np.repeat(np.arange(20_000, dtype=np.uint64), 2))
-    distinct, places = fast._index(array, 20_000)
+    distinct, places = minhash._index(array, 20_000)
     assert len(distinct) == 20_000
     np.testing.assert_array_equal(distinct[places], array)
 

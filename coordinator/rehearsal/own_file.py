@@ -1,0 +1,113 @@
+"""One file linked with itself where it rests: the persons in it, the model, and the report.
+
+The file is read, cleaned, encoded and compared as a specification says, by the code that a linkage runs, with a key
+drawn for this run and forgotten at its end. Whoever runs it holds the records in clear, so that nothing is disclosed;
+what a specification has for the eyes of others (dummy rows, randomised response, the assessment) is left out.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gemel.carole.engine import Resources
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.linkage.linking import Deduplication, deduplicate
+from gemel.carole.engine.run.specified import plan_of
+from gemel.common.documents.model_document import StatisticsDocument
+from gemel.common.keys.derivation import Seed
+from gemel.common.language import LanguageCode
+from gemel.common.parties import Side
+from gemel.common.progress import Progress
+from gemel.common.records.sources import Source
+from gemel.common.specification import Specification
+from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
+from gemel.custodian.encoding.records import encode_records
+from gemel.custodian.source.cleaned_file import read_cleaned
+
+AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "swaps", "model", "links", "retention")
+"""The sections of a specification that count where nothing leaves the machine."""
+
+
+@dataclass(frozen=True)
+class OwnDuplicates:
+    """The duplicates of a file."""
+
+    persons: pl.DataFrame
+    records: int
+    statistics: StatisticsDocument
+
+
+def own_duplicates(
+    source: Source, spec: Specification, side: Side, resources: Resources, progress: Progress
+) -> OwnDuplicates:
+    """Find the people who are in a file more than once."""
+    started = time.perf_counter()
+    spec = at_home(spec)
+    read = read_cleaned(source, spec, side)
+    made = encode_records(read.cleaned.columns, spec, Seed.generate(), 1, threads=resources.threads)
+    plan = plan_of(spec)
+    seconds = {"read": time.perf_counter() - started}
+    found = deduplicate(made.sets[0], plan, resources, progress)
+    statistics = findings(found.linkage, plan, resources, seconds)
+    return OwnDuplicates(_persons(found, read.identifiers, made.order), found.person.size, statistics)
+
+
+def at_home(spec: Specification) -> Specification:
+    """What of a specification counts where nothing leaves the machine."""
+    data: dict[str, Any] = {name: value for name, value in spec.model_dump().items() if name in AT_HOME}
+    data["mode"] = "open" if spec.in_blocks else spec.mode
+    data["fields"] = [{**field, "randomised_response": 0.0} for field in data["fields"]]
+    return Specification.model_validate(data)
+
+
+def _persons(found: Deduplication, identifiers: pl.Series, order: NDArray[np.int64]) -> pl.DataFrame:
+    """The records of people who have several, by their identifiers; rows of the encoding are shuffled."""
+    pairs, links = found.linkage.pairs, found.linkage.links
+    best = np.zeros(found.person.size)
+    for rows in (pairs.row_a, pairs.row_b):
+        np.maximum.at(best, rows[links], pairs.link_probability[links])
+    several = np.flatnonzero(np.bincount(found.person, minlength=found.person.size)[found.person] > 1)
+    table = pl.DataFrame(
+        {
+            "row": order[several],
+            "root": found.person[several],
+            "identifier": identifiers.gather(order[several]),
+            "probability": best[several],
+        }
+    ).sort("row")
+    return table.select(
+        pl.col("row").first().over("root").rank("dense").cast(pl.Int64).alias("person"), "identifier", "probability"
+    ).sort("person", maintain_order=True)
+
+
+def write_duplicates(
+    folder: Path, name: str, spec: Specification, found: OwnDuplicates, language: LanguageCode = "en"
+) -> None:
+    """Write ``persons.csv``, ``model.json``, ``linkage.json`` and ``report.html``."""
+    found.persons.write_csv(folder / "persons.csv")
+    (folder / "model.json").write_bytes(found.statistics.model.written())
+    (folder / "linkage.json").write_bytes(found.statistics.linkage.written())
+    file = {"title": name, "records": found.records}
+    run = {
+        "project": f"{spec.project}: duplicates in {name}",
+        "mode": at_home(spec).mode,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("gemel"),
+        "files": {"alice": file, "bob": file},
+        "one_to_one": False,
+        "one_file": True,
+    }
+    statistics = found.statistics
+    content = ReportContent(
+        RunDescription.of(run, "run"), statistics.model, statistics.linkage, None, statistics.timings
+    )
+    write_report(folder / "report.html", content, language)
