@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import Combined
 from gemel.carole.assessment.attribution import Groups, learnt
+from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.publication import recovery
 from gemel.common.specification import Specification, load_specification
 from gemel.risk.models.counts import distinct_rows

@@ -28,9 +28,8 @@ from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicP
 from gemel.common.errors import GemelError
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.assessment.measure_entry import entry
-from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding
-from gemel.risk.identification.calibration.neighbours import neighbourhood
+from gemel.risk.identification.assessment.wording import entry
+from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding, neighbourhood
 from gemel.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
-from gemel.carole.assessment import Combined
+from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed, unique_links, unique_matches, with_interval
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification import Specification, load_specification

@@ -27,7 +27,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY
 from gemel.custodian.leakage.across import margin_alignment, unique_rows
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 GRANTED = ReleaseSpec(joint="bob")
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
-from gemel.carole.assessment import AssessmentContext, Combined, assess
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.publication import base_table, publication
 from gemel.carole.assessment.released_counts import coding, counted

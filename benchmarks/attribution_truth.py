@@ -22,7 +22,7 @@ from scipy.stats import beta
 from benchmarks import DOCS
 from benchmarks._in_process import KEY as SEED
 from benchmarks._in_process import signed
-from gemel.carole.assessment import Combined, combine
+from gemel.carole.assessment.combined import Combined, combine
 from gemel.carole.assessment.inferred_values import Drawn, known, sensitive_values
 from gemel.carole.assessment.joint_model import inferences, joint_model
 from gemel.carole.engine import Resources, link
@@ -35,7 +35,7 @@ from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, driver_network, insured_specification
 from gemel.custodian.encoding.categories import Relabelling
-from gemel.risk.models import JointDistribution, JointVariable
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 
 ROLES = {
     "SocioEcon": "key",

@@ -38,9 +38,8 @@ from benchmarks._claimed_attacks import SHAPES_HEAD, attack_rows, shape_rows, tw
 from benchmarks._claimed_combined import ERRORS, SPLITS, run
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
-from gemel.risk.identification import dis
 from gemel.risk.identification.calibration.records import calibrated_risk
-from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.file_level import dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)

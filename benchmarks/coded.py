@@ -18,8 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from gemel.carole.assessment import AssessmentContext, Combined, combine, combine_coded
-from gemel.carole.assessment.combined_assessment import assess
+from gemel.carole.assessment.combined import Combined, combine, combine_coded
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
 from gemel.carole.engine.documents.run_documents import findings

@@ -10,15 +10,9 @@ import time
 
 import numpy as np
 
-from gemel.risk.magnitude import (
-    Choice,
-    Classification,
-    LinkedTables,
-    MinimumFrequency,
-    PriorPosterior,
-    assess,
-    contributions,
-)
+from gemel.risk.magnitude.assessment import Choice, assess
+from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, contributions
+from gemel.risk.magnitude.tables import Classification, LinkedTables
 
 TABLES = (((4, 12), 200), ((4, 4, 3), 200), ((10, 12), 600), ((8, 8, 6), 2_500), ((30, 40), 6_000))
 """Levels of each variable, and records."""

@@ -19,10 +19,9 @@ from gemel.risk.models.annealing import anneal
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import empty_graph
+from gemel.risk.models.junction_trees import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated, tree_array
 from gemel.risk.models.mc3_search import mc3
-from gemel.risk.models.score_kernels import count_and_score
-from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated, tree_array
+from gemel.risk.models.scores import HyperDirichlet, count_and_score
 
 
 @njit(cache=True, nogil=True)

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from benchmarks._public_populations import ADULT, EUSILC, SES
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.protection.candidate import Candidate, Setting, measured
+from gemel.risk.protection.changes import Levels
 from gemel.risk.protection.comparison import utility_of
 from gemel.risk.protection.key_table import KeyTable
 from gemel.risk.protection.local_suppression import suppress
-from gemel.risk.protection.methods import Levels
 from gemel.risk.protection.minimal_change import candidates, minimal_change, refined
 from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.request import Request

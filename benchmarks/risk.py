@@ -12,7 +12,8 @@ import time
 
 import numpy as np
 
-from gemel.risk.identification import KeyFile, minimal_uniques
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.suda import minimal_uniques
 
 # sdcMicro in C++ on a similar file of 50,000 records and two such cores, as measured before: seconds by number of keys.
 PEER = {8: 0.31, 10: 0.82, 12: 1.31}

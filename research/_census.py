@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.models.counts import total_by_row
 
 LEVELS = {

@@ -8,9 +8,8 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import GREY, OCHRE, RUST, TEAL
-from gemel.risk.report.palette import PAPER as GROUND
+from gemel.risk.report.drawing import GREY, OCHRE, RUST, TEAL, draw
+from gemel.risk.report.drawing import PAPER as GROUND
 from research.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
 
 _COLOURS = dict(zip(METHODS, (GREY, TEAL, OCHRE, RUST), strict=True))

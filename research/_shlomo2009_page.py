@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import PAPER, SOFT, TEAL
+from gemel.risk.report.drawing import PAPER, SOFT, TEAL, draw
 from research._one_indicator import table_5
 from research.shlomo2009 import FRACTION, RATE, Study, interval
 

@@ -10,9 +10,8 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
+from gemel.risk.identification.assessment.beside_keys import logit_rank_plot
+from gemel.risk.report.drawing import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL, draw
 from research.smith2011 import METHODS, SERIES, Scored, interval
 
 _LAYERS = 10  # paths that a panel's dots are drawn as

@@ -8,9 +8,8 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.models import draw_graph
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import PAPER, RUST, TEAL
+from gemel.risk.models.pictures import draw_graph
+from gemel.risk.report.drawing import PAPER, RUST, TEAL, draw
 from research._smith2011_printed import BAND_NAMES, STATED, TABLES
 from research.smith2011 import interval
 from research.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
+from gemel.risk.identification.assessment.beside_keys import auc, logit_rank_plot
 from research._smith2011_charts import Eight, costs_figure, logit_rank_figure, matching_figure, prediction_figure
 from research.smith2011 import METHODS, NORTH_WEST, NOTIONAL, SERIES, interval
 

@@ -8,9 +8,8 @@ import altair as alt
 import numpy as np
 
 from benchmarks._public_populations import PUBLIC_POPULATIONS
-from gemel.risk.identification import Attack
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import PAPER
+from gemel.risk.identification.strategies import Attack
+from gemel.risk.report.drawing import PAPER, draw
 from research.smith2011 import interval
 from research.smith2011_strategies import (
     CLAIMED_AT,

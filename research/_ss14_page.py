@@ -8,8 +8,7 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import draw
-from gemel.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL, draw
 from research.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
 
 _COLOURS = {

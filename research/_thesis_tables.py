@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.attribution import Release, Table, Variable, publish
-from gemel.risk.attribution.sap import Curve, exhausted, sap
+from gemel.risk.arrays import Floats
+from gemel.risk.attribution.release import Release, Table, Variable, publish
+from gemel.risk.attribution.sap import exhausted, sap
 
 
 def anonymous(shape: Sequence[int], prefix: str = "V") -> tuple[Variable, ...]:
@@ -23,7 +24,7 @@ def exact_margins(truth: Table, sets: Sequence[Sequence[str]], name: str = "marg
     return Release(truth.variables, tables, truth, name)
 
 
-def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper: int) -> Curve:
+def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper: int) -> Floats:
     """SAP(0..N) for one table with a protected total, against the attacker who tightens again; closed form.
 
     Parameters

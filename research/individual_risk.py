@@ -11,8 +11,8 @@ import argparse
 import numpy as np
 
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.individual_risk import individual_risk
+from gemel.risk.identification.key_file import KeyFile
 
 
 def means(population: PublicPopulation, keys: str, fraction: float, samples: int) -> list[float]:

@@ -17,9 +17,9 @@ from statistics import median
 
 import numpy as np
 
+from gemel.risk.keyvars.analysis import HarmonisationGraph
 from gemel.risk.keyvars.documents import environment_of, texts_of
 from gemel.risk.keyvars.environment import Environment
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
 from gemel.risk.keyvars.partitions import Precision, join
 from gemel.risk.keyvars.variables import Variable
 

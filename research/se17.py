@@ -38,8 +38,8 @@ from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import fit
+from gemel.risk.models.queries import jensen_shannon
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")

@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from gemel.risk.identification import (
-    KeyFile,
-    LogLinearRisk,
-    MisclassificationRisk,
-    log_linear_risk,
-    misclassification_risk,
-    swapping_matrix,
-)
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from gemel.risk.identification.misclassification import MisclassificationRisk, misclassification_risk, swapping_matrix
 from research._census_extract import LEVELS, NAMES, extract
 from research._swapping import observed_matrix, random_swap
 

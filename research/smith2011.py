@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
-from gemel.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
-from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.assessment.beside_keys import auc
+from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
+from gemel.risk.identification.suda import minimal_uniques
+from gemel.risk.identification.suda_ranking import suda_scores
 from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {

@@ -16,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
-from gemel.risk.identification import KeyFile
-from gemel.risk.identification.assessment.rank_plots import auc
+from gemel.risk.identification.assessment.beside_keys import auc
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.strategies import Frequencies
-from gemel.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.precision_search import GammaPrior, mc3_with_precision
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.scores import HyperDirichlet
 from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from research._smith2011_printed import COUNT_BANDS
 from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8

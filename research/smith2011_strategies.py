@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
-from gemel.risk.identification import Attack, Frequencies, KeyFile, attacks
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells
-from gemel.risk.models import GammaPrior
+from gemel.risk.identification.strategies import Attack, Frequencies, attacks
 from gemel.risk.models.counts import total_by_row
+from gemel.risk.models.precision_search import GammaPrior
 from research._census import FIVE, LEVELS, census
 from research.smith2011 import NOTIONAL, interval
 

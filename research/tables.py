@@ -11,11 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from gemel.risk.attribution import Table, bounds
-from gemel.risk.attribution.lattice import lattice
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.laws import Conventional
+from gemel.risk.attribution.release import Table
 from gemel.risk.attribution.sap import sap
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import lattice, shuttle
 from research._thesis_tables import anonymous, exact_margins, total_sap
 
 

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from gemel.risk.library.identification import key_file as key_file
     from gemel.risk.library.identification import log_linear as log_linear
     from gemel.risk.library.identification import suda as suda
-    from gemel.risk.library.protection import protect as protect
-    from gemel.risk.library.results import ProtectedFile as ProtectedFile
-    from gemel.risk.library.results import RiskAssessment as RiskAssessment
+    from gemel.risk.library.tables import ProtectedFile as ProtectedFile
+    from gemel.risk.library.tables import RiskAssessment as RiskAssessment
     from gemel.risk.library.tables import magnitude_tables as magnitude_tables
+    from gemel.risk.library.tables import protect as protect
     from gemel.risk.library.tables import tables as tables
-    from gemel.risk.protection.methods import Levels as Levels
-    from gemel.risk.protection.methods import Methods as Methods
+    from gemel.risk.protection.changes import Levels as Levels
+    from gemel.risk.protection.changes import Methods as Methods
     from gemel.risk.protection.policy import Policy as Policy
 
 PUBLIC = {
-    **dict.fromkeys(("ProtectedFile", "RiskAssessment"), "gemel.risk.library.results"),
+    **dict.fromkeys(("ProtectedFile", "RiskAssessment"), "gemel.risk.library.tables"),
     **dict.fromkeys(
         ("dis", "identify", "individual", "key_file", "log_linear", "suda"), "gemel.risk.library.identification"
     ),
     **dict.fromkeys(("magnitude_tables", "tables"), "gemel.risk.library.tables"),
-    "Levels": "gemel.risk.protection.methods",
-    "Methods": "gemel.risk.protection.methods",
+    "Levels": "gemel.risk.protection.changes",
+    "Methods": "gemel.risk.protection.changes",
     "Policy": "gemel.risk.protection.policy",
-    "protect": "gemel.risk.library.protection",
+    "protect": "gemel.risk.library.tables",
 }
 """The functions of the library, and the module that each is imported from when it is first used."""
 

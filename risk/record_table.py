@@ -32,17 +32,7 @@ class RecordTable(Protocol):
 
 @dataclass(frozen=True)
 class FileOfRecords:
-    """A file of records.
-
-    Attributes
-    ----------
-    path
-        CSV, Parquet, Stata, SPSS, SAS, or another that `common.records.registry` knows by its ending.
-    values
-        What values with labels are read as.
-    csv
-        Encoding and separator of a CSV file; what is not given is found.
-    """
+    """A file of records."""
 
     path: Path
     values: Values = "codes"

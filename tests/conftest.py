@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,10 +27,30 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 """Reference data and oracles beside the checkout; tests that read it skip when it is absent."""
 
 
-def pytest_configure() -> None:
-    from tests.fork_server import install  # the folder of the tests is on the path only now
+def pytest_configure(config: pytest.Config) -> None:
+    from tests.compiled_once import compile_modules  # the folder of the tests is on the path only now
+    from tests.fork_server import install
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell starts what it runs in the background. Commands that tests stop by Ctrl-C would ignore it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     install()
+    if config.getoption("numprocesses", None):  # of xdist, where its workers are about to be started
+        compile_modules(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are collected, and all stay: the collector of garbage is spared looking at them."""
+    from tests.compiled_once import share_kernels
+
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        share_kernels()
 
 
 @pytest.hookimpl(tryfirst=True)

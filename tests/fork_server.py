@@ -27,12 +27,15 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.compiled_once import share_kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = tuple(
@@ -45,7 +48,7 @@ LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 OWN_STARTERS = ("gemel", "gemel.command", "gemel.carole")
 """Programs that start others."""
 
-TESTS_OWN = ("tests.carole.cluster.", "tests.carole.store.")
+TESTS_OWN = ("tests.carole.cluster.", "tests.carole.store.", "tests.e2e.")
 """Where tests have programs of their own that a fork can show."""
 
 FIXED = (
@@ -61,12 +64,14 @@ FIXED = (
     "RAYON",
     "GRPC",
     "MALLOC",
-    "TMPDIR",
 )
 """Beginnings of variables that are read once, at a start: where one differs from the server's, nothing is forked."""
 
-SUBREAPER = 36
-"""Option of prctl(2): adopt descendants whose parents have ended."""
+SET_NAME, SUBREAPER = 15, 36
+"""Options of prctl(2): a process's name in /proc/PID/comm; to adopt descendants whose parents have ended."""
+
+NAME = "fork-server"
+"""Of a server, in /proc/PID/comm."""
 
 _by_exec = threading.local()
 
@@ -124,6 +129,11 @@ def adopt(on: bool) -> None:
     """Let this process adopt orphans of its descendants, or no longer."""
     if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, int(on), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def set_name(name: str) -> None:
+    """What /proc/PID/comm has of this process."""
+    ctypes.CDLL(None).prctl(SET_NAME, name.encode(), 0, 0, 0)
 
 
 def _received(channel: socket.socket, size: int) -> bytes:
@@ -272,7 +282,9 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    tempfile.tempdir = None  # found anew
     time.tzset()
+    set_name("python")
     _open_streams(unbuffered="PYTHONUNBUFFERED" in request["environment"])
     signal.signal(signal.SIGINT, signal.SIG_IGN if request["ignored"] else signal.default_int_handler)
     global _server
@@ -310,6 +322,7 @@ def _own_server() -> Server:
         theirs.close()
         return Server(ours, os.environ)
     ours.close()
+    set_name(NAME)
     _close_standard_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     become(*serve(theirs))
@@ -331,11 +344,13 @@ def import_everything() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not any(part in module.name for part in LEFT_OUT):
                 importlib.import_module(module.name)
+    share_kernels()
     gc.collect()
     gc.freeze()  # what is there now stays, and is not copied by the collector's marks
 
 
 if __name__ == "__main__":
+    set_name(NAME)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Polars has threads of its own after its import, which no program needs that begins after the fork.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)

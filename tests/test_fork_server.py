@@ -54,7 +54,7 @@ def test_it_prints_and_ends_as_a_started_one(words: list[str], tmp_path: Path) -
         assert done() == forked
 
 
-@pytest.mark.parametrize("other", [{"PYTHONHASHSEED": "1"}, {"TMPDIR": "/tmp"}, {"OPENBLAS_NUM_THREADS": "2"}])
+@pytest.mark.parametrize("other", [{"PYTHONHASHSEED": "1"}, {"OPENBLAS_NUM_THREADS": "2"}])
 def test_what_only_a_start_can_show_is_started(other: dict[str, str], tmp_path: Path) -> None:
     with subprocess.Popen([*GUARDIAN, str(tmp_path)], stdin=subprocess.PIPE, env={**os.environ, **other}) as process:
         while b"tests.fork_server" not in (line := command_line(process.pid)) and b"guardian" not in line:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.attribution_gain import (
     DRAWS,
@@ -22,6 +21,7 @@ from gemel.carole.assessment.inferred_values import expected_share
 from gemel.carole.assessment.measures import Measure
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
 from gemel.risk.models.counts import distinct_rows
 
 _OWN = "counted: the value and the keys are of one file, so that they are one person's, whoever is linked"
@@ -47,11 +47,11 @@ class Groups:
         The group of each pair that may be a link.
     """
 
-    of_record: NDArray[np.int64] = field(repr=False)
-    of_pair: NDArray[np.int64] = field(repr=False)
+    of_record: Integers = field(repr=False)
+    of_pair: Integers = field(repr=False)
 
     @classmethod
-    def of(cls, records: NDArray[np.int32], pairs: NDArray[np.int32]) -> Groups:
+    def of(cls, records: Codes, pairs: Codes) -> Groups:
         """Groups of rows that agree in all columns; without columns one group. A missing value is a separate value."""
         if not records.shape[1]:
             return cls(np.zeros(len(records), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64))
@@ -119,13 +119,7 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
 
 
 def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Attribution:
-    """The measures of all sensitive variables; none where there is no such variable.
-
-    Parameters
-    ----------
-    cases
-        Which links are true, by everything that is possible; none: all are.
-    """
+    """The measures of all sensitive variables; none where there is no such variable."""
     names = combined.with_role("sensitive")
     if not names:
         return Attribution({}, [])
@@ -161,15 +155,7 @@ def by_variable(
     cases: Sequence[Supposed] = (),
     groups: Groups | None = None,
 ) -> dict[str, Learnt]:
-    """What the key groups disclose about every sensitive variable.
-
-    Parameters
-    ----------
-    cases
-        Which links are true, by everything that is possible; none: all are.
-    groups
-        By default those of `keys`; others where keys are recoded.
-    """
+    """What the key groups disclose about every sensitive variable."""
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
@@ -191,12 +177,12 @@ def by_variable(
 
 def learnt(
     groups: Groups,
-    values: NDArray[np.int32],
-    pair_values: NDArray[np.int32],
-    weight: NDArray[np.float64],
+    values: Codes,
+    pair_values: Codes,
+    weight: Floats,
     levels: int,
     spec: AssessmentSpec,
-    true: Sequence[NDArray[np.float64]] = (),
+    true: Sequence[Floats] = (),
     possible: Sequence[PossibleMatches] = (),
 ) -> Learnt:
     """What key groups disclose about one sensitive variable.
@@ -205,12 +191,6 @@ def learnt(
     ----------
     values, pair_values
         Codes of the linked records and of the pairs; -1 where missing: these carry no information.
-    weight
-        Link probability of each pair.
-    true
-        Probability that each linked record is of one person, once for everything that is possible; none: all are.
-    possible
-        Which pairs are matches, for the interval of the gain; none: it has none.
 
     Notes
     -----
@@ -225,7 +205,7 @@ def learnt(
         return Learnt(nothing, nothing, nothing, nothing, 0.0, 0)
     right = [each[there] for each in true] or [np.ones(int(there.sum()))]
 
-    def share(which: NDArray[np.bool_]) -> Measure:
+    def share(which: Mask) -> Measure:
         if not true:
             return Measure(float(which.sum()) / n, "", no_interval=_OWN)
         return expected_share([np.concatenate([each * which, np.zeros(n - len(each))]) for each in right], "")

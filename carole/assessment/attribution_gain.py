@@ -37,10 +37,6 @@ class PossibleMatches:
     ----------
     weight : ndarray of float64, shape (n_pairs,)
         Probability of each pair that may be a link.
-    missed
-        Matches expected that are none of the pairs.
-    population
-        People, N.
     """
 
     weight: NDArray[np.float64] = field(repr=False)
@@ -82,8 +78,6 @@ class ExpectedCells:
         Of each pair that has a value and may be a match.
     pairs : ndarray of int64, shape (n_pairs,)
         Which pairs these are.
-    levels, groups
-        Numbers of values and of key groups.
     """
 
     cells: NDArray[np.int64] = field(repr=False)
@@ -128,10 +122,7 @@ class ExpectedCells:
 
 
 def greatest_rise(
-    counted: ExpectedCells,
-    weight: NDArray[np.float64],
-    inside: NDArray[np.bool_],
-    possible: Sequence[PossibleMatches],
+    counted: ExpectedCells, weight: NDArray[np.float64], inside: NDArray[np.bool_], possible: Sequence[PossibleMatches]
 ) -> Measure:
     """The greatest rise in a group that has linked records, with its interval; the method is left empty.
 
@@ -141,8 +132,6 @@ def greatest_rise(
         Link probability of each pair, as the value takes them.
     inside : ndarray of bool, shape (n_groups,)
         Groups with linked records.
-    possible
-        Which pairs are matches, by everything that is possible; none: the value has no ends.
     """
     _, prior, posterior = counted.posterior(weight)
     rises = (posterior - prior[counted.value])[inside[counted.group]]

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.ladders import Ladder, Levels
 from gemel.common.specification import Specification
 from gemel.common.specification.model.assessment import PublishedTable
-from gemel.risk.models import FittedModel, Graph, JointDistribution, JunctionTree
-from gemel.risk.models.bits import members
+from gemel.risk.arrays import Codes
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, members
+from gemel.risk.models.joint_distribution import JointDistribution
+from gemel.risk.models.junction_trees import JunctionTree
 
 
 def coarsened_output(combined: Combined, ladders: Sequence[Ladder], levels: Levels) -> Combined:
@@ -92,7 +94,7 @@ def coarsened_joint(
 
 def _coarsened(joint: JointDistribution, ladders: Sequence[Ladder], levels: Levels) -> JointDistribution | None:
     by_name = {ladder.variable: (ladder, level) for ladder, level in zip(ladders, levels, strict=True)}
-    groups: list[NDArray[np.int32] | None] = []
+    groups: list[Codes | None] = []
     kept = []
     variables = []
     for place, variable in enumerate(joint.variables):

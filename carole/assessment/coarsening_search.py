@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from typing import Any
 
 import numpy as np
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.ladders import Ladder, Levels
+from gemel.risk.lattice_search import cheapest_first, stepwise
 
 EXACT = 100
 """Coarsenings up to which all are gone through."""
@@ -33,19 +34,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Tried:
-    """One coarsening that was assessed.
-
-    Attributes
-    ----------
-    levels
-        How coarse each variable with a ladder is.
-    cost
-        Information lost, in variables.
-    excess
-        By how much the judged measures are above their limits, summed; 0 where every limit holds.
-    breaches
-        The measures above their limits.
-    """
+    """One coarsening that was assessed."""
 
     levels: Levels
     cost: float
@@ -81,13 +70,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Costs:
-    """The information in each variable at each level, in bits by linked record.
-
-    Attributes
-    ----------
-    bits
-        By ladder and level.
-    """
+    """The information in each variable at each level, in bits by linked record."""
 
     bits: tuple[tuple[float, ...], ...]
 
@@ -98,7 +81,7 @@ class Costs:
         for ladder in ladders:
             (column,) = combined.columns([ladder.variable])
             codes = combined.codes[:, column]
-            bits = [_entropy(np.append(groups, groups.max() + 1)[codes]) for groups in ladder.groups]
+            bits = [entropy(np.append(groups, groups.max() + 1)[codes]) for groups in ladder.groups]
             found.append((*bits, *[0.0] * (ladder.top + 1 - len(bits))))
         return cls(tuple(found))
 
@@ -113,68 +96,65 @@ def minimal_coarsening(
 ) -> Search:
     """Search the least coarsening with which every limit holds."""
     possible = math.prod(ladder.top + 1 for ladder in ladders) - 1
-    walk = _Walk(ladders, costs, judge, allowed)
+    walk = _Walk([ladder.top for ladder in ladders], costs, judge, allowed)
     if possible <= EXACT:
         return walk.every()
-    return walk.by_steps(possible)
+    return Search(walk.by_steps(), tuple(walk.known.values()), possible, False)
 
 
 class _Walk:
-    def __init__(
-        self, ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
-    ) -> None:
-        self._ladders = ladders
+    def __init__(self, tops: Sequence[int], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]) -> None:
+        self._tops = tops
         self._costs = costs
         self._judge = judge
         self._allowed = allowed
-        self._known: dict[Levels, Tried] = {}
+        self.known: dict[Levels, Tried] = {}
 
     def every(self) -> Search:
-        lattice = product(*(range(ladder.top + 1) for ladder in self._ladders))
-        possible = sorted((levels for levels in lattice if any(levels) and self._allowed(levels)), key=self._order)
-        for levels in possible:
-            if not (tried := self._tried(levels)).breaches:
-                return Search(tried, tuple(self._known.values()), len(possible), True)
-        return Search(None, tuple(self._known.values()), len(possible), True)
+        _, *possible = cheapest_first((0,) * len(self._tops), lambda levels: self._moved(levels, 1), self._order)
+        enough = next((tried for levels in possible if not (tried := self._tried(levels)).breaches), None)
+        return Search(enough, tuple(self.known.values()), len(possible), True)
 
-    def by_steps(self, possible: int) -> Search:
-        now: Tried | None = None
-        levels: Levels = (0,) * len(self._ladders)
-        while now is None or now.breaches:
-            steps = [self._tried(further) for further in self._moved(levels, 1) if self._room]
-            if not steps:
-                return Search(None, tuple(self._known.values()), possible, False)
-            now = min(steps, key=lambda one: (one.excess, *self._order(one.levels)))
-            levels = now.levels
-        while True:
-            back = [self._tried(finer) for finer in self._moved(levels, -1) if self._room]
-            enough = [one for one in back if not one.breaches]
-            if not enough:
-                return Search(self._known[levels], tuple(self._known.values()), possible, False)
-            levels = min(enough, key=lambda one: self._order(one.levels)).levels
+    def by_steps(self) -> Tried | None:
+        coarse = stepwise((0,) * len(self._tops), self._closer, self._enough)[-1]
+        return self.known[stepwise(coarse, self._finer, lambda _: False)[-1]] if self._enough(coarse) else None
+
+    def _enough(self, levels: Levels) -> bool:
+        return levels in self.known and not self.known[levels].breaches
+
+    def _closer(self, levels: Levels) -> Levels | None:
+        """One step further, that which brings the measures closest to their limits."""
+        steps = [self._tried(further) for further in self._moved(levels, 1) if self._room]
+        return min(steps, key=lambda one: (one.excess, *self._order(one.levels))).levels if steps else None
+
+    def _finer(self, levels: Levels) -> Levels | None:
+        """One step back, to the least with which every limit still holds."""
+        back = [self._tried(finer) for finer in self._moved(levels, -1) if self._room]
+        return min((one.levels for one in back if not one.breaches), key=self._order, default=None)
 
     @property
     def _room(self) -> bool:
-        return len(self._known) < ASSESSED
+        return len(self.known) < ASSESSED
 
     def _moved(self, levels: Levels, by: int) -> list[Levels]:
-        found = []
-        for q, ladder in enumerate(self._ladders):
-            moved = (*levels[:q], levels[q] + by, *levels[q + 1 :])
-            if 0 <= moved[q] <= ladder.top and any(moved) and self._allowed(moved):
-                found.append(moved)
-        return found
+        moves = [(*levels[:q], levels[q] + by, *levels[q + 1 :]) for q in range(len(levels))]
+        return [
+            moved
+            for q, moved in enumerate(moves)
+            if 0 <= moved[q] <= self._tops[q] and any(moved) and self._allowed(moved)
+        ]
 
     def _order(self, levels: Levels) -> tuple[float, int, Levels]:
         return self._costs.cost(levels), sum(levels), levels
 
     def _tried(self, levels: Levels) -> Tried:
-        if levels not in self._known:
-            self._known[levels] = Tried(levels, self._costs.cost(levels), *self._judge(levels))
-        return self._known[levels]
+        if levels not in self.known:
+            self.known[levels] = Tried(levels, self._costs.cost(levels), *self._judge(levels))
+        return self.known[levels]
 
 
-def _entropy(codes: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
+def entropy(codes: np.ndarray[Any, np.dtype[np.integer]]) -> float:
+    """Of the values of records, in bits."""
     _, counts = np.unique(codes, return_counts=True)
     shares = counts / max(len(codes), 1)
     return max(0.0, float(-(shares * np.log2(shares)).sum()))

@@ -37,8 +37,6 @@ class Combined:
 
     Parameters
     ----------
-    variables
-        As the specification lists them.
     alice, bob : ndarray of int32, shape (n_rows, n_variables)
         Codes of every row of the two files; -1 where missing, and for all variables that only the other file holds.
     row_a, row_b : ndarray of int64, shape (n_links,)
@@ -136,12 +134,8 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
 
     Parameters
     ----------
-    linkage
-        What the run found.
     alice, bob
         The two contributions, with their variables' codes.
-    spec
-        Names and holders of the variables.
 
     Notes
     -----
@@ -206,10 +200,6 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     ----------
     answer
         What the resolver decided, with the links by their rows of codes.
-    alice, bob
-        The two sets of codes.
-    spec
-        Names and holders of the variables.
 
     Raises
     ------

@@ -14,15 +14,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.ladders import Ladder, alike
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.specification import VariableSpec
-from gemel.risk.attribution.alignment import aligned, in_order
-from gemel.risk.attribution.differences import Difference, Ranges, difference, sum_difference
+from gemel.risk.arrays import Integers, Mask
+from gemel.risk.attribution.differences import Difference, Ranges, aligned, difference, in_order, sum_difference
 
 # Two tables over the variables that both have, made comparable: the same levels in the same order.
 
@@ -43,7 +42,7 @@ def _own(table: CountedTable, names: Sequence[str]) -> list[CountedVariable]:
     return [table.variables[table.names.index(name)] for name in names]
 
 
-def gaps(table: CountedTable, names: Sequence[str]) -> NDArray[np.bool_]:
+def gaps(table: CountedTable, names: Sequence[str]) -> Mask:
     """Which of some variables have a level for missing values in a table."""
     return np.array([variable.missing for variable in _own(table, names)])
 
@@ -58,7 +57,7 @@ def ranges(table: CountedTable, names: Sequence[str]) -> Ranges:
     return Ranges.of(table.counts, table.protection, table.base).over([table.names.index(name) for name in names])
 
 
-def padded(shown: Ranges, own: NDArray[np.bool_], others: NDArray[np.bool_]) -> Ranges:
+def padded(shown: Ranges, own: Mask, others: Mask) -> Ranges:
     """With a level for missing values, of no one, where only the other table has one."""
     width = [(0, int(other and not mine)) for mine, other in zip(own, others, strict=True)]
     return shown.changed(lambda counts: np.pad(counts, width))
@@ -98,8 +97,6 @@ class EarlierRelease:
         Its name; no project where the reader of the report may not know it.
     links
         Number of links; None where it is not known, or the reader may not know it.
-    counts
-        What is kept of its tables.
     reason
         Why there are no counts.
     """
@@ -327,10 +324,7 @@ def _at_each_detail(
 
 
 def _left_of(
-    whole: tuple[NDArray[np.int64], str],
-    parts: Sequence[tuple[NDArray[np.int64], str]],
-    levels: Sequence[int],
-    targets: Sequence[int],
+    whole: tuple[Integers, str], parts: Sequence[tuple[Integers, str]], levels: Sequence[int], targets: Sequence[int]
 ) -> Difference | None:
     counts, codes = whole
     total = sum(int(part.sum()) for part, _ in parts)

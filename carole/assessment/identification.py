@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
+from gemel.carole.assessment.cell_risk import CellRisk, Cells, cell_risk, largest_risk
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import (
     Believed,
@@ -20,7 +19,6 @@ from gemel.carole.assessment.expected_matches import (
     unique_matches,
     with_interval,
 )
-from gemel.carole.assessment.largest_risk import largest_risk
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.engine.run.resources import Resources
 from gemel.common.documents.linkage_document import LinkageDocument
@@ -28,15 +26,16 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import Fractions
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.identification.coding import MISSING_LABEL
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.special_uniques.suda import largest_within, minimal_uniques
-from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
+from gemel.risk.identification.suda import largest_within, minimal_uniques
+from gemel.risk.identification.suda_ranking import SudaScores, suda_scores
 
 # Combinations of key values as a key file, whose levels are the codes that occur.
 
 
-def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:
+def key_file(codes: Codes, names: Sequence[str], fraction: float) -> KeyFile | None:
     """The records as an intruder sees them; None where there is no record or no key.
 
     A missing value is a separate level. A level's label is the number of its code, counted from 1.
@@ -67,12 +66,12 @@ class KeyedRecords:
     model: str
 
     @property
-    def trust(self) -> NDArray[np.float64]:
+    def trust(self) -> Floats:
         """Probability that each link is true, float64, shape (n_records,)."""
         return self.cases[0].links.probability
 
     @cached_property
-    def chance(self) -> NDArray[np.float64]:
+    def chance(self) -> Floats:
         """Probability that each record is matched to its person: by the calibrated law, or the model without one."""
         case = self.cases[0]
         calibrated = case.laws.of_links(case.links, case.populations[0])
@@ -142,15 +141,6 @@ def identification(
     combined: Combined, fractions: Fractions, left: Resources, linkage: LinkageDocument | None = None
 ) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
-
-    Parameters
-    ----------
-    combined, fractions
-        The combined output, and each file's share of the population.
-    left
-        Memory and threads for the search for minimal sample uniques.
-    linkage
-        The run's decision, with the estimates of its quality.
 
     Notes
     -----
@@ -258,10 +248,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[Re
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
     highest_risk_records = [
-        {
-            "variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1],
-            "records": int(number[i]),
-        }
+        {"variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1], "records": int(number[i])}
         for i in order[:_SHOWN]
     ]
     document = {

@@ -1,25 +1,70 @@
 """Whose sensitive value is inferred rightly, where behind a false link stands a person with another value.
 
-An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
-leaves little doubt. Whether that is right depends on the link: the value of a true link is the person's; that of a
-false link is another person's, and of the person's own only the joint distribution tells. The person is whoever the
-record is about that has not brought the value.
+The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
+
+No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
+is judged: the check field's, or else the decoys', or else the bootstrap's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
-from gemel.carole.assessment.false_links import estimated_precision
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
-from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.risk.models import JointDistribution
+from gemel.common.documents.linkage_document import LinkageDocument, ShareInterval
+from gemel.common.specification import Specification
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.models.joint_distribution import JointDistribution
+
+_PREFERRED = ("check_field", "decoys", "bootstrap")
+
+
+def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:
+    """The measure `false_links`, where the specification requests an estimate of the links' quality.
+
+    Parameters
+    ----------
+    linkage
+        Of the run; None where it is not known.
+
+    Returns
+    -------
+    Mapping
+        Empty without a request. Where there are links but no estimate, any share is possible, and the upper end is 1.
+    """
+    if spec.quality is None or linkage is None:
+        return {}
+    if linkage.links == 0:
+        return {"false_links": Measure(0.0, "no link", 0.0, 0.0)}
+    estimated = estimated_precision(linkage)
+    if estimated is not None:
+        return {"false_links": _measure(*estimated)}
+    claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
+    return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
+
+
+def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] | None:
+    """The estimate of the share of true links that supposes least, and its method; None where there is none."""
+    by_method = {estimate.method: estimate.precision for estimate in linkage.quality}
+    for method in _PREFERRED:
+        if method in by_method:
+            return by_method[method], method.replace("_", " ")
+    return None
+
+
+def _measure(precision: ShareInterval, method: str) -> Measure:
+    return Measure(1 - precision.value, f"{method}, with a 95 % interval", 1 - precision.upper, 1 - precision.lower)
+
+
+# An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
+# leaves little doubt. Whether that is right depends on the link: the value of a true link is the person's; that of a
+# false link is another person's, and of the person's own only the joint distribution tells. The person is whoever the
+# record is about that has not brought the value.
 
 _STEPS = 60
 """Of bisection for the change of odds."""
@@ -31,8 +76,6 @@ class SensitiveValues:
 
     Parameters
     ----------
-    name
-        The variable.
     values : ndarray of int32, shape (n_records,)
         As the combined output has it; -1 where missing.
     elsewhere : ndarray of float64, shape (n_records, n_levels)
@@ -40,17 +83,15 @@ class SensitiveValues:
         has not brought the value.
     unknown : ndarray of float64, shape (n_records, n_levels)
         What it says where the value is missing: given all keys.
-    hangs : bool
-        Whether value and keys are of two files, so that a false link brings another person's value.
     """
 
     name: str
-    values: NDArray[np.int32] = field(repr=False)
-    elsewhere: NDArray[np.float64] = field(repr=False)
-    unknown: NDArray[np.float64] = field(repr=False)
+    values: Codes = field(repr=False)
+    elsewhere: Floats = field(repr=False)
+    unknown: Floats = field(repr=False)
     hangs: bool
 
-    def own(self, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    def own(self, link_probability: Floats) -> Floats:
         """Distribution of the person's own value by record, shape (n_records, n_levels), given its link's probability.
 
         The candidate speaks for its value as far as the link is probable; the joint distribution fills the rest.
@@ -64,14 +105,7 @@ class SensitiveValues:
 
 
 def sensitive_values(combined: Combined, name: str, joint: JointDistribution | None) -> SensitiveValues:
-    """A sensitive variable of the linked records.
-
-    Parameters
-    ----------
-    joint
-        The fitted joint distribution; where it is None or has not the variable, the expected frequencies of the values
-        stand for it.
-    """
+    """A sensitive variable of the linked records."""
     (column,) = combined.columns([name])
     variable, values = combined.variables[column], combined.codes[:, column]
     keys = combined.with_role("key")
@@ -87,17 +121,13 @@ def sensitive_values(combined: Combined, name: str, joint: JointDistribution | N
     return SensitiveValues(name, values, joint.conditional(name, known(combined, joint, half, keys)), unknown, True)
 
 
-def known(
-    combined: Combined, joint: JointDistribution, codes: NDArray[np.int32], names: Sequence[str]
-) -> NDArray[np.int32]:
+def known(combined: Combined, joint: JointDistribution, codes: Codes, names: Sequence[str]) -> Codes:
     """Codes of some variables in the joint distribution's columns, -1 elsewhere.
 
     Parameters
     ----------
     codes : ndarray of int32, shape (n_records, n_variables)
         By the combined output's variables.
-    names
-        The variables that are known; those that the joint distribution has not as categories are left out.
     """
     found = np.full((len(codes), len(joint.variables)), -1, dtype=np.int32)
     for place, variable in enumerate(joint.variables):
@@ -107,7 +137,7 @@ def known(
     return found
 
 
-def frequencies(combined: Combined, column: int) -> NDArray[np.float64]:
+def frequencies(combined: Combined, column: int) -> Floats:
     """Expected distribution of a variable's values over the combined output; equal shares where no value is known."""
     values = combined.pair_codes[:, column]
     levels = len(combined.variables[column].categories)
@@ -127,16 +157,16 @@ class Drawn:
         Whether its posterior is at least 1 - doubt, so that the intruder takes it for known.
     """
 
-    value: NDArray[np.int64] = field(repr=False)
-    sure: NDArray[np.bool_] = field(repr=False)
+    value: Integers = field(repr=False)
+    sure: Mask = field(repr=False)
 
     @classmethod
-    def of(cls, posterior: NDArray[np.float64], doubt: float) -> Drawn:
+    def of(cls, posterior: Floats, doubt: float) -> Drawn:
         """The inferences from posteriors, shape (n_records, n_levels)."""
         value = posterior.argmax(axis=1)
         return cls(value, posterior[np.arange(len(posterior)), value] >= 1.0 - doubt)
 
-    def of_records(self, sensitive: SensitiveValues, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_records(self, sensitive: SensitiveValues, link_probability: Floats) -> Floats:
         """Probability, by record, that the value is known and right, for an intruder who has the record's keys.
 
         Of a false link the keys that the other half has brought are then another person's too.
@@ -144,7 +174,7 @@ class Drawn:
         own = sensitive.own(link_probability)
         return np.where(self.sure, own[np.arange(len(own)), self.value], 0.0)
 
-    def of_people(self, sensitive: SensitiveValues, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_people(self, sensitive: SensitiveValues, link_probability: Floats) -> Floats:
         """The same for an intruder who has the person's true keys.
 
         They are the record's if the link is true; of the people behind false links as much is supposed to be inferred
@@ -158,7 +188,7 @@ class Drawn:
         return np.asarray(true * inferred + (1.0 - true) * share)
 
 
-def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure:
+def expected_share(right: Sequence[Floats], method: str) -> Measure:
     """Expected share of the linked records whose person's value is known and right, with an interval.
 
     Notes
@@ -185,7 +215,7 @@ def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure
     return Measure(value, method, max(0.0, min(value, min(lows) / n)), min(1.0, max(value, max(highs) / n)))
 
 
-def _number(chances: NDArray[np.float64]) -> tuple[float, float, float]:
+def _number(chances: Floats) -> tuple[float, float, float]:
     """How many of some events happen: expected, and the ends of the interval."""
     if not len(chances):
         return 0.0, 0.0, 0.0
@@ -197,7 +227,7 @@ def _number(chances: NDArray[np.float64]) -> tuple[float, float, float]:
     return expected, min(float(few), expected), max(float(many), expected)
 
 
-def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[NDArray[np.float64]]:
+def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[Floats]:
     """Link probabilities of the links: the model's, and with its odds at either end of an estimated precision."""
     claimed = combined.probability
     estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
@@ -207,7 +237,7 @@ def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) 
     return [claimed, _with_mean(claimed, precision.lower), _with_mean(claimed, precision.upper)]
 
 
-def _with_mean(probability: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
+def _with_mean(probability: Floats, mean: float) -> Floats:
     """Probabilities with all odds multiplied by one number, so that they have a given mean."""
     inside = probability.clip(1e-9, 1 - 1e-9)
     log_odds = np.log(inside) - np.log1p(-inside)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.attribution import Groups
 from gemel.carole.assessment.combined import Combined
@@ -15,14 +14,141 @@ from gemel.carole.assessment.inferred_values import (
     Drawn,
     SensitiveValues,
     expected_share,
+    known,
     possible_probabilities,
     sensitive_values,
 )
 from gemel.carole.assessment.measures import Measure
-from gemel.carole.assessment.released_joint import released_joint
 from gemel.common.documents.linkage_document import LinkageDocument
+from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.risk.models import JointDistribution
+from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.models.joint_distribution import JointDistribution
+
+# The released joint distribution as a disclosure: what it tells of a person who is known to be among the linked.
+#
+# It is a statistic over the linked people, from which whoever has it computes the distribution of a sensitive value
+# given what is known of a person. Two intruders are assumed: one who knows the key variables, and each recipient, who
+# knows all that its own file says of its own people. Posterior means hide little from either: the prior is public, and
+# taking it away leaves the relative frequencies, which are judged too.
+
+
+@dataclass(frozen=True)
+class ReleasedJoint:
+    """The risk of the released joint distribution: the worst of variables and intruders, and each of them."""
+
+    measures: Mapping[str, Measure]
+    by_variable: Mapping[str, Measure]
+    document: list[dict[str, Any]]
+
+
+def released_joint(
+    combined: Combined,
+    spec: Specification,
+    joint: JointDistribution | None,
+    sensitive: Sequence[SensitiveValues],
+    probabilities: Sequence[Floats],
+) -> ReleasedJoint:
+    """What the joint distribution tells of the linked people, as far as the specification releases it.
+
+    Parameters
+    ----------
+    probabilities
+        Link probabilities that are possible (`possible_probabilities`).
+    """
+    policy = spec.assessment
+    recipients = [side for side in Side if spec.release.joint_to(side)]
+    if policy is None or spec.latent is None or joint is None or not recipients or not sensitive:
+        return ReleasedJoint({}, {}, [])
+    plain = joint.without_prior()
+    document: list[dict[str, Any]] = []
+    worst: dict[str, Measure] = {}
+    for variable in sensitive:
+        name = variable.name
+        worst[name] = Measure(0.0, f"it does not have {name}", 0.0, 0.0)
+        if name not in joint.names:
+            continue
+        common = Drawn.of(_everywhere(combined, joint, name), policy.doubt)
+        by_frequency = expected_share([common.of_people(variable, combined.probability)], "").value
+        found = []
+        for intruder in _intruders(combined, joint, variable, recipients):
+            forms = _posteriors(joint, plain, name, intruder.codes)
+            shares = {how: intruder.inferred(forms[how], probabilities, policy.doubt) for how in forms}
+            how = max(shares, key=lambda form: shares[form].judged)
+            found.append(intruder.described(shares[how], how, policy.doubt, name))
+            document.append(_entry(name, intruder.who, shares[how], by_frequency, how))
+        worst[name] = max(found, key=lambda measure: measure.judged)
+    return ReleasedJoint({"joint_attribution": max(worst.values(), key=lambda of: of.judged)}, worst, document)
+
+
+def _entry(name: str, intruder: str, share: Measure, by_frequency: float, how: str) -> dict[str, Any]:
+    return {
+        "variable": name,
+        "intruder": intruder,
+        "inferred": share.value,
+        "lower": share.lower,
+        "upper": share.upper,
+        "by_frequency": by_frequency,
+        "posterior": how,
+    }
+
+
+@dataclass(frozen=True)
+class _Intruder:
+    """Who has the distribution, what they know of each linked record, and whose value they look for."""
+
+    who: str
+    codes: Codes
+    sensitive: SensitiveValues
+
+    def inferred(self, posterior: Floats, probabilities: Sequence[Floats], doubt: float) -> Measure:
+        drawn = Drawn.of(posterior, doubt)
+        # A recipient has its own record of the person, whatever it is linked to.
+        of = drawn.of_people if self.who == "keys" else drawn.of_records
+        return expected_share([of(self.sensitive, probability) for probability in probabilities], "")
+
+    def described(self, share: Measure, how: str, doubt: float, name: str) -> Measure:
+        knows = "key variables" if self.who == "keys" else f"what {self.who.capitalize()}'s file says"
+        method = (
+            f"posterior {how}, at least {1 - doubt:g}; links as far as they are probable; worst for {name}, given"
+            f" {knows}"
+        )
+        return replace(share, method=method)
+
+
+def _intruders(
+    combined: Combined, joint: JointDistribution, sensitive: SensitiveValues, recipients: Sequence[Side]
+) -> Iterator[_Intruder]:
+    yield _Intruder("keys", known(combined, joint, combined.codes, combined.with_role("key")), sensitive)
+    name = sensitive.name
+    (column,) = combined.columns([name])
+    for side in recipients:
+        if combined.variables[column].held_by(side):
+            continue
+        half = combined.alice[combined.row_a] if side is Side.ALICE else combined.bob[combined.row_b]
+        codes = known(combined, joint, half, [v.name for v in combined.variables if v.held_by(side)])
+        elsewhere = joint.conditional(name, codes)
+        yield _Intruder(str(side), codes, SensitiveValues(name, sensitive.values, elsewhere, elsewhere, hangs=True))
+
+
+def _posteriors(
+    joint: JointDistribution, plain: JointDistribution | None, name: str, codes: Codes
+) -> dict[str, Floats]:
+    """What each form of the distribution says of the variable; without its prior as released where it says nothing."""
+    forms = {"as released": joint.conditional(name, codes)}
+    if plain is not None:
+        bare = plain.conditional(name, codes)
+        excluded = bare.sum(axis=1) == 0
+        bare[excluded] = forms["as released"][excluded]
+        forms["with the prior taken away"] = bare
+    return forms
+
+
+def _everywhere(combined: Combined, joint: JointDistribution, name: str) -> Floats:
+    """What follows for whoever knows the distribution and nothing of the person."""
+    row = joint.table([name])
+    return np.asarray(np.broadcast_to(row, (combined.n_records, len(row))))
+
 
 # What a linked record discloses of its person under the joint model, where its link may be false.
 #
@@ -42,10 +168,7 @@ class ModelledAttribution:
 
 
 def modelled_attribution(
-    combined: Combined,
-    sensitive: Sequence[SensitiveValues],
-    probabilities: Sequence[NDArray[np.float64]],
-    doubt: float,
+    combined: Combined, sensitive: Sequence[SensitiveValues], probabilities: Sequence[Floats], doubt: float
 ) -> ModelledAttribution:
     """Expected share of the linked records whose person's value is inferred rightly and with little doubt.
 
@@ -65,13 +188,13 @@ def modelled_attribution(
     return ModelledAttribution({"modelled_attribution": Measure(of.value, how, of.lower, of.upper)}, found)
 
 
-def inferences(combined: Combined, variable: SensitiveValues, probability: NDArray[np.float64], doubt: float) -> Drawn:
+def inferences(combined: Combined, variable: SensitiveValues, probability: Floats, doubt: float) -> Drawn:
     """What the intruder infers of each linked record from all records with its keys."""
     keys = combined.codes[:, combined.columns(combined.with_role("key"))]
     return Drawn.of(_means(variable.own(probability), Groups.of(keys, keys[:0]).of_record), doubt)
 
 
-def _means(own: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+def _means(own: Floats, group: Integers) -> Floats:
     """The mean row of each record's group."""
     size = np.bincount(group)
     sums = [np.bincount(group, own[:, level]) for level in range(own.shape[1])]
@@ -116,19 +239,7 @@ class JointModel:
 def joint_model(
     combined: Combined, spec: Specification, joint: JointDistribution | None, linkage: LinkageDocument | None
 ) -> JointModel:
-    """The measures by the joint model.
-
-    Parameters
-    ----------
-    combined
-    spec
-        With its section `assessment`.
-    joint
-        The run's joint distribution in codes. None where it has none, or all keys stand alone: the expected frequencies
-        of the values then stand for it.
-    linkage
-        The run's decision, with the estimates of its quality.
-    """
+    """The measures by the joint model."""
     names = combined.with_role("sensitive")
     if spec.latent is None or spec.assessment is None or not names:
         return JointModel({}, {}, [])

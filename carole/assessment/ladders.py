@@ -25,8 +25,6 @@ class Ladder:
 
     Attributes
     ----------
-    variable
-        Its name.
     names
         Of the steps: that of level 1 first.
     groups : tuple of ndarray of int32, shape (n_categories,)

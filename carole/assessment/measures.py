@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gemel.common.documents.disclosure_measures import MEASURES
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
+from gemel.common.specification.model.assessment import PublishedTable
 
 CONFIDENCE = 0.95
 """Confidence of every interval."""
@@ -17,21 +20,7 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of a release.
-
-    Attributes
-    ----------
-    value
-        0 to 1.
-    method
-        How it was computed, with its parameters.
-    lower, upper
-        Interval of confidence `CONFIDENCE`, where there is one.
-    no_interval
-        Where there is none: why the value needs none.
-    limits_value
-        Whether a limit is on the value itself, whatever its interval.
-    """
+    """One measure of a release."""
 
     value: float
     method: str
@@ -82,3 +71,43 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
         "words": facts.words(measure.value),
         "method": measure.method,
     }
+
+
+# Accumulated risk: a release is assessed together with all earlier releases of its project.
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """Risk that earlier releases add."""
+
+    releases: int
+    largest: Mapping[str, float]
+    tables: tuple[PublishedTable, ...]
+    warnings: tuple[ResultWarning, ...]
+
+    def over(self, variables: Sequence[str]) -> Accumulated:
+        """The same with only the tables that some variables have."""
+        return replace(self, tables=tuple(table for table in self.tables if set(table.variables) <= set(variables)))
+
+
+def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
+    """Collect the results of earlier reports."""
+    largest: dict[str, float] = {}
+    tables: list[PublishedTable] = []
+    gone: set[str] = set()
+    for report in reports:
+        for name, entry in report["measures"].items():
+            if name in MEASURES and MEASURES[name].accumulates:
+                largest[name] = max(largest.get(name, 0.0), float(entry["judged"]))
+        for table in report["tables"]:
+            names = tuple(table["variables"])
+            if lost := set(names) - set(variables):
+                gone |= lost
+                continue
+            made = PublishedTable(variables=names, protection=table["protection"], base=table["base"])
+            if made not in tables:
+                tables.append(made)
+    warnings: tuple[ResultWarning, ...] = ()
+    if gone:
+        warnings = (result_warning("earlier_tables_left_out", variables=", ".join(sorted(gone))),)
+    return Accumulated(len(reports), largest, tuple(tables), warnings)

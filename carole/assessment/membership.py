@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
@@ -15,6 +14,7 @@ from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec
+from gemel.risk.arrays import Floats
 from gemel.risk.models.counts import distinct_rows
 
 _PROBABILITIES = ("pairs", "draws")
@@ -33,15 +33,6 @@ def membership(
     combined: Combined, release: ReleaseSpec, doubt: float, linkage: LinkageDocument | None = None
 ) -> Membership:
     """What each custodian learns about which of its people are in the other's file.
-
-    Parameters
-    ----------
-    release
-        Who receives what: without links nothing is disclosed.
-    doubt
-        Probability of error below which a membership counts as disclosed.
-    linkage
-        The run's decision, with the estimates of its quality.
 
     Notes
     -----
@@ -63,16 +54,8 @@ def membership(
     return Membership({"members_disclosed": replace(parts[worst], method=how)}, found)
 
 
-def _shown(
-    combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[NDArray[np.float64]]
-) -> Measure:
-    """Expected share of a custodian's records that the release shows, rightly, to be in the other's file.
-
-    Parameters
-    ----------
-    possible
-        Probabilities of the links that are possible, those that are released first.
-    """
+def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[Floats]) -> Measure:
+    """Expected share of a custodian's records that the release shows, rightly, to be in the other's file."""
     alice = side is Side.ALICE
     rows, n = (combined.row_a, len(combined.alice)) if alice else (combined.row_b, len(combined.bob))
     if not n or grant not in ("links", *_PROBABILITIES):

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.assessment.accumulated import Accumulated
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
 from gemel.carole.assessment.cell_risk import Averaged, CellRisk
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed
 from gemel.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from gemel.carole.assessment.joint_model import JointModel
-from gemel.carole.assessment.measures import excess
+from gemel.carole.assessment.measures import Accumulated, excess
 from gemel.carole.assessment.publication import recovery
 from gemel.carole.assessment.true_links import Rows
 from gemel.common.specification.model.assessment import AssessmentSpec, PublishedTable
@@ -54,23 +53,6 @@ def options(
     Leaving out a key variable; joining its rare categories; leaving out the records that are unique; leaving out key
     variables one after the other until the limits on identification hold; leaving out a sensitive variable; rounding
     the tables.
-
-    Parameters
-    ----------
-    model
-        Of the key variables; None: nothing to recode.
-    believed
-        What is possible of the links; None with `model`.
-    measures
-        The present measures.
-    learnt
-        What is disclosed about each sensitive variable.
-    members
-        What each custodian learns about the other's file, from `membership`.
-    earlier
-        What earlier releases add.
-    by_joint
-        The measures by the joint model, which no recoding of keys changes here: it would need another fit.
     """
     found: list[dict[str, Any]] = []
     if model is not None and believed is not None:
@@ -226,11 +208,7 @@ def _until_within(
 
 
 def _minimal_merges(
-    combined: Combined,
-    model: CellRisk,
-    believed: Believed,
-    spec: AssessmentSpec,
-    measures: Mapping[str, float],
+    combined: Combined, model: CellRisk, believed: Believed, spec: AssessmentSpec, measures: Mapping[str, float]
 ) -> list[dict[str, Any]]:
     """The merges of categories that bring `correct_matches` down to its limit with the least loss of information."""
     limit = spec.limits.given.get("correct_matches")
@@ -258,15 +236,10 @@ def _minimal_merges(
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
     """A recoding by numbers of codes, which the custodians can interpret and Carole cannot."""
-    sentences = []
-    for name, labels, own in zip(file.names, file.labels, recoding.groups, strict=True):
-        members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
-        if len(members) == 1 < len(labels):
-            sentences.append(f"leave out {name}")
-        elif len(members) < len(labels):
-            joined = " and ".join("+".join(group) for group in members if len(group) > 1)
-            sentences.append(f"join codes {joined} of {name}")
-    return sentences
+    return [
+        f"join codes {' and '.join('+'.join(group) for group in groups)} of {name}" if groups else f"leave out {name}"
+        for name, groups in recoding.changes(file)
+    ]
 
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:

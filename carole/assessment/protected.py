@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from gemel.carole.assessment.coarsening_search import Costs, Search, Tried, minimal_coarsening
+from gemel.carole.assessment.coarsening_search import Costs, Search, Tried, entropy, minimal_coarsening
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.combined_assessment import Assessment
 from gemel.carole.assessment.differences import EarlierRelease, differences
@@ -25,7 +25,7 @@ from gemel.carole.assessment.measures import excess
 from gemel.carole.assessment.released_counts import unpack
 from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.specification import Specification, specification_digest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
 """Measures that no coarsening of variables changes: they are of rows and links."""
@@ -83,8 +83,6 @@ def protected(
 
     Parameters
     ----------
-    combined, spec, joint
-        The output as it is.
     assess
         Assesses it, and what is made of it.
     earlier
@@ -259,30 +257,19 @@ def _attempt(one: Tried, ladders: Sequence[Ladder]) -> dict[str, Any]:
 
 
 def _utility(before: Combined, after: Combined, found: Tried) -> dict[str, float]:
-    return {
-        "cost": found.cost,
-        "dependence_before": _dependence(before),
-        "dependence": _dependence(after),
-    }
+    return {"cost": found.cost, "dependence_before": _dependence(before), "dependence": _dependence(after)}
 
 
 def _dependence(combined: Combined) -> float:
     """Mutual information of every two variables among the linked records, summed, in bits."""
     codes = combined.codes.astype(np.int64) + 1
-    n = max(len(codes), 1)
     total = 0.0
-    own = [_bits(codes[:, q], n) for q in range(codes.shape[1])]
+    own = [entropy(codes[:, q]) for q in range(codes.shape[1])]
     for q in range(codes.shape[1]):
         width = int(codes[:, q].max(initial=0)) + 1
         for other in range(q):
-            total += own[q] + own[other] - _bits(codes[:, other] * width + codes[:, q], n)
+            total += own[q] + own[other] - entropy(codes[:, other] * width + codes[:, q])
     return max(0.0, total)
-
-
-def _bits(values: np.ndarray[Any, np.dtype[np.int64]], n: int) -> float:
-    _, counts = np.unique(values, return_counts=True)
-    shares = counts / n
-    return float(-(shares * np.log2(shares)).sum())
 
 
 def _with_protection(assessment: Assessment, protection: Mapping[str, Any], specification: Specification) -> Assessment:

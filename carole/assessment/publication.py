@@ -13,19 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.measures import Measure
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.assessment import PublishedTable
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
-from gemel.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
-from gemel.risk.attribution.release import Published, Release, publish
+from gemel.risk.attribution.protections.tabular import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.release import Published, Release, Table, Variable, publish
 from gemel.risk.attribution.sap import sap
-from gemel.risk.attribution.tables import Table, Variable
 
 BASE_CELLS = 2_000_000
 """Cells of the base table up to which all tables are attacked together."""
@@ -53,17 +52,7 @@ class Publication:
 def publication(
     combined: Combined, tables: Sequence[PublishedTable], earlier: Sequence[PublishedTable], known: int
 ) -> Publication:
-    """The probability of recovery, from the tables to be published and those of earlier releases.
-
-    Parameters
-    ----------
-    tables
-        To be published.
-    earlier
-        Published before, over variables that the combined output still has.
-    known
-        Number of known people.
-    """
+    """The probability of recovery, from the tables to be published and those of earlier releases."""
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
         return Publication({}, [], ())
@@ -109,8 +98,6 @@ class Recovery:
 
     Attributes
     ----------
-    probability
-        That a cell is disclosed.
     cells, empty, small
         Cells of the base table, the empty ones, and those of one or two people.
     method
@@ -133,13 +120,7 @@ class Recovery:
 def recovery(
     combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
 ) -> Recovery:
-    """Attack tables together.
-
-    Parameters
-    ----------
-    rng
-        Of random rounding; None: seeded by the counts.
-    """
+    """Attack tables together."""
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:
@@ -170,7 +151,7 @@ def recovery(
     return Recovery(value, *sizes, found.method, found.proven, draws)
 
 
-def _recovered(counts: NDArray[np.int64], found: _Upper, known: int) -> float:
+def _recovered(counts: Integers, found: _Upper, known: int) -> float:
     return float(sap(counts, np.minimum(found.upper, INFINITE), known)[-1])
 
 
@@ -215,7 +196,7 @@ def _any_draw(plain: Published, table: PublishedTable, *, tightest: bool) -> Pub
 class _Upper:
     """Upper bounds of the base table's cells, how they were computed, and whether no smaller ones are valid."""
 
-    upper: NDArray[np.int64]
+    upper: Integers
     method: str
     proven: bool
 

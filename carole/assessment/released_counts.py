@@ -49,8 +49,6 @@ class CountedTable:
 
     Attributes
     ----------
-    protection, base
-        As the specification has them.
     counts : ndarray of int64, shape (levels of the first variable, ...)
     """
 

@@ -20,9 +20,9 @@ from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, lo
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.models.bits import members
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import members
 
 # The marginal of a decomposable model over some variables, as a product of small tables that is never multiplied out.
 #

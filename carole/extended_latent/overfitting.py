@@ -11,8 +11,8 @@ from gemel.carole.arrays import I32
 from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.queries import jensen_shannon
 
 
 @dataclass(frozen=True)

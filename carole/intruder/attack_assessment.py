@@ -15,7 +15,11 @@ from gemel.carole.intruder.files import AttackedFiles
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import parameter
 from gemel.risk.identification.matching.claims import Claims, claim_best_of_each, claim_most_probable
-from gemel.risk.models import HyperDirichlet, SparseCounts, anneal, fit, sample
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import fit
+from gemel.risk.models.queries import sample
+from gemel.risk.models.scores import HyperDirichlet
 
 Kind = Literal["independent", "model", "twins"]
 

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import AssessmentContext, Combined, assess
-from gemel.carole.assessment.combined_assessment import Assessment
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder
 from gemel.carole.assessment.protected import Protected, protected
@@ -44,7 +44,7 @@ from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import rechunked
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 if TYPE_CHECKING:
     from gemel.carole.service.computing import Computing

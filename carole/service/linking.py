@@ -19,7 +19,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.assessment import combine, combine_coded, near_copies_warnings
+from gemel.carole.assessment.combined import combine, combine_coded
+from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Contribution, compare, link
 from gemel.carole.engine.decision.coded_links import Expected
 from gemel.carole.engine.decision.decoys import records_and_decoys
@@ -44,7 +45,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from gemel.shared.run.job import Terms, lead
 from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.joined_session import JoinedSession, row_part

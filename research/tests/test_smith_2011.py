@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.risk.identification.assessment.rank_plots import logit_rank_plot
+from gemel.risk.identification.assessment.beside_keys import logit_rank_plot
 from research._census import TWELVE, census
 from research.smith2011 import METHODS, NORTH_WEST, SERIES, areas, chapter_7, interval, scored, thesis_chain
 

@@ -4,20 +4,3 @@ A `Release` holds published tables, each under the law of its protection. `bound
 `sap` the probability that subtracting known people reveals an empty cell, `posterior` what is probable.
 Numbers only: files are read by `reader` alone, for the commands.
 """
-
-from gemel.risk.attribution.cell_bounds import Bounds, bounds
-from gemel.risk.attribution.recoded import recoded_bounds
-from gemel.risk.attribution.release import Axis, Published, Release, publish
-from gemel.risk.attribution.tables import Table, Variable
-
-__all__ = [
-    "Axis",
-    "Bounds",
-    "Published",
-    "Release",
-    "Table",
-    "Variable",
-    "bounds",
-    "publish",
-    "recoded_bounds",
-]

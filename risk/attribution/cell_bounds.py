@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
+from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
-from gemel.risk.attribution.constraints import system
-from gemel.risk.attribution.lattice import Kind, lattice
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
 from gemel.risk.attribution.programming import (
@@ -23,10 +21,11 @@ from gemel.risk.attribution.programming import (
     contradiction,
     feasible_table,
     programme_bounds,
+    system,
 )
 from gemel.risk.attribution.release import Axis, Published, Release
 from gemel.risk.attribution.search import LARGEST, Search
-from gemel.risk.attribution.shuttle import Contradiction, shuttle
+from gemel.risk.attribution.shuttle import Contradiction, Kind, lattice, shuttle
 
 Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
 
@@ -43,14 +42,12 @@ class Bounds:
         Whether a feasible table is proven to attain the bound.
     method
         How they were found, in words.
-    seconds
-        Time taken.
     """
 
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    lower_tight: NDArray[np.bool_]
-    upper_tight: NDArray[np.bool_]
+    lower: Integers
+    upper: Integers
+    lower_tight: Mask
+    upper_tight: Mask
     method: str
     seconds: float
 
@@ -60,12 +57,12 @@ class Bounds:
         return bool(self.lower_tight.all() and self.upper_tight.all())
 
     @property
-    def recovered(self) -> NDArray[np.bool_]:
+    def recovered(self) -> Mask:
         """Cells whose count an intruder knows exactly."""
         return np.asarray(self.lower == self.upper)
 
     @property
-    def zeros(self) -> NDArray[np.bool_]:
+    def zeros(self) -> Mask:
         """Cells that an intruder knows to be empty."""
         return np.asarray(self.upper == 0)
 
@@ -82,8 +79,6 @@ def bounds(
 
     Parameters
     ----------
-    release
-        The release.
     method
         ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
         ``extended``: the same with search, tight. ``programming``: integer programming, tight. ``auto``: by
@@ -95,10 +90,6 @@ def bounds(
         The family of recodings for the shuttle algorithm.
     progress
         Called with a stage and the share of it that is done.
-
-    Returns
-    -------
-    Bounds
 
     Raises
     ------
@@ -144,7 +135,7 @@ def bounds(
     return _answer(release, lower, upper, low_tight, high_tight, how, begun)
 
 
-def _closed(release: Release, parts: Sequence[Component]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, str]:
+def _closed(release: Release, parts: Sequence[Component]) -> tuple[Integers, Integers, bool, str]:
     boxes = [(c, covered_box(release, c)) for c in parts]
     lower, upper, exact = combine(release, boxes)
     if (lower > upper).any() or not _consistent(release):
@@ -165,14 +156,14 @@ def _consistent(release: Release) -> bool:
     return True
 
 
-def _margin(release: Release, table: Published, names: Sequence[str]) -> NDArray[np.int64]:
+def _margin(release: Release, table: Published, names: Sequence[str]) -> Integers:
     ordered = tuple(v.name for v in release.variables if v.name in names)
     return covered_box(release, Component(ordered, (), table.name))[0]
 
 
 def _extended(
     release: Release, kind: Kind | None, seconds: float | None, progress: Progress | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], str]:
+) -> tuple[Integers, Integers, Mask, Mask, str]:
     ends = None if seconds is None else time.monotonic() + seconds
     cells = lattice(release, kind, LARGEST)
     tightened = shuttle(release, cells, seconds=seconds, progress=_sweeps(progress))
@@ -198,13 +189,13 @@ def _auto(
     if len(parts) == 1 or not all(t.simple for t in release.tables) or not _consistent(release):
         return _whole(release, seconds, kind, progress, begun)
     covered = [(c, covered_box(release, c)) for c in parts if c.table is not None]
-    between: dict[tuple[str, ...], NDArray[np.int64]] = {}
+    between: dict[tuple[str, ...], Integers] = {}
     for c in parts[1:]:
         counts, known = separator_upper(release, c.separator, covered)
         if not known:
             return _whole(release, seconds, kind, progress, begun)
         between[c.separator] = counts
-    boxes: list[tuple[Component, tuple[NDArray[np.int64], NDArray[np.int64]]]] = []
+    boxes: list[tuple[Component, tuple[Integers, Integers]]] = []
     tight, how = True, []
     for c in parts:
         if c.table is not None and release.table(c.table).exact:
@@ -232,12 +223,12 @@ def _auto(
     return _answer(release, lower, upper, tight, tight, words, begun)
 
 
-def _separator(release: Release, names: Sequence[str], counts: NDArray[np.int64]) -> Published:
+def _separator(release: Release, names: Sequence[str], counts: Integers) -> Published:
     variables = [v for v in release.variables if v.name in names]
     return Published(f"margin over {', '.join(names) or 'nothing'}", tuple(Axis.full(v) for v in variables), counts)
 
 
-def _witness(release: Release, seconds: float | None) -> NDArray[np.int64] | None:
+def _witness(release: Release, seconds: float | None) -> Integers | None:
     """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""
     try:
         table = feasible_table(system(release), seconds)
@@ -278,10 +269,10 @@ def _whole(
 
 def _answer(
     release: Release,
-    lower: NDArray[np.int64],
-    upper: NDArray[np.int64],
-    low_tight: NDArray[np.bool_] | bool,
-    high_tight: NDArray[np.bool_] | bool,
+    lower: Integers,
+    upper: Integers,
+    low_tight: Mask | bool,
+    high_tight: Mask | bool,
     method: str,
     begun: float,
 ) -> Bounds:

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.release import Published, Release
-from gemel.risk.attribution.tables import axis_of
+from gemel.risk.attribution.release import Published, Release, axis_of
 
 if TYPE_CHECKING:
     import networkx as nx
 
-Box = tuple[NDArray[np.int64], NDArray[np.int64]]
+Box = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def covered_box(release: Release, component: Component) -> Box:
 
 def separator_upper(
     release: Release, separator: Sequence[str], sides: Sequence[tuple[Component, Box]]
-) -> tuple[NDArray[np.int64], bool]:
+) -> tuple[Integers, bool]:
     """Upper bounds of a separator's counts, and whether they are known exactly.
 
     The least of: the sum of the upper bounds in each component that holds it, and in each published table that does.
@@ -163,9 +162,7 @@ def separator_upper(
     return upper, bool((lower == upper).all())
 
 
-def combine(
-    release: Release, parts: Sequence[tuple[Component, Box]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+def combine(release: Release, parts: Sequence[tuple[Component, Box]]) -> tuple[Integers, Integers, bool]:
     """Put bounds of the components together.
 
     Returns
@@ -188,7 +185,7 @@ def combine(
     return np.maximum(lower, 0), upper, exact
 
 
-def _spread(values: NDArray[np.int64], own: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+def _spread(values: Integers, own: Sequence[str], names: Sequence[str]) -> Integers:
     """Give an array over some variables an axis of length 1 for each of the others."""
     shape = iter(values.shape)
     return values.reshape([next(shape) if n in own else 1 for n in names])

@@ -1,29 +1,99 @@
-"""The difference of two releases of a table: whom it discloses who is counted in one of them and not in the other.
-
-Whoever has both tables subtracts one from the other. What is left is a table of the people who have come and of those
-who have gone; a person who has changed a value has gone from one cell and come into another. It is attacked like any
-small table: a cell of one or two people identifies them, and where all who agree in the other variables are in one
-category, that category follows for each of them (attribution, as T11 ch. 2 has it for a table that is published).
-
-Only net numbers show: that as many have come as have gone, in one cell, is not seen by anyone. So the measure supposes
-the intruder who knows that no others have come or gone; with much coming and going it is too high.
-
-Counts that were rounded leave a range for each true count; a difference shows only where these ranges do not overlap.
-"""
+"""The difference of two releases of a table: whom it discloses who is counted in one of them and not in the other."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import Conventional, Random
 
+# The levels of one table put in the order of another's, where the names of the levels are not known.
+
 Counts = NDArray[np.int64]
+
+_ROUNDS = 10
+
+
+def aligned(former: Floats, latter: Floats, levels: Sequence[int], work: int) -> list[Integers] | None:
+    """The order of a table's levels in which it is most like another one.
+
+    The releases of two projects have codes under different keys: which level of one is which of the other is found by
+    the counts, as whoever has both tables with their labels knows it. Levels are matched by their counts, axis by axis,
+    until nothing improves. Of equal levels any order is as good.
+
+    Parameters
+    ----------
+    former, latter : ndarray of float64
+        Of one shape: counts, or expected ones.
+    levels
+        Of each axis, how many leading levels may be put in another order; the rest (missing values) stay.
+
+    Returns
+    -------
+    list of ndarray of int64 or None
+        For each axis the level of `former` that takes each place (`in_order` applies it); None where a step would need
+        more than `work`.
+
+    Notes
+    -----
+    Not always the best order: where two tables differ in many cells, a better one may exist. Nor always the right one:
+    where the change itself makes two levels trade their counts, the order found hides it. O(levels * cells) for each
+    axis and round.
+    """
+    if any(n * former.size > work for n in levels):
+        return None
+    orders = [np.arange(size) for size in former.shape]
+    found = former
+    best = math.inf
+    for turn in range(_ROUNDS):
+        for axis, n in enumerate(levels):
+            order = _matched(found, latter, axis, n, profiles=turn == 0)
+            orders[axis] = orders[axis][order]
+            found = np.take(found, order, axis=axis)
+        now = float(np.abs(found - latter).sum())
+        if turn and now >= best:
+            break
+        best = now
+    return orders
+
+
+def in_order(table: Counts, orders: Sequence[Integers]) -> Counts:
+    """A table with its levels in the order that `aligned` has found."""
+    return table[np.ix_(*orders)]
+
+
+def _matched(former: Floats, latter: Floats, axis: int, n: int, *, profiles: bool) -> Integers:
+    """One axis put into the order that leaves least; by `profiles` the order of the other axes does not matter."""
+    slices = [
+        np.moveaxis(table, axis, 0)[:n].reshape(n, math.prod(table.shape) // max(table.shape[axis], 1))
+        for table in (former, latter)
+    ]
+    if profiles:
+        slices = [np.sort(part, axis=1) for part in slices]
+    cost = np.stack([np.abs(slices[1] - row).sum(axis=1) for row in slices[0]]) if n else np.zeros((0, 0))
+    rows, places = linear_sum_assignment(cost)
+    order = np.arange(former.shape[axis])
+    order[places] = rows
+    return order
+
+
+# Whoever has both tables subtracts one from the other. What is left is a table of the people who have come and of those
+# who have gone; a person who has changed a value has gone from one cell and come into another. It is attacked like any
+# small table: a cell of one or two people identifies them, and where all who agree in the other variables are in one
+# category, that category follows for each of them (attribution, as T11 ch. 2 has it for a table that is published).
+#
+# Only net numbers show: that as many have come as have gone, in one cell, is not seen by anyone. So the measure
+# supposes the intruder who knows that no others have come or gone; with much coming and going it is too high.
+#
+# Counts that were rounded leave a range for each true count; a difference shows only where these ranges do not overlap.
 
 SMALL = 2
 """People in a cell up to whom each is disclosed: of two, each knows the other."""
@@ -35,8 +105,6 @@ class Ranges:
 
     Attributes
     ----------
-    counts : ndarray of int64
-        True counts.
     low, high : pair of ndarrays of int64
         Lower and upper bound of each count, as they are where all random draws went down, and where all went up.
         Without random draws both are the same.
@@ -58,10 +126,10 @@ class Ranges:
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
         if base is None or protection not in ("conventional", "random"):
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "a table is published as it is, or rounded by the protections conventional or random",
-                got=f"{protection!r}, base {base}",
+                f"{protection!r}, base {base}",
             )
         if protection == "conventional":
             law = Conventional(base)
@@ -118,8 +186,6 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
 
     Parameters
     ----------
-    former, latter
-        Of one shape.
     targets
         Axes of the variables that must not be learnt.
 
@@ -133,10 +199,8 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "tables are compared over the same levels",
-            got=f"shapes {former.counts.shape} and {latter.counts.shape}",
+        raise parameter(
+            "", "tables are compared over the same levels", f"shapes {former.counts.shape} and {latter.counts.shape}"
         )
     # A cell has come or gone, never both: the difference is of numbers of people.
     people = _shown(former, latter) + _shown(latter, former)
@@ -174,7 +238,7 @@ def _shown(former: Ranges, latter: Ranges) -> Counts:
     return shown
 
 
-def _box(bounds: tuple[NDArray[np.int64], NDArray[np.int64]]) -> tuple[Counts, Counts]:
+def _box(bounds: tuple[Integers, Integers]) -> tuple[Counts, Counts]:
     lower, upper = bounds
     return np.maximum(lower, 0), upper
 

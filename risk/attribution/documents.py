@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
 from gemel.risk.attribution.protections import (
@@ -42,8 +42,7 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from gemel.risk.attribution.release import Axis, Published, Release, publish
-from gemel.risk.attribution.tables import Table, Variable
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 
 Document = Mapping[str, Any]
 
@@ -97,9 +96,7 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
     if given.get("kind") == "sample":
         total = given.get("population", population)
         if total is None:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a sample needs the population's size", remedy="give `population` in the release"
-            )
+            raise parameter("", "a sample needs the population's size", remedy="give `population` in the release")
         return Sampled(int(total), int(given.get("size", size)))
     if given.get("kind") == "adjustment":
         reach = given.get("reach", 2)
@@ -111,18 +108,14 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
 def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
     kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
     if kind not in known:
-        raise GemelError(
-            ErrorCode.PARAMETER, "there is no such protection", got=repr(kind), remedy=f"use one of: {', '.join(known)}"
-        )
+        raise parameter("", "there is no such protection", repr(kind), f"use one of: {', '.join(known)}")
     settings = {k: _tuples(v) for k, v in document.items() if k not in ("kind", "groups")}
     if "groups" in document:
         settings["groups"] = document["groups"]
     try:
         return known[kind](**settings)
     except TypeError as error:
-        raise GemelError(
-            ErrorCode.PARAMETER, f"protection {kind!r} has other settings", got=", ".join(sorted(settings)) or "none"
-        ) from error
+        raise parameter("", f"protection {kind!r} has other settings", ", ".join(sorted(settings)) or "none") from error
 
 
 def release_of(document: Document) -> Release:
@@ -170,9 +163,7 @@ def _tables(
     for selected in entry["variables"]:
         name = selected["name"] if isinstance(selected, Mapping) else selected
         if name not in by_name:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"the variables are: {', '.join(by_name)}"
-            )
+            raise parameter("", f"there is no variable {name!r}", remedy=f"the variables are: {', '.join(by_name)}")
         variable = by_name[name]
         if isinstance(selected, Mapping) and "groups" in selected:
             axes.append(Axis.recoded(variable, selected["groups"]))
@@ -187,13 +178,11 @@ def _tables(
         law = law_of(entry.get("protection"), population, shown)
         return [Published(name, tuple(axes), counts, law, intervals)]
     if truth is None:
-        raise GemelError(
-            ErrorCode.PARAMETER, "a table without counts is made from the truth, which is absent", remedy="give `truth`"
-        )
+        raise parameter("", "a table without counts is made from the truth, which is absent", remedy="give `truth`")
     own = truth.over([a.variable for a in axes])
     given = publish(name, own)
     if not all(a.simple for a in axes):
-        raise GemelError(ErrorCode.PARAMETER, "recode a table that is made by a protection of kind 'recoding'")
+        raise parameter("", "recode a table that is made by a protection of kind 'recoding'")
     protection = entry.get("protection")
     if protection in (None, {"kind": "exact"}):
         return [given]
@@ -204,23 +193,23 @@ def _tables(
 def _reordered(variable: Variable, levels: list[str]) -> Axis:
     """A table may list a variable's levels in its own order, but they must be the same ones."""
     if sorted(levels) != sorted(variable.levels):
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             f"tables that share variable {variable.name!r} must have its {variable.size} levels",
-            got=f"{len(levels)}: {', '.join(levels)}",
-            remedy=f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them",
+            f"{len(levels)}: {', '.join(levels)}",
+            f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them",
         )
     return Axis.recoded(variable, {level: [level] for level in levels})
 
 
-def _array(value: Any) -> NDArray[np.int64]:
+def _array(value: Any) -> Integers:
     array = np.asarray(value)
     if array.dtype == object or array.dtype.kind not in "iuf":
         raise ValueError
     return array
 
 
-def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]] | None]:
+def _counts(value: Any) -> tuple[Integers, tuple[Integers, Integers] | None]:
     """Counts with null for withheld ones; ``{"low": 0, "high": 2}`` for a range."""
     ranges = False
 
@@ -261,7 +250,7 @@ def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDA
         if item is not None and (isinstance(item, bool) or not isinstance(item, int | float) or item != int(item)):
             raise ValueError
         if item is not None and item < 0:
-            raise GemelError(ErrorCode.PARAMETER, "counts must not be negative", remedy="use null for a withheld count")
+            raise parameter("", "counts must not be negative", remedy="use null for a withheld count")
         counts.append(UNPUBLISHED if item is None else int(item))
         low.append(0)
         high.append(laws.INFINITE)

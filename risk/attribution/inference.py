@@ -11,13 +11,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.models import FittedModel
-from gemel.risk.models.divergence import divergence_terms
-
-Floats = NDArray[np.float64]
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.queries import divergence_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +37,8 @@ class Beliefs:
     prior: Floats
     posterior: Floats
     divergence: Floats
-    guess: NDArray[np.int64]
-    true: NDArray[np.int64] | None
+    guess: Integers
+    true: Integers | None
 
     @property
     def confidence(self) -> Floats:
@@ -51,7 +49,7 @@ class Beliefs:
     def factor(self) -> Floats:
         """By how much the odds of the record's own level rose from prior to posterior (its Bayes factor)."""
         if self.true is None:
-            raise GemelError(ErrorCode.PARAMETER, "the Bayes factor of the true level needs the true levels")
+            raise parameter("", "the Bayes factor of the true level needs the true levels")
         rows = np.arange(len(self.true))
         after, before = self.posterior[rows, self.true], self.prior[self.true]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -70,22 +68,12 @@ class Beliefs:
 
 
 def beliefs(
-    model: FittedModel,
-    sensitive: str,
-    keys: Sequence[str],
-    values: NDArray[np.int64],
-    true: NDArray[np.int64] | None = None,
+    model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers | None = None
 ) -> Beliefs:
     """What an intruder with this model infers of records with these key values.
 
     Parameters
     ----------
-    model
-        Fitted to whatever the intruder has; its full joint table is never formed.
-    sensitive
-        The sensitive variable.
-    keys
-        The key variables.
     values : ndarray of int64, shape (n_records, n_keys)
     true : ndarray of int64, shape (n_records,)
         The records' own levels, to judge the claims.
@@ -96,9 +84,7 @@ def beliefs(
     return Beliefs(prior, posterior, divergence, posterior.argmax(axis=1).astype(np.int64), true)
 
 
-def _conditional(
-    model: FittedModel, sensitive: str, keys: Sequence[str], values: NDArray[np.int64], prior: Floats
-) -> Floats:
+def _conditional(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, prior: Floats) -> Floats:
     """P(sensitive | keys), one query for each different row; a row with probability 0 gets the prior."""
     if not keys:
         return np.tile(prior, (len(values), 1))

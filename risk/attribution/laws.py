@@ -13,19 +13,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Floats, Integers, Mask
 
 INFINITE = 2**31 - 1
 """An upper bound that is none."""
 
 UNPUBLISHED = -1
 """Stands in a published table for a count that is withheld."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Law(ABC):
@@ -49,12 +47,12 @@ class Law(ABC):
         return False
 
 
-def _split(published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+def _split(published: ArrayLike) -> tuple[Integers, Mask]:
     counts = np.asarray(published, dtype=np.int64)
     return np.maximum(counts, 0), counts == UNPUBLISHED
 
 
-def _box(lower: Integers, upper: Integers, hidden: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+def _box(lower: Integers, upper: Integers, hidden: Mask) -> tuple[Integers, Integers]:
     return np.where(hidden, 0, np.maximum(lower, 0)), np.where(hidden, INFINITE, np.minimum(upper, INFINITE))
 
 
@@ -83,16 +81,16 @@ class _Based(Law):
 
     def __post_init__(self) -> None:
         if self.base < 1:
-            raise GemelError(ErrorCode.PARAMETER, "a rounding base is a whole number of 1 or more", got=str(self.base))
+            raise parameter("", "a rounding base is a whole number of 1 or more", str(self.base))
 
-    def _multiples(self, published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+    def _multiples(self, published: ArrayLike) -> tuple[Integers, Mask]:
         counts, hidden = _split(published)
         if (counts % self.base).any():
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 f"rounded counts must be multiples of the base {self.base}",
-                got=f"{int((counts % self.base != 0).sum())} that are not",
-                remedy="check the base, or publish the table with another protection",
+                f"{int((counts % self.base != 0).sum())} that are not",
+                "check the base, or publish the table with another protection",
             )
         return counts, hidden
 
@@ -106,9 +104,7 @@ class Conventional(_Based):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.base % 2 == 0:
-            raise GemelError(
-                ErrorCode.PARAMETER, "conventional rounding needs an odd base, or there are ties", got=str(self.base)
-            )
+            raise parameter("", "conventional rounding needs an odd base, or there are ties", str(self.base))
 
     def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
         counts, hidden = self._multiples(published)
@@ -164,7 +160,7 @@ class Barnardised(Law):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.stay <= 1.0:
-            raise GemelError(ErrorCode.PARAMETER, "the Barnardisation parameter is a probability", got=str(self.stay))
+            raise parameter("", "the Barnardisation parameter is a probability", str(self.stay))
 
     def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
         counts, hidden = _split(published)
@@ -188,11 +184,11 @@ class Sampled(Law):
 
     def __post_init__(self) -> None:
         if not 0 <= self.size <= self.population:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "a sample is no larger than its population",
-                got=f"{self.size} of {self.population}",
-                remedy="give the population's total",
+                f"{self.size} of {self.population}",
+                "give the population's total",
             )
 
     def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
@@ -293,7 +289,7 @@ class Composed(Law):
         return between
 
 
-def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
+def _log_binomial(n: Integers, k: Integers) -> Floats:
     """log C(n, k), minus infinity outside 0 <= k <= n."""
     possible = (k >= 0) & (k <= n)
     n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)
@@ -302,8 +298,8 @@ def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
 
 def depends_on_table(scheme: str) -> GemelError:
     """The error of a law that has no probability of a single cell."""
-    return GemelError(
-        ErrorCode.PARAMETER,
+    return parameter(
+        "",
         f"{scheme} has no law of a single cell: what it publishes depends on the whole table",
         remedy="use its bounds",
     )

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
-
-Codes = NDArray[np.int64]
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +32,13 @@ class Classes:
         Records of each class with each level of the sensitive variable.
     """
 
-    keys: Codes
-    of_record: Codes
-    sizes: Codes
-    sensitive: Codes
+    keys: Integers
+    of_record: Integers
+    sizes: Integers
+    sensitive: Integers
 
 
-def classes(keys: Codes, sensitive: Codes, levels: int | None = None) -> Classes:
+def classes(keys: Integers, sensitive: Integers, levels: int | None = None) -> Classes:
     """Group records by key values and count the sensitive variable in each group.
 
     Parameters
@@ -48,22 +46,20 @@ def classes(keys: Codes, sensitive: Codes, levels: int | None = None) -> Classes
     keys : ndarray of int64, shape (n_records, n_keys)
     sensitive : ndarray of int64, shape (n_records,)
         Level numbers from 0.
-    levels
-        Declared levels of the sensitive variable; by default those that occur.
 
     Notes
     -----
     O(n log n).
     """
     if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             "one row of key values and one sensitive value are needed for each record",
-            got=f"shapes {keys.shape} and {sensitive.shape}",
+            f"shapes {keys.shape} and {sensitive.shape}",
         )
     number = int(sensitive.max()) + 1 if levels is None else levels
     if (sensitive < 0).any() or (sensitive >= number).any():
-        raise GemelError(ErrorCode.PARAMETER, "a sensitive value is outside its variable's levels")
+        raise parameter("", "a sensitive value is outside its variable's levels")
     if keys.shape[1]:
         found, which = np.unique(keys, axis=0, return_inverse=True)
     else:
@@ -86,7 +82,7 @@ def l_diversity(groups: Classes, kind: Diversity = "distinct", c: float = 1.0) -
     return float(diversities(groups.sensitive, kind, c).min())
 
 
-def diversities(sensitive: Codes, kind: Diversity = "distinct", c: float = 1.0) -> NDArray[np.float64]:
+def diversities(sensitive: Integers, kind: Diversity = "distinct", c: float = 1.0) -> Floats:
     """The largest l for which each class is l-diverse.
 
     ``distinct``: number of sensitive levels in the class. ``entropy``: exp(entropy). ``recursive``: the largest l such
@@ -123,7 +119,7 @@ def t_closeness(groups: Classes, *, ordered: bool = False) -> float:
     return float(distances(groups.sensitive, groups.sensitive.sum(axis=0), ordered=ordered).max())
 
 
-def distances(sensitive: Codes, whole: Codes, *, ordered: bool = False) -> NDArray[np.float64]:
+def distances(sensitive: Integers, whole: Integers, *, ordered: bool = False) -> Floats:
     """Earth mover's distance of each class's sensitive distribution from the file's, shape (n_classes,).
 
     With all levels equally far apart, half the sum of absolute differences; with `ordered` levels 1/(m-1) apart, the
@@ -159,19 +155,15 @@ class Attributions:
         A level that occurs in the file does not occur in the class.
     approximate : ndarray of bool, shape (n_classes, n_levels)
         The level's share in the class reaches the threshold, and exceeds its share in the file.
-    threshold
-        The share requested.
-    groups
-        The classes.
     """
 
-    positive: NDArray[np.bool_]
-    negative: NDArray[np.bool_]
-    approximate: NDArray[np.bool_]
+    positive: Mask
+    negative: Mask
+    approximate: Mask
     threshold: float
     groups: Classes
 
-    def records(self, which: NDArray[np.bool_]) -> int:
+    def records(self, which: Mask) -> int:
         """Number of records in the classes chosen by a mask over classes, or over classes and levels."""
         chosen = which if which.ndim == 1 else which.any(axis=1)
         return int(self.groups.sizes[chosen].sum())
@@ -180,7 +172,7 @@ class Attributions:
 def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     """Exact and approximate attributions that conditioning on the key variables makes."""
     if not 0.0 < threshold <= 1.0:
-        raise GemelError(ErrorCode.PARAMETER, "the share threshold lies above 0, and at most at 1", got=str(threshold))
+        raise parameter("", "the share threshold lies above 0, and at most at 1", str(threshold))
     counts = groups.sensitive
     occurs = counts.sum(axis=0) > 0
     positive = (counts > 0).sum(axis=1) == 1
@@ -189,7 +181,7 @@ def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     return Attributions(positive, (counts == 0) & occurs, approximate, threshold, groups)
 
 
-def encode(columns: Sequence[Sequence[str]]) -> tuple[Codes, list[tuple[str, ...]]]:
+def encode(columns: Sequence[Sequence[str]]) -> tuple[Integers, list[tuple[str, ...]]]:
     """Level numbers of text columns, shape (n_records, n_columns), and each column's levels in order."""
     codes, levels = [], []
     for column in columns:

@@ -1,15 +1,4 @@
-"""Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases.
-
-The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior and
-takes the published counts as independent given F:
-
-    P(F | release) ~ product over tables of P(f | F),   F within its bounds,
-
-over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to it
-(a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a table
-can be queried: a table with more variables, several of whose counts add up to the queried one, by convolution; and a
-table with fewer, in one of whose counts the queried one is a term.
-"""
+"""Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases."""
 
 from __future__ import annotations
 
@@ -18,14 +7,37 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from gemel.risk.attribution.recoded import recoded_bounds
-from gemel.risk.attribution.release import Published, Release
-from gemel.risk.attribution.tables import axis_of
+from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
+from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
+
+# Tight bounds of one cell of any recoded or marginal table.
+
+
+def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
+    """Tight bounds of one cell of any recoded or marginal table."""
+    covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
+    for name, levels in members.items():
+        covered[axis_of(release.variables, name)] = tuple(levels)
+    table = require_feasible(release)
+    block = block_cells(release.shape, covered)
+    found = programme_bounds(system(release), [block], witnesses=table[None, :])
+    return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
+
+
+# The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior
+# and takes the published counts as independent given F:
+#
+#     P(F | release) ~ product over tables of P(f | F),   F within its bounds,
+#
+# over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to
+# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a
+# table can be queried: a table with more variables, several of whose counts add up to the queried one, by
+# convolution; and a table with fewer, in one of whose counts the queried one is a term.
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]
@@ -41,12 +53,10 @@ class Posterior:
     counts : ndarray of int64, shape (n,)
         Possible counts, ascending.
     probabilities : ndarray of float64, shape (n,)
-    used
-        Names of the tables whose counts entered the product; the others entered by the bounds only.
     """
 
-    counts: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
+    counts: Integers
+    probabilities: Floats
     used: tuple[str, ...]
 
     @property
@@ -105,26 +115,7 @@ def posterior(
     sums: bool = False,
     terms: bool = False,
 ) -> Posterior:
-    """Naive Bayes posterior of a queried count.
-
-    Parameters
-    ----------
-    release
-        Any mix of samples and exact or protected tables.
-    query
-        The cell: level number of each of its variables.
-    within
-        The range of the count: from the samples alone, naive, tight (integer programming), or given.
-    sums
-        Use also tables whose protected counts *add up* to the queried one, by convolution of each count's posterior.
-    terms
-        Use also tables in one of whose protected counts the queried one is *a term*, the other terms being unknown.
-
-    Raises
-    ------
-    GemelError
-        If no count in the range has a positive probability, or the range is empty.
-    """
+    """Naive Bayes posterior of a queried count."""
     if within == "tight":
         lower, upper, _ = recoded_bounds(release, {n: [k] for n, k in query.items()})
     elif isinstance(within, str):
@@ -152,8 +143,8 @@ def posterior(
 
 
 def _likelihood(
-    release: Release, table: Published, query: Query, counts: NDArray[np.int64], *, sums: bool, terms: bool
-) -> NDArray[np.float64] | None:
+    release: Release, table: Published, query: Query, counts: Integers, *, sums: bool, terms: bool
+) -> Floats | None:
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
@@ -173,9 +164,7 @@ def _likelihood(
     return None
 
 
-def sum_likelihood(
-    table: Published, cells: Sequence[tuple[int, ...]], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def sum_likelihood(table: Published, cells: Sequence[tuple[int, ...]], counts: Integers) -> Floats:
     """The posterior of a sum given several protected counts: the convolution of their posteriors under flat priors.
 
     Relative to its largest value; SE05, "the former case".
@@ -191,9 +180,7 @@ def sum_likelihood(
     return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
 
 
-def term_likelihood(
-    table: Published, cell: tuple[int, ...], counts: NDArray[np.int64], others: int
-) -> NDArray[np.float64]:
+def term_likelihood(table: Published, cell: tuple[int, ...], counts: Integers, others: int) -> Floats:
     """The posterior of a term given one protected count of the sum, with `others` more terms of flat prior.
 
     A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".

@@ -1,8 +1,4 @@
-"""Bounds and feasibility by integer programming (HiGHS): exact, for any release.
-
-Each solution found is a feasible table, and witnesses every cell's value in it: a cell whose outer bound has been seen
-in some solution needs no programme of its own. That saves most of the work, since one table touches many bounds.
-"""
+"""Bounds and feasibility by integer programming (HiGHS): exact, for any release."""
 
 from __future__ import annotations
 
@@ -11,16 +7,107 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import StageProgress
-from gemel.risk.attribution.constraints import System, system
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.shuttle import Contradiction
+
+# A release as a system of inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers.
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Constraints on the base table.
+
+    Parameters
+    ----------
+    matrix : sparse, shape (n_constraints, n_cells)
+        Ones where a published cell covers a base cell.
+    lower, upper : ndarray of int64, shape (n_constraints,)
+        Bounds of the sums; `INFINITE` is no bound.
+    tables : ndarray of int64, shape (n_constraints,)
+        Which published table a constraint comes from.
+    floor, ceiling : ndarray of int64, shape (n_cells,)
+        Bounds of the single cells.
+    """
+
+    matrix: csr_array
+    lower: Integers
+    upper: Integers
+    tables: Integers
+    floor: Integers
+    ceiling: Integers
+
+    @property
+    def cells(self) -> int:
+        """Number of base cells."""
+        return int(self.matrix.shape[1])
+
+    def satisfied(self, tables: Integers) -> Mask:
+        """Which of the tables (n, n_cells) satisfy every constraint."""
+        sums = (self.matrix @ tables.T).T
+        inside = ((sums >= self.lower) & (sums <= self.upper)).all(axis=1)
+        return np.asarray(inside & ((tables >= self.floor) & (tables <= self.ceiling)).all(axis=1))
+
+    def at_least(self, floor: Integers) -> System:
+        """The same system for an intruder who knows of so many units in each cell."""
+        return System(self.matrix, self.lower, self.upper, self.tables, np.maximum(self.floor, floor), self.ceiling)
+
+
+def system(release: Release, tables: list[int] | None = None) -> System:
+    """Build the system of a release, or of some of its tables (by number).
+
+    A published cell that is a single base cell becomes a bound of that cell, not a row. O(published cells x block).
+    """
+    floor, ceiling = np.zeros(release.cells, dtype=np.int64), np.full(release.cells, INFINITE, dtype=np.int64)
+    rows: dict[bytes, int] = {}
+    blocks: list[Integers] = []
+    lower: list[int] = []
+    upper: list[int] = []
+    origin: list[int] = []
+    for number in range(len(release.tables)) if tables is None else tables:
+        table = release.tables[number]
+        low, high = table.box
+        for index in np.ndindex(table.counts.shape):
+            if low[index] <= 0 and high[index] >= INFINITE:
+                continue
+            block = release.block(table, index)
+            if len(block) == 1:
+                floor[block[0]] = max(floor[block[0]], low[index])
+                ceiling[block[0]] = min(ceiling[block[0]], high[index])
+                continue
+            key = block.tobytes()
+            if key in rows:  # two tables speak of the same sum: intersect
+                row = rows[key]
+                lower[row], upper[row] = max(lower[row], int(low[index])), min(upper[row], int(high[index]))
+                continue
+            rows[key] = len(blocks)
+            blocks.append(block)
+            lower.append(int(low[index]))
+            upper.append(int(high[index]))
+            origin.append(number)
+    starts = np.concatenate([[0], np.cumsum([len(b) for b in blocks])]).astype(np.int64)
+    columns = np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+    matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(blocks), release.cells))
+    return System(
+        matrix,
+        np.asarray(lower, dtype=np.int64),
+        np.asarray(upper, dtype=np.int64),
+        np.asarray(origin, dtype=np.int64),
+        floor,
+        ceiling,
+    )
+
+
+# Each solution found is a feasible table, and witnesses every cell's value in it: a cell whose outer bound has been
+# seen in some solution needs no programme of its own. That saves most of the work, since one table touches many
+# bounds.
 
 _SLACK = 1e-6
 _LARGE = 200
@@ -48,21 +135,21 @@ class Undecided(GemelError):
 class Programmed:
     """Bounds of sums of cells, and which of them are proven attained."""
 
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    lower_tight: NDArray[np.bool_]
-    upper_tight: NDArray[np.bool_]
+    lower: Integers
+    upper: Integers
+    lower_tight: Mask
+    upper_tight: Mask
     programmes: int
 
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    table: NDArray[np.int64] | None
+    table: Integers | None
     bound: float
     status: str  # optimal, limit, infeasible, unbounded
 
 
-def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None, *, whole: bool = True) -> _Answer:
+def _solve(rules: System, objective: Floats, seconds: float | None, *, whole: bool = True) -> _Answer:
     """Minimise; without `whole` the linear relaxation, whose solution counts as a table only if it is whole."""
     upper = np.where(rules.upper >= INFINITE, np.inf, rules.upper)
     constraints = [LinearConstraint(rules.matrix, rules.lower, upper)] if rules.matrix.shape[0] else []
@@ -92,15 +179,8 @@ def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None,
     return _Answer(table, float(bound), "limit")
 
 
-def feasible_table(rules: System, seconds: float | None = None) -> NDArray[np.int64] | None:
-    """Some table that satisfies the constraints, or None when there is none.
-
-    Raises
-    ------
-    Undecided
-        When time ran out; and at once, with a time limit, for systems too large to keep to it, unless the linear
-        relaxation decides it.
-    """
+def feasible_table(rules: System, seconds: float | None = None) -> Integers | None:
+    """Some table that satisfies the constraints, or None when there is none."""
     if seconds is not None and rules.cells > LARGEST:
         relaxed = _solve(rules, np.zeros(rules.cells), seconds, whole=False)
         if relaxed.table is None and relaxed.status != "infeasible":
@@ -135,7 +215,7 @@ def _possible(release: Release, tables: list[int] | None, whole: bool) -> bool:
     return _solve(rules, np.zeros(rules.cells), None, whole=whole).status != "infeasible"
 
 
-def require_feasible(release: Release) -> NDArray[np.int64]:
+def require_feasible(release: Release) -> Integers:
     """A feasible base table, or an error that names the tables in conflict."""
     table = feasible_table(system(release))
     if table is not None:
@@ -156,10 +236,10 @@ def contradiction(release: Release, names: Sequence[str]) -> GemelError:
 
 def programme_bounds(
     rules: System,
-    targets: Sequence[NDArray[np.int64]] | None = None,
+    targets: Sequence[Integers] | None = None,
     *,
-    outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-    witnesses: NDArray[np.int64] | None = None,
+    outer: tuple[Integers, Integers] | None = None,
+    witnesses: Integers | None = None,
     seconds: float | None = None,
     progress: StageProgress | None = None,
 ) -> Programmed:
@@ -167,19 +247,8 @@ def programme_bounds(
 
     Parameters
     ----------
-    rules
-        A feasible system.
-    targets
-        Blocks of cells (flat numbers); by default each cell by itself.
-    outer
-        Valid bounds already known, for example from the shuttle algorithm: a programme is only run where they have not
-        been seen attained.
     witnesses : ndarray of int64, shape (n, n_cells)
         Feasible tables already known.
-    seconds
-        For all programmes together; what is left unproven keeps its outer bound and is reported as not tight.
-    progress
-        Called with the share of the bounds that is final.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     known = _Known.of(rules, targets, outer)
@@ -214,22 +283,17 @@ class _Known:
     """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
 
     cells: int
-    blocks: list[NDArray[np.int64]]
+    blocks: list[Integers]
     """The cells of each sum."""
     single: bool
     """Whether every sum is of one cell, in the order of the cells."""
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    minimum: NDArray[np.int64]
-    maximum: NDArray[np.int64]
+    low: Integers
+    high: Integers
+    minimum: Integers
+    maximum: Integers
 
     @classmethod
-    def of(
-        cls,
-        rules: System,
-        targets: Sequence[NDArray[np.int64]] | None,
-        outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
-    ) -> _Known:
+    def of(cls, rules: System, targets: Sequence[Integers] | None, outer: tuple[Integers, Integers] | None) -> _Known:
         blocks = [np.asarray([c]) for c in range(rules.cells)] if targets is None else list(targets)
         if outer is None:
             outer = (
@@ -240,7 +304,7 @@ class _Known:
         unseen = np.full(len(blocks), INFINITE, dtype=np.int64), np.full(len(blocks), -1, dtype=np.int64)
         return cls(rules.cells, blocks, targets is None, low, high, *unseen)
 
-    def witness(self, table: NDArray[np.int64]) -> None:
+    def witness(self, table: Integers) -> None:
         """Take the sums of a feasible table into account."""
         values = table if self.single else np.asarray([table[b].sum() for b in self.blocks], dtype=np.int64)
         np.minimum(self.minimum, values, out=self.minimum)
@@ -250,7 +314,7 @@ class _Known:
         """Whether the lower bound (sign 1), or the upper one (-1), has been seen attained."""
         return bool(self.minimum[k] <= self.low[k] if sign > 0 else self.maximum[k] >= self.high[k])
 
-    def objective(self, k: int) -> NDArray[np.float64]:
+    def objective(self, k: int) -> Floats:
         """Weights of the cells whose sum is the k-th."""
         found = np.zeros(self.cells)
         found[self.blocks[k]] = 1.0

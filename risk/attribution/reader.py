@@ -8,15 +8,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND
 from gemel.common.records.sources import Values
 from gemel.common.records.typed_table import is_text, read_records
+from gemel.risk.attribution import laws
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.release import Release
+from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from gemel.risk.attribution.release import Axis, Release
 
 # Releases from CSV text: a row for each published cell, with its levels and its count.
 #
@@ -166,3 +169,56 @@ def _text(path: Path) -> str:
         raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise GemelError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error
+
+
+# A release written as the document that `documents.release_of` reads.
+
+
+def document_of(release: Release) -> dict[str, Any]:
+    """The document of a release whose laws a document can name; `release_of` reads it back."""
+    tables = []
+    for table in release.tables:
+        counts: Any = np.where(table.counts == UNPUBLISHED, None, table.counts.astype(object)).tolist()  # type: ignore[call-overload]
+        if table.intervals is not None:
+            cells = np.empty(table.counts.shape, dtype=object)
+            for i in np.ndindex(table.counts.shape):
+                low, high = int(table.intervals[0][i]), int(table.intervals[1][i])
+                shown = int(table.counts[i])
+                ranged = {"low": low, "high": high} if high < laws.INFINITE else None
+                cells[i] = shown if shown != UNPUBLISHED else ranged
+            counts = cells.tolist()
+        axes: list[Any] = []
+        for axis in table.axes:
+            variable = next(v for v in release.variables if v.name == axis.variable)
+            if axis == Axis.full(variable):
+                axes.append(axis.variable)
+            else:
+                groups = {
+                    label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
+                }
+                axes.append({"name": axis.variable, "groups": groups})
+        tables.append({"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts})
+    document: dict[str, Any] = {
+        "name": release.name,
+        "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
+        "tables": tables,
+    }
+    if release.truth is not None:
+        document["truth"] = release.truth.counts.tolist()
+    return document
+
+
+def _law_document(law: Law) -> dict[str, Any]:
+    if isinstance(law, laws.Conventional | laws.Random | laws.Adjacent):
+        return {"kind": law.name, "base": law.base}
+    if isinstance(law, laws.Barnardised):
+        return {"kind": "barnardisation", "stay": law.stay}
+    if isinstance(law, laws.BelowThreshold):
+        return {"kind": "record_suppression", "threshold": law.threshold}
+    if isinstance(law, Sampled):
+        return {"kind": "sample", "population": law.population, "size": law.size}
+    if isinstance(law, laws.Within):
+        return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
+    if law.exact:
+        return {"kind": "exact"}
+    raise parameter("", f"a document has no name for the law {law.name!r}")

@@ -1,8 +1,9 @@
 """A release: what the public has of a population, and what an intruder who knows the schemes can deduce per cell.
 
-Every published count is the (protected) sum of a block of cells of the *base table*, the table over all variables that
-appear anywhere in the release. A block is a product of sets of levels, one set for each variable: all levels where the
-published table does not have the variable, one level where it has it in full, a group of levels where it is recoded.
+Contingency tables over named variables: the thing that is protected, released and attacked.
+
+A table is an array of counts with an axis for each variable. Records are the same thing written out: a table over all
+variables holds as much as the list of records, so protections of records work on tables too.
 """
 
 from __future__ import annotations
@@ -16,8 +17,114 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
-from gemel.risk.attribution.tables import Table, Variable, axis_of, cell_label
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A categorical variable and its levels in order."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or len(set(self.levels)) != len(self.levels):
+            raise parameter(f"variable {self.name!r}", "a variable needs one or more levels, all different")
+
+    @property
+    def size(self) -> int:
+        """Number of levels."""
+        return len(self.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Counts cross-classified by variables.
+
+    Parameters
+    ----------
+    variables
+        One for each axis, with different names.
+    counts : ndarray of int64, shape (levels of the first variable, levels of the second, ...)
+        Not negative.
+    """
+
+    variables: tuple[Variable, ...]
+    counts: Counts
+
+    def __post_init__(self) -> None:
+        names = [v.name for v in self.variables]
+        if len(set(names)) != len(names):
+            raise parameter("", "a table's variables must have different names", ", ".join(names))
+        counts = np.asarray(self.counts)
+        shape = tuple(v.size for v in self.variables)
+        if counts.shape != shape:
+            raise parameter(
+                "",
+                f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}",
+                str(counts.shape),
+            )
+        if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
+            raise parameter(" x ".join(names), "counts must be whole numbers, not negative")
+        object.__setattr__(self, "counts", counts.astype(np.int64))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables' names, in the order of the axes."""
+        return tuple(v.name for v in self.variables)
+
+    @property
+    def total(self) -> int:
+        """Number of units."""
+        return int(self.counts.sum())
+
+    def over(self, names: Sequence[str]) -> Table:
+        """The margin over some of the variables, in the order requested."""
+        axes = [axis_of(self.variables, name) for name in names]
+        kept = self.counts.sum(axis=tuple(a for a in range(len(self.variables)) if a not in axes))
+        return Table(tuple(self.variables[a] for a in axes), np.transpose(kept, [sorted(axes).index(a) for a in axes]))
+
+    def records(self) -> Integers:
+        """The units written out: a row of level numbers for each, shape (total, number of variables)."""
+        cells = np.repeat(np.arange(self.counts.size), self.counts.ravel())
+        if not self.variables:
+            return np.empty((self.total, 0), dtype=np.int64)
+        return np.stack(np.unravel_index(cells, self.counts.shape), axis=1).astype(np.int64)
+
+    @classmethod
+    def of_records(cls, variables: Sequence[Variable], records: NDArray[np.integer]) -> Table:
+        """Count records given as level numbers, shape (n_records, n_variables)."""
+        shape = tuple(v.size for v in variables)
+        if records.ndim != 2 or records.shape[1] != len(shape):
+            raise parameter("", "records need a column for each variable", str(records.shape))
+        if (records < 0).any() or (records >= np.asarray(shape, dtype=np.int64)).any():
+            raise parameter("", "records hold a level number that its variable does not have")
+        cells = np.ravel_multi_index(tuple(records.T), shape) if shape else np.zeros(len(records), dtype=np.int64)
+        counts = np.bincount(np.asarray(cells), minlength=math.prod(shape))
+        return cls(tuple(variables), counts.reshape(shape))
+
+
+def axis_of(variables: Sequence[Variable], name: str) -> int:
+    """The axis of a variable, or a clear error."""
+    for axis, variable in enumerate(variables):
+        if variable.name == name:
+            return axis
+    known = ", ".join(v.name for v in variables)
+    raise parameter("", f"there is no variable {name!r}", remedy=f"use one of: {known}")
+
+
+def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:
+    """A cell in words: ``region=North, age=old``."""
+    return ", ".join(f"{v.name}={v.levels[i]}" for v, i in zip(variables, index, strict=True)) or "total"
+
+
+# Every published count is the (protected) sum of a block of cells of the *base table*, the table over all variables
+# that appear anywhere in the release. A block is a product of sets of levels, one set for each variable: all levels
+# where the published table does not have the variable, one level where it has it in full, a group of levels where it
+# is recoded.
 
 
 @dataclass(frozen=True)
@@ -65,17 +172,15 @@ class Published:
         One for each of its variables; none for a published total.
     counts : ndarray of int64
         Published counts, `UNPUBLISHED` where withheld.
-    law
-        The law of its cells.
     intervals
         Where the table publishes ranges (interval publication): lower and upper bounds, shaped as `counts`.
     """
 
     name: str
     axes: tuple[Axis, ...]
-    counts: NDArray[np.int64]
+    counts: Integers
     law: Law = field(default_factory=Exact)
-    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    intervals: tuple[Integers, Integers] | None = None
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
@@ -110,7 +215,7 @@ class Published:
         return tuple(a.variable for a in self.axes)
 
     @cached_property
-    def box(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def box(self) -> tuple[Integers, Integers]:
         """Trivial bounds of the true counts of its cells."""
         lower, upper = self.law.bounds(self.counts)
         if self.intervals is not None:
@@ -144,14 +249,10 @@ class Release:
 
     Parameters
     ----------
-    variables
-        The base table's variables.
     tables
         What is published, names all different.
     truth
         The true base table, where the assessor has it. Bounds and posteriors never look at it.
-    name
-        For reports.
     """
 
     variables: tuple[Variable, ...]
@@ -163,7 +264,7 @@ class Release:
         issues: list[GemelError] = []
         names = [t.name for t in self.tables]
         for name in sorted({n for n in names if names.count(n) > 1}):
-            issues.append(GemelError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
+            issues.append(parameter("", f"two tables are called {name!r}", remedy="rename one"))
         for table in self.tables:
             issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
@@ -176,7 +277,7 @@ class Release:
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
-            issues.append(GemelError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+            issues.append(parameter("", "the true table must have the release's variables, in order"))
         if len(issues) == 1:
             raise issues[0]
         if issues:
@@ -250,7 +351,7 @@ class Release:
             covered[axis_of(self.variables, axis.variable)] = axis.members[place]
         return tuple(covered)
 
-    def block(self, table: Published, index: Sequence[int]) -> NDArray[np.int64]:
+    def block(self, table: Published, index: Sequence[int]) -> Integers:
         """The base cells (flat numbers) whose sum a published cell is."""
         return block_cells(self.shape, self.members(table, index))
 
@@ -259,7 +360,7 @@ class Release:
         return cell_label(self.variables, np.unravel_index(cell, self.shape)) if self.variables else "total"  # type: ignore[arg-type]
 
 
-def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> Integers:
     """Flat numbers of the cells in a product of sets of levels."""
     if not shape:
         return np.zeros(1, dtype=np.int64)
@@ -267,13 +368,7 @@ def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArr
     return np.ravel_multi_index(tuple(np.broadcast_arrays(*grid)), tuple(shape)).ravel().astype(np.int64)
 
 
-def publish(
-    name: str,
-    table: Table,
-    law: Law | None = None,
-    counts: NDArray[np.int64] | None = None,
-    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-) -> Published:
+def publish(name: str, table: Table, law: Law | None = None, counts: Integers | None = None) -> Published:
     """A published table over a table's own variables: as it is, or with other counts under a law."""
     axes = tuple(Axis.full(v) for v in table.variables)
-    return Published(name, axes, table.counts if counts is None else counts, law or Exact(), intervals)
+    return Published(name, axes, table.counts if counts is None else counts, law or Exact(), None)

@@ -18,18 +18,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import binom, gammaln
 
-from gemel.common.errors import ErrorCode, GemelError
-
-Curve = NDArray[np.float64]
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 
 _DOUBLES = 1_000
 """C(n, n/2) is below the largest double up to n = 1029."""
 
 
-def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None = None) -> Curve:
+def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None = None) -> Floats:
     """SAP(0..N) of the static attacker.
 
     Parameters
@@ -60,7 +59,7 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None =
     return np.asarray(np.minimum(np.maximum.accumulate(curve), 1.0))
 
 
-def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Floats:
     """Expected number of recovered zeros for k = 0..N: the sum over cells at their bound of C(N-c, k-c)/C(N, k)."""
     cells, n = _at_bound(counts, upper)
     sizes, times = np.unique(cells, return_counts=True)
@@ -70,29 +69,29 @@ def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
     return total
 
 
-def exhausted(n: int, size: int) -> Curve:
+def exhausted(n: int, size: int) -> Floats:
     """P(all of `size` given people are among k of n), for k = 0..n: C(n-size, k-size)/C(n, k)."""
     k = np.arange(n + 1)
     steps = [np.maximum(k - i, 0) / (n - i) for i in range(size)]
     return np.prod(steps, axis=0) if steps else np.ones(n + 1)
 
 
-def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.int64], int]:
+def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[Integers, int]:
     cells = np.asarray(counts, dtype=np.int64).ravel()
     bound = cells if upper is None else np.asarray(upper, dtype=np.int64).ravel()
     if cells.shape != bound.shape:
-        raise GemelError(ErrorCode.PARAMETER, "counts and upper bounds must have one shape")
+        raise parameter("", "counts and upper bounds must have one shape")
     if (cells < 0).any() or (bound < cells).any():
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             "an upper bound is no smaller than the true count",
-            got=f"{int((bound < cells).sum())} cells where it is",
-            remedy="the release does not come from this population, or under another protection",
+            f"{int((bound < cells).sum())} cells where it is",
+            "the release does not come from this population, or under another protection",
         )
     return cells[bound == cells], int(cells.sum())
 
 
-def _some_exhausted(cells: NDArray[np.int64], n: int, maximum: int) -> Curve:
+def _some_exhausted(cells: Integers, n: int, maximum: int) -> Floats:
     """P(some cell exhausted) when k of n are known, k = 0..most, where `cells` are among the n."""
     if n <= _DOUBLES:
         return _by_counting(cells, n)[: maximum + 1]
@@ -114,7 +113,7 @@ def _some_exhausted(cells: NDArray[np.int64], n: int, maximum: int) -> Curve:
     return _padded(some, n, size, maximum)
 
 
-def _by_counting(cells: NDArray[np.int64], n: int) -> Curve:
+def _by_counting(cells: Integers, n: int) -> Floats:
     """The same for n so small that the numbers of samples, up to C(n, n/2), fit into doubles: two polynomials in x."""
     none, some = np.ones(1), np.zeros(1)
     for c in cells.tolist():
@@ -128,12 +127,12 @@ def _by_counting(cells: NDArray[np.int64], n: int) -> Curve:
 
 
 @lru_cache(maxsize=4096)
-def _binomials(n: int) -> Curve:
+def _binomials(n: int) -> Floats:
     """C(n, 0..n)."""
     return np.asarray(binom(n, np.arange(n + 1)))
 
 
-def _padded(inside: NDArray[np.float64], n: int, size: int, maximum: int) -> NDArray[np.float64]:
+def _padded(inside: Floats, n: int, size: int, maximum: int) -> Floats:
     """From k known among the `size` people considered to k known among all n: average over how many fall inside."""
     if size == n:
         return inside
@@ -145,7 +144,7 @@ def _padded(inside: NDArray[np.float64], n: int, size: int, maximum: int) -> NDA
     return result
 
 
-def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Curve:
+def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Floats:
     """P(s of a group among k of n) for k = 0..most; 0 where impossible."""
     k = np.arange(maximum + 1)
     possible = (k - s >= 0) & (k - s <= n - group)
@@ -154,5 +153,5 @@ def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Curve:
     return np.where(possible, np.exp(log), 0.0)
 
 
-def _log_comb(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
+def _log_comb(n: int, k: Integers) -> Floats:
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

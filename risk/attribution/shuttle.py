@@ -1,24 +1,210 @@
 """The generalised shuttle algorithm: bounds of every recoded cell, tightened until nothing moves.
 
-For a whole C that is the disjoint union of A and B: C lies between the sums of their bounds, and each part between the
-whole's bounds less the other's. A sweep applies this to every dependency. Bounds only ever tighten and are valid at any
-moment (an anytime algorithm); at the fixed point they are tight for exact decomposable releases, and not always else:
-`search` makes them so.
+Cells of recoded tables, and how they add up: what the shuttle algorithm iterates over.
+
+A cell of a recoded table is a product of sets of levels, one set for each variable (all levels: the variable is summed
+out). For each variable a *family* of sets is kept, with the ways in which one set of the family is the disjoint union
+of two others; a dependency of the shuttle algorithm is such a union in one variable, with the sets of the others fixed.
+
+Three families: every set of levels (`all`: 2^l - 1 sets, which gives the bounds of every possible recoding), runs of
+neighbouring levels (`runs`: l(l+1)/2, every recoding of an ordered variable), and single levels with what is needed to
+reach the published sets (`chain`: 2l - 1). The larger the family, the tighter the bounds may be.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.attribution.lattice import Lattice, lattice
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
+
+Kind = Literal["all", "runs", "chain"]
+
+ROOM = 20_000_000
+"""Recoded cells for which two arrays of bounds are kept in memory without an explicit request."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Sets of a variable's levels, as bits, and the unions among them."""
+
+    sets: tuple[int, ...]
+    unions: tuple[tuple[int, int, int], ...]
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Place of each set."""
+        return {s: i for i, s in enumerate(self.sets)}
+
+
+def family(levels: int, kind: Kind, published: Sequence[int] = ()) -> Family:
+    """A family over `levels` levels that holds every single level, all levels together and the `published` sets."""
+    full = (1 << levels) - 1
+    singles = [1 << k for k in range(levels)]
+    if kind == "all":
+        sets = singles + [s for s in range(1, full + 1) if s.bit_count() > 1]
+        unions = [(s, a, s ^ a) for s in sets for a in _proper_subsets(s) if a < s ^ a]
+    elif kind == "runs":
+        sets = singles + [_run(i, j) for i in range(levels) for j in range(i + 1, levels)]
+        unions = [
+            (_run(i, j), _run(i, m), _run(m + 1, j))
+            for i in range(levels)
+            for j in range(i + 1, levels)
+            for m in range(i, j)
+        ]
+        if set(published) - set(sets):
+            return _completed(levels, sets, unions, published)
+    else:
+        return _completed(levels, singles, [], [*published, full])
+    return _indexed(sets, unions)
+
+
+def _completed(levels: int, sets: list[int], unions: list[tuple[int, int, int]], published: Sequence[int]) -> Family:
+    """Add sets, each reached from single levels, and the whole reached from disjoint published sets, one at a time."""
+    sets, unions = list(sets), list(unions)
+
+    def chain(parts: Sequence[int]) -> None:
+        reached = parts[0]
+        for part in parts[1:]:
+            union = reached | part
+            if union not in sets:
+                sets.append(union)
+            triple = (union, min(reached, part), max(reached, part))
+            if triple not in unions:
+                unions.append(triple)
+            reached = union
+
+    for selected in published:
+        chain([1 << k for k in range(levels) if selected >> k & 1])
+    several = sorted({s for s in published if s.bit_count() > 1 and s != (1 << levels) - 1})
+    if several:
+        cover, rest = [], (1 << levels) - 1
+        for s in several:
+            if s & rest == s:
+                cover.append(s)
+                rest ^= s
+        chain([*cover, *(1 << k for k in range(levels) if rest >> k & 1)])
+    return _indexed(sets, unions)
+
+
+def _indexed(sets: Sequence[int], unions: Sequence[tuple[int, ...]]) -> Family:
+    place = {s: i for i, s in enumerate(sets)}
+    return Family(tuple(sets), tuple((place[c], place[a], place[b]) for c, a, b in unions))
+
+
+def _run(first: int, last: int) -> int:
+    return (1 << last + 1) - (1 << first)
+
+
+def _proper_subsets(mask: int) -> list[int]:
+    found, sub = [], (mask - 1) & mask
+    while sub:
+        found.append(sub)
+        sub = (sub - 1) & mask
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """All recoded cells of a base table: a family for each variable.
+
+    Attributes
+    ----------
+    shape
+        Number of sets of each variable; a recoded cell is an index into an array of that shape.
+    """
+
+    levels: tuple[int, ...]
+    families: tuple[Family, ...]
+    kind: Kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of an array over all recoded cells."""
+        return tuple(len(f.sets) for f in self.families)
+
+    @property
+    def size(self) -> int:
+        """Number of recoded cells."""
+        return math.prod(self.shape)
+
+    def place(self, members: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        """The recoded cell that is a product of sets of levels."""
+        return tuple(f.place[_mask(m)] for f, m in zip(self.families, members, strict=True))
+
+    @cached_property
+    def base(self) -> Integers:
+        """Flat numbers of the base cells among the recoded cells, in the order of the base table."""
+        if not self.levels:
+            return np.zeros(1, dtype=np.int64)
+        grid = np.meshgrid(*[np.arange(n) for n in self.levels], indexing="ij")
+        return np.ravel_multi_index(tuple(grid), self.shape).ravel().astype(np.int64)
+
+    @cached_property
+    def dependencies(self) -> Codes:
+        """Every dependency as flat numbers (whole, part, other part), shape (n, 3). For small lattices only."""
+        numbers = np.arange(self.size, dtype=np.int32).reshape(self.shape)
+        found = []
+        for axis, sets in enumerate(self.families):
+            for union in sets.unions:
+                found.append(np.stack([np.take(numbers, k, axis=axis).ravel() for k in union], axis=1))
+        return np.concatenate(found) if found else np.empty((0, 3), dtype=np.int32)
+
+    def start(self, release: Release) -> tuple[Integers, Integers]:
+        """Trivial bounds of every recoded cell: what is published of it, else 0 and no upper bound."""
+        lower = np.zeros(self.shape, dtype=np.int64)
+        upper = np.full(self.shape, INFINITE, dtype=np.int64)
+        for table in release.tables:
+            low, high = table.box
+            for index in np.ndindex(table.counts.shape):
+                cell = self.place(release.members(table, index))
+                lower[cell] = max(lower[cell], low[index])
+                upper[cell] = min(upper[cell], high[index])
+        return lower, upper
+
+
+def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lattice:
+    """The lattice of a release: of the kind requested, or of the largest kind that has room."""
+    published: list[set[int]] = [set() for _ in release.variables]
+    names = [v.name for v in release.variables]
+    for table in release.tables:
+        for axis in table.axes:
+            published[names.index(axis.variable)] |= {_mask(m) for m in axis.members}
+    kinds: tuple[Kind, ...] = ("all", "runs", "chain") if kind is None else (kind,)
+    for tried in kinds:
+        if tried == "all" and math.prod(2.0**v.size - 1 for v in release.variables) > room:
+            continue  # before the family itself is made, which has 3^levels unions
+        families = tuple(family(v.size, tried, sorted(p)) for v, p in zip(release.variables, published, strict=True))
+        found = Lattice(release.shape, families, tried)
+        if found.size <= room:
+            return found
+    raise parameter(
+        release.name,
+        f"the recoded cells of {release.cells} base cells do not fit into {room}",
+        remedy="use integer programming, or release tables over fewer variables",
+    )
+
+
+def _mask(members: Sequence[int]) -> int:
+    mask = 0
+    for k in members:
+        mask |= 1 << k
+    return mask
+
+
+# For a whole C that is the disjoint union of A and B: C lies between the sums of their bounds, and each part between
+# the whole's bounds less the other's. A sweep applies this to every dependency. Bounds only ever tighten and are
+# valid at any moment (an anytime algorithm); at the fixed point they are tight for exact decomposable releases, and
+# not always else: `search` makes them so.
 
 
 class Contradiction(GemelError):
@@ -37,23 +223,17 @@ class Shuttled:
 
     Parameters
     ----------
-    lattice
-        What the axes of the bounds are.
     lower, upper : ndarray of int64, shape ``lattice.shape``
         Valid bounds; `laws.INFINITE` where there is none.
-    sweeps
-        How many were made.
-    exhausted
-        Whether the last one changed nothing (False when time ran out).
     """
 
     lattice: Lattice
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
+    lower: Integers
+    upper: Integers
     sweeps: int
     exhausted: bool
 
-    def base(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def base(self) -> tuple[Integers, Integers]:
         """Bounds of the base table's cells, flat."""
         return self.lower.ravel()[self.lattice.base], self.upper.ravel()[self.lattice.base]
 
@@ -66,22 +246,6 @@ def shuttle(
     progress: Callable[[int, int], None] | None = None,
 ) -> Shuttled:
     """Run the shuttle algorithm.
-
-    Parameters
-    ----------
-    release
-        Exact, protected and sampled tables.
-    over
-        The recoded cells to iterate over; by default the largest family that has room.
-    seconds
-        Stop after so long, but not before the first sweep; the bounds are valid then, too.
-    progress
-        Called with the number of the sweep and how many bounds it tightened.
-
-    Raises
-    ------
-    Contradiction
-        If some lower bound passes its upper bound. (Some contradictions are only found by `programming`.)
 
     Notes
     -----
@@ -110,7 +274,7 @@ def shuttle(
     return Shuttled(cells, lower, upper, sweeps, changed == 0)
 
 
-def _tighten(low: NDArray[np.int64], high: NDArray[np.int64], c: int, a: int, b: int) -> int:
+def _tighten(low: Integers, high: Integers, c: int, a: int, b: int) -> int:
     """One union along the first axis, in place; how many bounds moved."""
     moved = 0
     endless = high[c] >= INFINITE  # nothing follows for the parts of a whole without end

@@ -16,17 +16,14 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from gemel.common.errors import GemelError, parameter
-from gemel.risk.attribution.constraints import System, system
-from gemel.risk.attribution.lattice import lattice
-from gemel.risk.attribution.programming import feasible_table, require_feasible
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.attribution.programming import System, feasible_table, require_feasible, system
 from gemel.risk.attribution.release import Release
-from gemel.risk.attribution.sap import Curve
 from gemel.risk.attribution.search import Search
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import lattice, shuttle
 
 _ROOM = 20_000
 _STEPS = 200_000
@@ -42,15 +39,11 @@ class Subtraction:
     curve : ndarray of float64, shape (N + 1,)
     lower, upper : ndarray of float64, shape (N + 1,)
         Pointwise confidence limits; equal to the curve where it is exact.
-    method
-        ``closed form``, ``exact recursion`` or ``Monte Carlo``, with its size.
-    exact
-        Whether there is no sampling error.
     """
 
-    curve: Curve
-    lower: Curve
-    upper: Curve
+    curve: Floats
+    lower: Floats
+    upper: Floats
     method: str
     exact: bool
 
@@ -88,18 +81,18 @@ class Attacker:
         self._memory: dict[bytes, bool] = {}
         self.questions = 0
 
-    def bare(self, known: NDArray[np.int64]) -> bool:
+    def bare(self, known: Integers) -> bool:
         """Whether the known people lay some cell bare."""
         key = known.tobytes()
         if key not in self._memory:
             self._memory[key] = any(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
         return self._memory[key]
 
-    def zeros(self, known: NDArray[np.int64]) -> int:
+    def zeros(self, known: Integers) -> int:
         """How many cells the known people reveal."""
         return sum(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
 
-    def _closed(self, known: NDArray[np.int64], cell: int) -> bool:
+    def _closed(self, known: Integers, cell: int) -> bool:
         """Whether no feasible table that holds the known people has anyone else in a cell."""
         for number, table in enumerate(self._pool):
             if table[cell] > known[cell] and (table >= known).all():
@@ -120,12 +113,7 @@ class Attacker:
 
 
 def retightened_sap(
-    release: Release,
-    generator: np.random.Generator | None = None,
-    *,
-    effort: int = 20_000,
-    draws: int = 2_000,
-    confidence: float = 0.95,
+    release: Release, generator: np.random.Generator | None = None, *, effort: int = 20_000, draws: int = 2_000
 ) -> Subtraction:
     """SAP(0..N) for any release, against the attacker who tightens again."""
     attacker = Attacker(release)
@@ -140,7 +128,7 @@ def retightened_sap(
             f"the exact recursion was given up after {effort} samples",
             remedy="give a random generator for Monte Carlo, or allow more effort",
         )
-    return monte_carlo_sap(attacker, generator, draws, confidence)
+    return monte_carlo_sap(attacker, generator, draws, 0.95)
 
 
 def _recursion(attacker: Attacker, effort: int) -> list[int] | None:
@@ -151,7 +139,7 @@ def _recursion(attacker: Attacker, effort: int) -> list[int] | None:
     found = [0] * (people + 1)
     left = np.concatenate([np.cumsum(truth[order][::-1])[::-1], [0]])
 
-    def visit(depth: int, known: NDArray[np.int64], ways: int, taken: int) -> bool:
+    def visit(depth: int, known: Integers, ways: int, taken: int) -> bool:
         if len(attacker._memory) > effort:
             return False
         if attacker.bare(known):

@@ -3,22 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
-from gemel.risk.attribution.matches import rank_correlation, ranked_matches
-from gemel.risk.attribution.posterior import posterior
-from gemel.risk.attribution.release import Published, Release
+from gemel.risk.attribution.posterior import Posterior, posterior
+from gemel.risk.attribution.release import Published, Release, Table
 from gemel.risk.attribution.sap import expected_zeros, sap
 from gemel.risk.attribution.subtraction import retightened_sap
 from gemel.risk.attribution.utility import utility
+
+# Unique matches between samples: which records of two samples might be one person, and how likely each is (SE05).
+#
+# A level combination of the variables that two samples share is a unique match when each sample has one record there.
+# The match is correct with probability 1/F, F being the population's count there; an intruder ranks matches by E[1/F]
+# under the posterior of F.
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """A unique match."""
+
+    cell: dict[str, int]
+    posterior: Posterior
+    truth: int | None
+
+    @property
+    def probability(self) -> float:
+        """The intruder's probability that the match is correct."""
+        return self.posterior.correct_match
+
+
+def unique_matches(release: Release, samples: Sequence[str]) -> list[dict[str, int]]:
+    """Cells of the variables common to the named samples in which each sample has exactly one record."""
+    tables = [release.table(name) for name in samples]
+    if len(tables) < 2 or not all(t.sample and t.simple for t in tables):
+        raise parameter(release.name, "unique matches are between two or more samples, not recoded", ", ".join(samples))
+    shared = [v for v in release.variables if all(v.name in t.names for t in tables)]
+    if not shared:
+        raise parameter(release.name, "the samples share no variable")
+    product = np.ones(tuple(v.size for v in shared), dtype=np.int64)
+    for table in tables:
+        own = tuple(next(v for v in release.variables if v.name == n) for n in table.names)
+        product *= Table(own, table.counts).over([v.name for v in shared]).counts
+    return [{v.name: int(k) for v, k in zip(shared, index, strict=True)} for index in np.argwhere(product == 1)]
+
+
+def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
+    """Every unique match with its posterior, the likeliest first."""
+    found = []
+    for cell in unique_matches(release, samples):
+        count = posterior(release, cell, within="naive")
+        truth = None
+        if release.truth is not None:
+            margin = release.truth.over(list(cell))
+            truth = int(margin.counts[tuple(cell.values())])
+        found.append(Match(cell, count, truth))
+    return sorted(found, key=lambda m: -m.probability)
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's correlation of the intruder's match probabilities with the true ones, 1/F."""
+
+    matches: int
+    correlation: float
+    p_value: float
+
+
+def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
+    """How well an intruder ranks unique matches."""
+    if any(m.truth is None for m in matches):
+        raise parameter("", "the rank correlation needs the true table")
+    claimed = np.asarray([m.probability for m in matches])
+    true = np.asarray([1.0 / (m.truth or 1) for m in matches])
+    if len(matches) < 3 or np.ptp(claimed) == 0 or np.ptp(true) == 0:
+        raise parameter("", "too few different unique matches for a rank correlation", f"{len(matches)} matches")
+    from scipy.stats import spearmanr  # slow to import, and only a check against the truth needs it
+
+    answer = spearmanr(claimed, true)
+    return RankCorrelation(len(matches), float(answer.statistic), float(answer.pvalue))
+
 
 # What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
 
@@ -84,12 +155,6 @@ def assess(
     release
         With its truth for the subtraction attribution probability and the cost in utility; without it for what an
         intruder can deduce and infer.
-    seed
-        Of Monte Carlo.
-    seconds
-        Allowed for the bounds.
-    draws, effort
-        See `subtraction.retightened_sap`.
     known
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
     threshold
@@ -196,7 +261,7 @@ def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str,
     return {"computed": True, "cells": rows, "approximate": _approximate(release, means, threshold)}
 
 
-def _approximate(release: Release, means: NDArray[np.float64], threshold: float) -> list[dict[str, Any]]:
+def _approximate(release: Release, means: Floats, threshold: float) -> list[dict[str, Any]]:
     found = []
     for axis, variable in enumerate(release.variables):
         whole = means.sum(axis=axis, keepdims=True)
@@ -279,10 +344,10 @@ def _sap(
     return found
 
 
-def _first(curve: NDArray[np.float64], level: float) -> int | None:
+def _first(curve: Floats, level: float) -> int | None:
     reached = np.flatnonzero(curve >= level)
     return int(reached[0]) if len(reached) else None
 
 
-def _rounded(curve: NDArray[np.float64]) -> list[float]:
+def _rounded(curve: Floats) -> list[float]:
     return [round(float(x), 9) for x in curve]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
     """Compare a protected table with the true one, cell by cell; negative published counts are withheld ones."""
     true, given = np.asarray(truth, dtype=float).ravel(), np.asarray(published, dtype=float).ravel()
     if true.shape != given.shape:
-        raise GemelError(ErrorCode.PARAMETER, "the tables must have one shape", got=f"{true.shape} and {given.shape}")
+        raise parameter("", "the tables must have one shape", f"{true.shape} and {given.shape}")
     shown = given >= 0
     t, g = true[shown], given[shown]
     positive = t > 0
@@ -56,7 +57,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.abs(a - b).sum() / 2.0)
 
 
-def _shares(table: ArrayLike) -> NDArray[np.float64] | None:
+def _shares(table: ArrayLike) -> Floats | None:
     counts = np.asarray(table, dtype=float).ravel()
     total = counts.sum()
     return counts / total if total > 0 else None

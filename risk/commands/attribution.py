@@ -10,6 +10,7 @@ import typer
 from gemel.common.durable import write_text
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(
     help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",
@@ -17,33 +18,32 @@ app = typer.Typer(
 )
 
 ReleaseFile = Annotated[
-    Path,
-    typer.Argument(help="The release: JSON (see docs/attribution.md), or a file of counts that is one exact table."),
+    Path, argument("The release: JSON (see docs/attribution.md), or a file of counts that is one exact table.")
 ]
 
 
 @app.command()
 def tables(
     release: ReleaseFile,
-    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    out: Annotated[Path | None, option("Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
-    seconds: Annotated[float, typer.Option(help="Time allowed for the bounds.")] = 60.0,
-    draws: Annotated[int, typer.Option(help="Random orders of people where the SAP is not found exactly.")] = 1_000,
-    known: Annotated[int | None, typer.Option(help="Draw the SAP up to so many known people.")] = None,
-    threshold: Annotated[float, typer.Option(help="Share from which a likely value is reported.")] = 0.9,
-    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+    seconds: Annotated[float, option("Time allowed for the bounds.")] = 60.0,
+    draws: Annotated[int, option("Random orders of people where the SAP is not found exactly.")] = 1_000,
+    known: Annotated[int | None, option("Draw the SAP up to so many known people.")] = None,
+    threshold: Annotated[float, option("Share from which a likely value is reported.")] = 0.9,
+    seed: Annotated[int, option("Of the random orders.")] = 1,
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
     from gemel.common.progress import stages_on_terminal
     from gemel.common.records.csv_form import CsvOptions
     from gemel.risk.attribution.reader import is_table, read_release
     from gemel.risk.attribution.table_assessment import assess
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.attribution.report import render
+        from gemel.risk.report.attribution import render
 
     csv = CsvOptions(encoding, separator).checked()
     show_form(release if is_table(release) else None, csv=csv)
@@ -85,17 +85,14 @@ def tables(
 
 @app.command()
 def protect(
-    release: Annotated[Path, typer.Argument(help="A release with its truth, whose tables name protections.")],
-    out: Annotated[Path, typer.Option(help="Where to write the protected release as JSON.")],
-    with_truth: Annotated[
-        bool, typer.Option("--with-truth", help="Keep the truth in it. Not for publication.")
-    ] = False,
+    release: Annotated[Path, argument("A release with its truth, whose tables name protections.")],
+    out: Annotated[Path, option("Where to write the protected release as JSON.")],
+    with_truth: Annotated[bool, option("Keep the truth in it. Not for publication.", "--with-truth")] = False,
 ) -> None:
     """Apply the protections that a release names, and write what would be published."""
     from dataclasses import replace
 
-    from gemel.risk.attribution.reader import read_release
-    from gemel.risk.attribution.written import document_of
+    from gemel.risk.attribution.reader import document_of, read_release
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))
@@ -105,17 +102,15 @@ def protect(
 
 @app.command()
 def microdata(
-    records: Annotated[Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS.")],
-    keys: Annotated[str, typer.Option(help="Key variables, with commas between.")],
-    sensitive: Annotated[str, typer.Option(help="The sensitive variable.")],
-    threshold: Annotated[
-        float, typer.Option(help="Share from which a likely value is an approximate attribution.")
-    ] = 0.9,
+    records: Annotated[Path, argument("Records: CSV, Parquet, Stata, SPSS or SAS.")],
+    keys: Annotated[str, option("Key variables, with commas between.")],
+    sensitive: Annotated[str, option("The sensitive variable.")],
+    threshold: Annotated[float, option("Share from which a likely value is an approximate attribution.")] = 0.9,
     ordered: Annotated[
-        bool, typer.Option("--ordered", help="The sensitive levels, sorted as text, have an order (for t-closeness).")
+        bool, option("The sensitive levels, sorted as text, have an order (for t-closeness).", "--ordered")
     ] = False,
     labels: Annotated[
-        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+        str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
     ] = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
@@ -126,7 +121,7 @@ def microdata(
     from gemel.common.records.typed_table import chosen_values
     from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
 
     names = [k.strip() for k in keys.split(",")]
     csv = CsvOptions(encoding, separator).checked()

@@ -1,94 +1,200 @@
-"""``gemel risk identify``: how likely it is that the people of a file are recognised."""
+"""``gemel risk identify``: how likely people of a file are recognised, printed without a value of any record."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
+
+
+def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of an assessment, or of several with their comparison last."""
+    if "scenarios" not in found:
+        yield from _of_one(found)
+        return
+    for each in found["scenarios"]:
+        yield f"== keys {', '.join(key['name'] for key in each['file']['keys'])}"
+        yield from _of_one(each)
+    yield "== comparison of the key sets"
+    heads = ("unique", "k < 3", "DIS", "tau2 cal.", "tau2", "Pr(CM)")
+    yield " ".join(f"{head:>9s}" for head in heads) + "  keys"
+    for row in found["comparison"]:
+        figures = (
+            row["uniques"],
+            row["violate_3_anonymity"],
+            row["dis"],
+            row["calibrated_tau2"],
+            row["tau2"],
+            row["modelled"],
+        )
+        yield " ".join(f"{'-' if v is None else format(v, '.4g'):>9s}" for v in figures) + f"  {', '.join(row['keys'])}"
+
+
+def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of one assessment: counts, measures, what was given beside the keys, warnings, what was left out."""
+    file = found["file"]
+    yield (
+        f"{file['records']:,} records, {file['uniques']:,} unique on {len(file['keys'])} keys;"
+        f" {found['special_uniques']['minimal_uniques']:,} minimal sample uniques"
+    )
+    if file["fraction_from"] == "weights":
+        yield f"{'sampling fraction':28s} {file['fraction']:.4g}, from the weights: records over their sum"
+    if file["labelled"] is not None:
+        own = file["labelled"]
+        other = "labels" if own["values"] == "codes" else "codes"
+        columns = ", ".join(own["columns"])
+        yield f"{'values with labels':28s} {columns}: {own['values']} are used (--values {other} for the others)"
+    for k, measure in enumerate(found["measures"]):
+        if not measure["relied_on"] and (k == 0 or found["measures"][k - 1]["relied_on"]):
+            yield "not to be relied on, by a model that the file contradicts or that was not fitted:"
+        value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
+        interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
+        yield f"{measure['name']:28s} {value}{interval}"
+    yield from _privacy_models(found)
+    yield from _individual(found)
+    yield from _units(found)
+    yield from _numeric(found)
+    yield from _ranking(found)
+    for warning in found["warnings"]:
+        yield ResultWarning.model_validate(warning).line
+    for left in found["left_out"]:
+        yield f"not computed: {left['what']}: {left['why']}"
+
+
+def _privacy_models(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("privacy_models")
+    if own is None:
+        return
+    below = ", ".join(f"{v['records']:,} ({v['share']:.2%}) for k = {v['k']}" for v in own["violations"])
+    yield f"{'violate k-anonymity':28s} {below}; smallest class {own['smallest_class']:,}"
+    for each in own["sensitive"]:
+        ordered = "" if each["t_ordered"] is None else f", in order {each['t_ordered']:.3g}"
+        yield (
+            f"{each['variable'] + ', worst class':28s} l = {each['l_distinct']:.0f} (entropy {each['l_entropy']:.3g},"
+            f" recursive {each['l_recursive']:.0f} with c = {each['recursive_c']:g}); t = {each['t']:.3g}{ordered}"
+        )
+
+
+def _individual(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("individual_risk")
+    if own is not None:
+        true = own["true_reidentifications"]
+        yield (
+            f"{'individual risk':28s} {own['expected_reidentifications']:.4g} expected re-identifications,"
+            f" {own['share']:.3g} of the records{'' if true is None else f' (true: {true:.4g})'};"
+            f" greatest {own['maximum']:.3g}"
+        )
+
+
+def _units(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("unit_risk")
+    if own is None:
+        return
+    for name, each in (
+        ("any member", own["any_member"]),
+        ("its keys", own["by_keys"]),
+        ("all its members", own["by_composition"]),
+    ):
+        if each is not None:
+            alone = f"; {each['uniques']:,} unique" if "uniques" in each else ""
+            yield (
+                f"{'unit, ' + name:28s} {each['expected_units']:.4g} of {own['units']:,} identified,"
+                f" expected ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
+            )
+
+
+def _ranking(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("score_ranking")
+    if own is not None:
+        scores = ", ".join(f"{each['score']} {each['auc']:.3f}" for each in own["scores"])
+        yield f"{'AUC for population uniques':28s} {scores}"
+
+
+def _numeric(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("numeric_risk")
+    if own is None:
+        return
+    for each in [*own["variables"], {"variable": "all of them", "intervals": own["all_variables"]}]:
+        shares = ", ".join(f"{i['percent']:g} % {i['by_value']:.3g} ({i['by_rank']:.3g})" for i in each["intervals"])
+        yield f"{each['variable'] + ', within':28s} {shares} by value (by rank)"
+    yield (
+        f"{'linked by distance':28s} {own['linked_nearest']:.3g} as nearest, {own['linked_second']:.3g} as second"
+        f" nearest; {own['by_chance']:.2g} by chance"
+    )
 
 
 def identify(
-    records: Annotated[
-        Path, typer.Argument(help="The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")
-    ],
+    records: Annotated[Path, argument("The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")],
     keys: Annotated[
-        list[str],
-        typer.Option(help="Key variables, with commas between: what an intruder may know. Again for another key set."),
+        list[str], option("Key variables, with commas between: what an intruder may know. Again for another key set.")
     ],
     fraction: Annotated[
-        float | None, typer.Option(help="Sampling fraction; with --population or --weights it may be left out.")
+        float | None, option("Sampling fraction; with --population or --weights it may be left out.")
     ] = None,
-    population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    population: Annotated[Path | None, option("The same columns for the whole population.")] = None,
+    out: Annotated[Path | None, option("Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
     missing: Annotated[
-        str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
+        str, option("What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
-    missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
-    values: Annotated[
-        str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
-    ] = "codes",
+    missing_values: Annotated[str, option("Texts that mean missing, with commas between.")] = ",NA",
+    values: Annotated[str, option("Where a file has labels of values: take the `codes` or the `labels`.")] = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     max_msu: Annotated[
-        int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
+        int | None, option("Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(help="Column of survey weights: people each record stands for.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Column of the unit a record belongs to: a household, an enterprise.")
-    ] = None,
+    weights: Annotated[str | None, option("Column of survey weights: people each record stands for.")] = None,
+    unit: Annotated[str | None, option("Column of the unit a record belongs to: a household, an enterprise.")] = None,
     unit_keys: Annotated[
-        str | None, typer.Option(help="What an intruder may know of a whole unit, the same for all members.")
+        str | None, option("What an intruder may know of a whole unit, the same for all members.")
     ] = None,
-    swapped: Annotated[
-        str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
-    ] = None,
+    swapped: Annotated[str | None, option("Keys whose values were swapped, and how many: region=0.2,age=0.1.")] = None,
     theta: Annotated[
         list[str] | None,
-        typer.Option(help="Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
+        option("Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
     ] = None,
     selected: Annotated[
-        float | None,
-        typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
+        float | None, option("Expected correct matches, as a share of records, to aim at in recoding.", "--target")
     ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(help="Sensitive variables, with commas between, for l-diversity and t-closeness.")
+        str | None, option("Sensitive variables, with commas between, for l-diversity and t-closeness.")
     ] = None,
     ordinal: Annotated[
-        str | None, typer.Option(help="Sensitive variables whose values have an order: numbers, or texts that sort.")
+        str | None, option("Sensitive variables whose values have an order: numbers, or texts that sort.")
     ] = None,
     numeric: Annotated[
-        str | None, typer.Option(help="Numeric variables that were perturbed, compared with those of --original.")
+        str | None, option("Numeric variables that were perturbed, compared with those of --original.")
     ] = None,
     original: Annotated[
-        Path | None, typer.Option(help="The same records before protection, in the same order, for --numeric.")
+        Path | None, option("The same records before protection, in the same order, for --numeric.")
     ] = None,
-    models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
-    listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
-    seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
+    models: Annotated[str, option("Search: default, exact, mc3, annealing or occam.")] = "default",
+    listed: Annotated[bool, option("List the records of highest risk.", "--records/--no-records")] = True,
+    seed: Annotated[int, option("Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from gemel.common.progress import stages_on_terminal
     from gemel.common.records.csv_form import CsvOptions
     from gemel.common.records.typed_table import chosen_values
-    from gemel.risk.commands.identification_lines import result_lines
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
     from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
     from gemel.risk.identification.matching.bayesian_matching import METHODS
-    from gemel.risk.identification.misclassification.matrices import Perturbation
-    from gemel.risk.identification.misclassification.theta_reader import read_theta
+    from gemel.risk.identification.misclassification import Perturbation
+    from gemel.risk.identification.reader import read_theta
     from gemel.risk.record_table import FileOfRecords
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.identification.report import render
+        from gemel.risk.report.identification import render
 
     chosen = next((m for m in METHODS if m == models), None)
     if chosen is None:

@@ -1,7 +1,10 @@
-"""``gemel risk magnitude``: risky cells of tables of sums, what else to withhold, what attackers get back."""
+"""`gemel risk magnitude`: risky cells of tables of sums, what else to withhold, what attackers get back."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,61 +14,71 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
 
 if TYPE_CHECKING:
-    from gemel.risk.magnitude.rules import Rule
+    from gemel.risk.magnitude.rules import Contributions, Rule
+    from gemel.risk.magnitude.tables import LinkedTables
+
+
+def write_table(path: Path, tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> None:
+    """Write every cell as a row: the level of each variable, ``Total`` for a sum, and the value, empty where withheld.
+
+    `reader.read_published` reads it.
+    """
+    from gemel.risk.magnitude.assessment import table_values  # imports the numbers, which no help text needs
+
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*(c.name for c in tables.classifications), "value"])
+    for row in table_values(tables, found, assessment):
+        value = row.pop("value")
+        rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
+    write_text(path, text.getvalue())
 
 
 def magnitude(
-    by: Annotated[
-        list[str],
-        typer.Option(help="Variables of a table, with commas between; once more for each linked table."),
-    ],
+    by: Annotated[list[str], option("Variables of a table, with commas between; once more for each linked table.")],
     records: Annotated[
-        Path | None,
-        typer.Argument(help="Records in CSV, Parquet, Stata, SPSS or SAS. Without them --published is audited."),
+        Path | None, argument("Records in CSV, Parquet, Stata, SPSS or SAS. Without them --published is audited.")
     ] = None,
-    value: Annotated[str | None, typer.Option(help="The column that the tables add up.")] = None,
-    unit: Annotated[str | None, typer.Option(help="Column that says whose a record is, such as an enterprise.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of sampling weights.")] = None,
+    value: Annotated[str | None, option("The column that the tables add up.")] = None,
+    unit: Annotated[str | None, option("Column that says whose a record is, such as an enterprise.")] = None,
+    weights: Annotated[str | None, option("Column of sampling weights.")] = None,
     hierarchy: Annotated[
-        list[Path] | None, typer.Option(help="CSV of a variable's levels: columns VARIABLE and `parent`.")
+        list[Path] | None, option("CSV of a variable's levels: columns VARIABLE and `parent`.")
     ] = None,
-    min_frequency: Annotated[
-        int | None, typer.Option(help="Fewest contributors of a cell; 3 if no other rule is given.")
-    ] = None,
-    frequency_margin: Annotated[float, typer.Option(help="Protection of a cell with too few, in per cent.")] = 10.0,
+    min_frequency: Annotated[int | None, option("Fewest contributors of a cell; 3 if no other rule is given.")] = None,
+    frequency_margin: Annotated[float, option("Protection of a cell with too few, in per cent.")] = 10.0,
     p_percent: Annotated[
-        float | None,
-        typer.Option(help="p: no contribution may be estimated within p per cent; 10 if no other rule is given."),
+        float | None, option("p: no contribution may be estimated within p per cent; 10 if no other rule is given.")
     ] = None,
     q_percent: Annotated[
-        float, typer.Option(help="q: per cent within which contributions are known before (the pq rule).")
+        float, option("q: per cent within which contributions are known before (the pq rule).")
     ] = 100.0,
-    coalition: Annotated[int, typer.Option(help="Contributors who put together what they have, in the p % rule.")] = 1,
+    coalition: Annotated[int, option("Contributors who put together what they have, in the p % rule.")] = 1,
     dominance: Annotated[
-        list[str] | None, typer.Option(help="n,k: the n largest have at most k per cent. May be repeated.")
+        list[str] | None, option("n,k: the n largest have at most k per cent. May be repeated.")
     ] = None,
-    objective: Annotated[str, typer.Option(help="Withhold the least `value`, or the fewest `cells`.")] = "value",
-    totals: Annotated[bool, typer.Option("--totals/--no-totals", help="Totals may be withheld, too.")] = True,
-    method: Annotated[str, typer.Option(help="`auto`, `exact` (however long it takes) or `heuristic`.")] = "auto",
-    seconds: Annotated[float, typer.Option(help="Time for the exact method in `auto`.")] = 60.0,
+    objective: Annotated[str, option("Withhold the least `value`, or the fewest `cells`.")] = "value",
+    totals: Annotated[bool, option("Totals may be withheld, too.", "--totals/--no-totals")] = True,
+    method: Annotated[str, option("`auto`, `exact` (however long it takes) or `heuristic`.")] = "auto",
+    seconds: Annotated[float, option("Time for the exact method in `auto`.")] = 60.0,
     insiders: Annotated[
-        bool, typer.Option("--insiders/--no-insiders", help="Contributors attack with what they know themselves.")
+        bool, option("Contributors attack with what they know themselves.", "--insiders/--no-insiders")
     ] = True,
     known_within: Annotated[
-        float | None,
-        typer.Option(help="Per cent of its value within which attackers know each withheld cell beforehand."),
+        float | None, option("Per cent of its value within which attackers know each withheld cell beforehand.")
     ] = None,
     published: Annotated[
-        Path | None, typer.Option(help="CSV of a table suppressed elsewhere, to audit; nothing is chosen then.")
+        Path | None, option("CSV of a table suppressed elsewhere, to audit; nothing is chosen then.")
     ] = None,
-    rounding: Annotated[float, typer.Option(help="What its values were rounded to a multiple of.")] = 0.0,
-    signed: Annotated[bool, typer.Option("--signed", help="Without records: values may be negative.")] = False,
+    rounding: Annotated[float, option("What its values were rounded to a multiple of.")] = 0.0,
+    signed: Annotated[bool, option("Without records: values may be negative.", "--signed")] = False,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
-    table: Annotated[Path | None, typer.Option(help="Where to write the protected table as CSV.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    table: Annotated[Path | None, option("Where to write the protected table as CSV.")] = None,
+    out: Annotated[Path | None, option("Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Magnitude tables: primary rules, secondary suppression, and an audit of what attackers get back.
@@ -74,19 +87,13 @@ def magnitude(
     """
     from gemel.common.progress import stages_on_terminal
     from gemel.common.records.csv_form import CsvOptions
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
     from gemel.risk.magnitude.assessment import Choice, assess
-    from gemel.risk.magnitude.published import assess_published
-    from gemel.risk.magnitude.reader import (
-        read_hierarchies,
-        read_published,
-        read_published_alone,
-        read_records,
-    )
-    from gemel.risk.magnitude.written import write_table
+    from gemel.risk.magnitude.audit import assess_published
+    from gemel.risk.magnitude.reader import read_hierarchies, read_published, read_published_alone, read_records
 
     if out is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.magnitude.report import render
+        from gemel.risk.report.magnitude import render
 
     if objective not in ("value", "cells"):
         raise parameter("--objective", "must be `value` or `cells`", objective)
@@ -150,12 +157,7 @@ def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | N
 
 
 def _rules(
-    min_frequency: int | None,
-    margin: float,
-    p: float | None,
-    q: float,
-    coalition: int,
-    dominance: list[str],
+    min_frequency: int | None, margin: float, p: float | None, q: float, coalition: int, dominance: list[str]
 ) -> tuple[Rule, ...]:
     from gemel.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior
 

@@ -11,27 +11,27 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
+from gemel.risk.commands.option_values import argument, option
 
 if TYPE_CHECKING:
     from gemel.risk.attribution.inference import Beliefs
-    from gemel.risk.models import GammaPrior, SearchResult
+    from gemel.risk.models.precision_search import GammaPrior
+    from gemel.risk.models.result import SearchResult
 
 
 def models(
-    records: Annotated[
-        Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")
-    ],
-    variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
+    records: Annotated[Path, argument("Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")],
+    variables: Annotated[str, option("The variables of the model, with commas between.")],
     sensitive: Annotated[
-        str | None, typer.Option(help="One of them: what the others disclose of it is computed for every record.")
+        str | None, option("One of them: what the others disclose of it is computed for every record.")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Probability from which a value counts as likely.")] = 0.9,
-    graph: Annotated[Path | None, typer.Option(help="Where to draw the best model as a graph: SVG.")] = None,
-    tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
-    moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    threshold: Annotated[float, option("Probability from which a value counts as likely.")] = 0.9,
+    graph: Annotated[Path | None, option("Where to draw the best model as a graph: SVG.")] = None,
+    tree: Annotated[Path | None, option("Where to draw it as a junction tree: SVG.")] = None,
+    moves: Annotated[int, option("Moves of each chain, for more than six variables.")] = 250_000,
+    seed: Annotated[int, option("Of the search.")] = 1,
     labels: Annotated[
-        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+        str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
     ] = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
@@ -52,16 +52,13 @@ def models(
     from gemel.risk.attribution.inference import beliefs
     from gemel.risk.attribution.microdata import encode
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.shown_form import show_form
-    from gemel.risk.models import (
-        HyperDirichlet,
-        SparseCounts,
-        draw_junction_tree,
-        draw_result,
-        fit,
-        search,
-        search_precision,
-    )
+    from gemel.risk.commands.option_values import show_form
+    from gemel.risk.models.counts import SparseCounts
+    from gemel.risk.models.defaults import search
+    from gemel.risk.models.fitted import fit
+    from gemel.risk.models.pictures import draw_junction_tree, draw_result
+    from gemel.risk.models.precision_search import search_precision
+    from gemel.risk.models.scores import HyperDirichlet
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -114,7 +111,7 @@ def models(
 
 def _gamma_prior(text: str) -> GammaPrior:
     """The prior that an option names."""
-    from gemel.risk.models import GammaPrior
+    from gemel.risk.models.precision_search import GammaPrior
 
     try:
         shape, rate = (float(part) for part in text.split(","))

@@ -13,11 +13,13 @@ import typer
 from gemel.common.errors import ErrorCode, GemelErrors, parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import STANDARD_OUTPUT, JsonFile, write_json
-from gemel.risk.commands.named_values import (
+from gemel.risk.commands.option_values import (
+    argument,
     given,
     listed,
     model_of,
     names,
+    option,
     pairs,
     searched,
     share_or_search,
@@ -36,7 +38,7 @@ _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the count
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a report."""
-    from gemel.risk.protection.policy_decision import decision_words  # imports the numbers, which no help text needs
+    from gemel.risk.protection.policy import decision_words  # imports the numbers, which no help text needs
 
     before, after, log = report["before"], report["after"], report["log"]
     yield (f"{'':34s} {'before':>12s} {'after':>12s}")
@@ -100,128 +102,87 @@ _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Po
 
 
 def protect(
-    records: Annotated[
-        Path, typer.Argument(help="In CSV, Parquet, Stata, SPSS or SAS; with --verify the protected ones.")
-    ],
-    keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")] = "",
+    records: Annotated[Path, argument("In CSV, Parquet, Stata, SPSS or SAS; with --verify the protected ones.")],
+    keys: Annotated[str, option("Key variables, with commas between: what an intruder may know.")] = "",
     fraction: Annotated[
-        float | None,
-        typer.Option(help="Sampling fraction; 1 if an intruder may know who is in the file. Not with --population."),
+        float | None, option("Sampling fraction; 1 if an intruder may know who is in the file. Not with --population.")
     ] = None,
     population: Annotated[
-        Path | None, typer.Option(help="The keys of the whole population: risk is then exact, and the policy by that.")
+        Path | None, option("The keys of the whole population: risk is then exact, and the policy by that.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write the protected records.", rich_help_panel=_FILES)
-    ] = None,
+    out: Annotated[Path | None, option("Where to write the protected records.", panel=_FILES)] = None,
     log: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the log: by default beside --out, .log.json.", rich_help_panel=_FILES),
+        Path | None, option("Where to write the log: by default beside --out, .log.json.", panel=_FILES)
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Where to write the report.", rich_help_panel=_FILES)] = None,
+    report: Annotated[Path | None, option("Where to write the report.", panel=_FILES)] = None,
     json_file: JsonFile = None,
     verify: Annotated[
-        Path | None,
-        typer.Option(help="Check a protected file against this log, and do nothing else.", rich_help_panel=_FILES),
+        Path | None, option("Check a protected file against this log, and do nothing else.", panel=_FILES)
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option(help="YAML with limits: k, max_correct_matches, ...", rich_help_panel=_POLICY)
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", help="Fewest records that agree on the keys.", rich_help_panel=_POLICY)
-    ] = None,
+    policy: Annotated[Path | None, option("YAML with limits: k, max_correct_matches, ...", panel=_POLICY)] = None,
+    k: Annotated[int | None, option("Fewest records that agree on the keys.", "--k", panel=_POLICY)] = None,
     max_correct_matches: Annotated[
-        float | None,
-        typer.Option(help="Expected correct matches, as a share of the records.", rich_help_panel=_POLICY),
+        float | None, option("Expected correct matches, as a share of the records.", panel=_POLICY)
     ] = None,
     max_record_risk: Annotated[
-        float | None, typer.Option(help="Largest chance of a correct match of a record.", rich_help_panel=_POLICY)
+        float | None, option("Largest chance of a correct match of a record.", panel=_POLICY)
     ] = None,
     max_suppressed: Annotated[
-        float | None, typer.Option(help="Share of the key values that may be suppressed.", rich_help_panel=_POLICY)
+        float | None, option("Share of the key values that may be suppressed.", panel=_POLICY)
     ] = None,
     hierarchies: Annotated[
         list[str] | None,
-        typer.Option(
-            "--hierarchy", help="KEY=FILE, CSV value,level1,level2,...; may be repeated.", rich_help_panel=_LEVELS
-        ),
+        option("KEY=FILE, CSV value,level1,level2,...; may be repeated.", "--hierarchy", panel=_LEVELS),
     ] = None,
     intervals: Annotated[
-        list[str] | None,
-        typer.Option(help="KEY=5,10,20: widths of intervals; may be repeated.", rich_help_panel=_LEVELS),
+        list[str] | None, option("KEY=5,10,20: widths of intervals; may be repeated.", panel=_LEVELS)
     ] = None,
     quantiles: Annotated[
-        list[str] | None,
-        typer.Option(help="KEY=8,4: intervals that hold as many records; may be repeated.", rich_help_panel=_LEVELS),
+        list[str] | None, option("KEY=8,4: intervals that hold as many records; may be repeated.", panel=_LEVELS)
     ] = None,
-    bottom: Annotated[
-        str | None, typer.Option(help="KEY=VALUE,...: values at most this are one group.", rich_help_panel=_LEVELS)
-    ] = None,
-    top: Annotated[
-        str | None, typer.Option(help="KEY=VALUE,...: values of at least this are one group.", rich_help_panel=_LEVELS)
-    ] = None,
+    bottom: Annotated[str | None, option("KEY=VALUE,...: values at most this are one group.", panel=_LEVELS)] = None,
+    top: Annotated[str | None, option("KEY=VALUE,...: values of at least this are one group.", panel=_LEVELS)] = None,
     recoding: Annotated[
         float | None,
-        typer.Option(
+        option(
+            "Search groups for the other keys, for this share of expected correct matches by models.",
             "--find-recoding",
-            help="Search groups for the other keys, for this share of expected correct matches by models.",
-            rich_help_panel=_LEVELS,
+            panel=_LEVELS,
         ),
     ] = None,
-    levels: Annotated[
-        str | None, typer.Option(help="KEY=LEVEL,...: publish these so; 0 is as it is.", rich_help_panel=_LEVELS)
-    ] = None,
+    levels: Annotated[str | None, option("KEY=LEVEL,...: publish these so; 0 is as it is.", panel=_LEVELS)] = None,
     importance: Annotated[
-        str | None,
-        typer.Option(help="KEY=NUMBER,...: what a key is worth, 1 if not named.", rich_help_panel=_LEVELS),
+        str | None, option("KEY=NUMBER,...: what a key is worth, 1 if not named.", panel=_LEVELS)
     ] = None,
     pram: Annotated[
         str | None,
-        typer.Option(
-            help="KEY=SHARE,...: redraw values (invariant); `search` for a share tries several.",
-            rich_help_panel=_METHODS,
-        ),
+        option("KEY=SHARE,...: redraw values (invariant); `search` for a share tries several.", panel=_METHODS),
     ] = None,
     swap: Annotated[
-        str | None,
-        typer.Option(help="KEY=SHARE,...: swap values between records, or KEY=search.", rich_help_panel=_METHODS),
+        str | None, option("KEY=SHARE,...: swap values between records, or KEY=search.", panel=_METHODS)
     ] = None,
-    within: Annotated[
-        str | None, typer.Option(help="Columns whose values swapping records share.", rich_help_panel=_METHODS)
-    ] = None,
-    microaggregate: Annotated[
-        str | None, typer.Option(help="Numeric columns averaged together.", rich_help_panel=_METHODS)
-    ] = None,
-    group: Annotated[int, typer.Option(help="Smallest group of --microaggregate.", rich_help_panel=_METHODS)] = 3,
-    noise: Annotated[
-        str | None, typer.Option(help="COLUMN=SHARE,...: noise of this variance.", rich_help_panel=_METHODS)
-    ] = None,
-    rounding: Annotated[
-        str | None, typer.Option("--round", help="COLUMN=BASE,...: multiples of it.", rich_help_panel=_METHODS)
-    ] = None,
-    dropped: Annotated[
-        str | None, typer.Option("--drop", help="Columns that are not published: names, identifiers.")
-    ] = None,
+    within: Annotated[str | None, option("Columns whose values swapping records share.", panel=_METHODS)] = None,
+    microaggregate: Annotated[str | None, option("Numeric columns averaged together.", panel=_METHODS)] = None,
+    group: Annotated[int, option("Smallest group of --microaggregate.", panel=_METHODS)] = 3,
+    noise: Annotated[str | None, option("COLUMN=SHARE,...: noise of this variance.", panel=_METHODS)] = None,
+    rounding: Annotated[str | None, option("COLUMN=BASE,...: multiples of it.", "--round", panel=_METHODS)] = None,
+    dropped: Annotated[str | None, option("Columns that are not published: names, identifiers.", "--drop")] = None,
     missing: Annotated[
-        str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
+        str, option("What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
     ] = "level",
-    missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    missing_values: Annotated[str, option("Texts that mean missing, with commas between.")] = ",NA",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
-    numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Regression to compare: 'income ~ age + sex', by least squares.")
-    ] = None,
-    frontier: Annotated[bool, typer.Option(help="Try other limits too, for the frontier.")] = True,
-    seed: Annotated[
-        int | None, typer.Option(help="Of random methods, for trials: whoever knows it can undo them.")
-    ] = None,
+    weights: Annotated[str | None, option("Column of survey weights.")] = None,
+    numbers: Annotated[str | None, option("Numeric columns to compare before and after.")] = None,
+    model: Annotated[str | None, option("Regression to compare: 'income ~ age + sex', by least squares.")] = None,
+    frontier: Annotated[bool, option("Try other limits too, for the frontier.")] = True,
+    seed: Annotated[int | None, option("Of random methods, for trials: whoever knows it can undo them.")] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
     from gemel.common.records.csv_form import CsvOptions
-    from gemel.risk.commands.shown_form import show_form
-    from gemel.risk.protection.reader import read_hierarchy
+    from gemel.risk.commands.option_values import show_form
+    from gemel.risk.protection.request import read_hierarchy
     from gemel.risk.record_table import FileOfRecords
 
     csv = CsvOptions(encoding, separator).checked()
@@ -236,15 +197,14 @@ def protect(
         absent = [name for name, value in needed if value in (None, "")]
         raise parameter(", ".join(absent), "is needed to protect a file")
     if report is not None:  # imported before anything is computed: charts are an extra
-        from gemel.risk.protection.report import render
+        from gemel.risk.report.protection import render
 
     import numpy as np
 
     from gemel.common.progress import stages_on_terminal
-    from gemel.risk.protection.methods import Levels, Methods
+    from gemel.risk.protection.changes import Levels, Methods
     from gemel.risk.protection.protected_file import protect as protected
-    from gemel.risk.protection.reader import write_records, written_as
-    from gemel.risk.protection.request import Request, sampling_fraction
+    from gemel.risk.protection.request import Request, sampling_fraction, write_records, written_as
 
     if missing not in ("any", "level"):
         raise parameter("--missing", "must be `level` or `any`", missing)
@@ -318,7 +278,7 @@ def protect(
 
 def _verify(records: FileOfRecords, log: Path) -> None:
     from gemel.risk.protection.log import verify
-    from gemel.risk.protection.reader import read_log
+    from gemel.risk.protection.request import read_log
 
     found = verify(records.columns(), read_log(log), str(records))
     if found:
@@ -328,7 +288,7 @@ def _verify(records: FileOfRecords, log: Path) -> None:
 
 def _policy(path: Path | None, *limits: float | None) -> Policy:
     from gemel.risk.protection.policy import Policy
-    from gemel.risk.protection.reader import read_policy
+    from gemel.risk.protection.request import read_policy
 
     names = ("k", "max_correct_matches", "max_record_risk", "max_suppressed")
     given = {name: value for name, value in zip(names, limits, strict=True) if value is not None}

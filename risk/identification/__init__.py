@@ -3,53 +3,14 @@
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_level` has one number for the file, `strategies` what an intruder's searches would achieve.
 
-- `special_uniques`: the smallest sets of keys on which a record is alone, and scores by them;
+- `suda`, `suda_ranking`: the smallest sets of keys on which a record is alone, and scores by them;
 - `calibration`: each record's chance of being one of few, as the file itself bears it out;
 - `loglinear`: that chance by log-linear models, and which to prefer;
 - `matching`: the intruder who models, what comes of it, and what would lower it;
 - `misclassification`: risk where key values were swapped or are wrong;
-- `privacy_models`, `individual_risk`, `unit_risk`, `numeric_risk`: what officers also expect: k-anonymity and its
+- `privacy_models`, `individual_risk`, `numeric_risk`: what officers also expect: k-anonymity and its
   kin, risk by survey weights, of whole units (households, enterprises), of perturbed numbers;
-- `assessment`: all of it for one file, or for several key sets, in words; `report` is its page.
+- `assessment`: all of it for one file, or for several key sets, in words.
 
 Numbers only, but for the readers, the report and the commands.
 """
-
-from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
-from gemel.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
-from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear.model_choice import ModelChoice, choose_model
-from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
-from gemel.risk.identification.misclassification.perturbation import swapping_matrix
-from gemel.risk.identification.misclassification.risk import MisclassificationRisk, misclassification_risk
-from gemel.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
-from gemel.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
-from gemel.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
-
-__all__ = [
-    "Attack",
-    "CalibratedRisk",
-    "Dis",
-    "FileMeasures",
-    "Frequencies",
-    "KeyFile",
-    "LogLinearRisk",
-    "MinimalUniques",
-    "MisclassificationRisk",
-    "ModelChoice",
-    "Strategy",
-    "SudaScores",
-    "attack",
-    "attacks",
-    "calibrated_risk",
-    "choose_model",
-    "dis",
-    "file_dis",
-    "file_measures",
-    "log_linear_risk",
-    "minimal_uniques",
-    "misclassification_risk",
-    "suda_scores",
-    "swapping_matrix",
-    "thesis_strategies",
-]

@@ -1,18 +1,18 @@
-"""From columns of values to level numbers, and from rows of level numbers to distinct combinations."""
+"""Codes of key values, and which records agree where values are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gemel.risk.arrays import Codes, Integers, Mask
 from gemel.risk.models.counts import distinct_rows
 
 Missing = Literal["level", "any"]
-Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 
 MISSING_LABEL = "(missing)"
@@ -47,7 +47,7 @@ def coded(column: pl.Series, missing: Missing) -> tuple[tuple[str, ...], Codes]:
 
 def tally(
     codes: Codes, labels: Sequence[Sequence[str]], weights: Counts | None = None
-) -> tuple[Codes, Counts, NDArray[np.int64]]:
+) -> tuple[Codes, Counts, Integers]:
     """Distinct rows in lexicographic order (missing first), how often each occurs, and the row of each record."""
     first, inverse = distinct_rows(codes + 1, [len(x) + 1 for x in labels])
     if weights is None:
@@ -55,3 +55,54 @@ def tally(
     sums = np.zeros(len(first), dtype=np.int64)
     np.add.at(sums, inverse, weights)
     return codes[first], sums, inverse
+
+
+# How many of one file agree with each combination of another, when missing values agree with everything.
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Sequence[int]) -> NDArray[Number]:
+    """Sum of the counts of the cells that agree with each combination requested.
+
+    Parameters
+    ----------
+    requested : ndarray of int32, shape (n_asked, n_keys)
+        Combinations; ``-1`` agrees with every value.
+    cells : ndarray of int32, shape (n_cells, n_keys)
+        Distinct combinations; ``-1`` agrees with every value.
+    counts : ndarray of int64 or float64, shape (n_cells,)
+    levels
+        Number of levels of each key variable.
+
+    Returns
+    -------
+    ndarray of int64 or float64, as the counts are, shape (n_asked,)
+
+    Notes
+    -----
+    Files are cut by their patterns of missing values; each pair of patterns is one join on what both have. Without
+    missing values that is one join: O((n_asked + n_cells) log).
+    """
+    found = np.zeros(len(requested), dtype=counts.dtype)
+    for mine, own in _patterns(requested):
+        for theirs, others in _patterns(cells):
+            both = np.flatnonzero(mine & theirs)
+            rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
+            if not len(both):
+                found[own] += counts[others].sum()
+                continue
+            first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
+            sums = np.zeros(len(first), dtype=counts.dtype)
+            np.add.at(sums, inverse[len(own) :], counts[others])
+            found[own] += sums[inverse[: len(own)]]
+    return found
+
+
+def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
+    """The patterns of values that are there, and the rows of each."""
+    there = cells >= 0
+    if there.all():
+        return [(np.ones(cells.shape[1], dtype=bool), np.arange(len(cells)))]
+    first, which = distinct_rows(there, [2] * cells.shape[1])
+    return [(there[row], np.flatnonzero(which == k)) for k, row in enumerate(first.tolist())]

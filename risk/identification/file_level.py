@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,6 @@ class Dis:
     low, high
         Confidence interval. Where the file has no pair, nothing bounds the risk from above but 1, and the lower limit
         is that of a Poisson count of no pairs.
-    level
-        Its confidence.
-    uniques
-        Sample uniques, n1.
     pairs
         Combinations that two records share, n2.
     """
@@ -52,14 +48,6 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     ----------
     n1, n2, n3
         Numbers of combinations that occur once, twice, three times in the sample.
-    fraction
-        Sampling fraction pi.
-    level
-        Confidence of the interval.
-
-    Returns
-    -------
-    Dis
 
     Notes
     -----
@@ -109,7 +97,7 @@ def _by_company(n1: float, found: _Company, level: float) -> Dis:
     return Dis(n1 / (n1 + S), _expit(logit - spread), _expit(logit + spread), level, int(n1), found.pairs)
 
 
-def file_dis(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> Dis:
+def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) -> Dis:
     """DIS of a file.
 
     Where missing values agree with everything, n_r is a rth of the records with frequency r. Where units were sampled
@@ -148,12 +136,12 @@ class FileMeasures:
     cm_given_su: float | None = None
 
 
-def file_measures(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> FileMeasures:
+def file_measures(file: KeyFile, weights: Floats | None = None) -> FileMeasures:
     """All file measures, DIS by the weights where they are given.
 
     A file without sample uniques has 0 for those that condition on them (T11 chapter 5).
     """
-    estimate = file_dis(file, level, weights)
+    estimate = file_dis(file, 0.95, weights)
     own = file.sizes == 1
     n_uniques = int(file.counts[own].sum())
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts

@@ -1,25 +1,77 @@
-r"""Individual risk with sampling weights: Benedetti and Franconi, as mu-Argus and sdcMicro have it.
-
-Given f records of a combination, F people have it with :math:`P(F = h | f) = \binom{h-1}{f-1} p^f (1-p)^{h-f}`, h from
-f on: negative binomial, p the chance that one of them is in the sample, estimated by f over the weights of the class.
-The risk of a record is E[1/F | f]. It uses no model of how keys go together: a class of one record with a weight of 500
-has risk .012 whatever its key values, where a log-linear model may know that hardly anyone else can have them.
-"""
+"""Individual risk with sampling weights: Benedetti and Franconi, as mu-Argus and sdcMicro have it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.common.errors import parameter
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
-from gemel.risk.identification.survey_weights import Weights, check_weights
+
+# Survey weights: how many people each record stands for, and the sampling fraction that they imply.
+
+Weights = NDArray[np.float64]
+
+
+def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | None = None) -> Weights:
+    """Weights as numbers, or an error that counts what is missing, zero or negative.
+
+    Parameters
+    ----------
+    weights : array of float, shape (n_records,)
+        NaN where one is missing.
+    where
+        The file and column, for the error.
+    n_records
+        How many there must be.
+    """
+    found = np.asarray(weights, dtype=np.float64)
+    if found.ndim != 1 or (n_records is not None and len(found) != n_records):
+        raise parameter(
+            where,
+            "there must be one survey weight for each record",
+            f"shape {found.shape}" + ("" if n_records is None else f" for {n_records} records"),
+        )
+    missing, zero, negative = int((~np.isfinite(found)).sum()), int((found == 0).sum()), int((found < 0).sum())
+    if missing or zero or negative:
+        kinds = ((missing, "missing or no numbers"), (zero, "zero"), (negative, "negative"))
+        raise GemelError(
+            ErrorCode.SOURCE,
+            "survey weights must be numbers above 0: the people each record stands for",
+            where=where,
+            got=", ".join(f"{n:,} {kind}" for n, kind in kinds if n),
+            remedy="leave out records of weight zero, which stand for no one, and mend the others",
+        )
+    return found
+
+
+def implied_fraction(weights: Weights, where: str = "weights") -> float:
+    """Records over the sum of their weights: the sampling fraction where none is given."""
+    fraction = len(weights) / float(weights.sum())
+    if fraction > 1.0:
+        raise parameter(
+            where,
+            "survey weights sum to fewer people than there are records, so that no sampling fraction follows from them",
+            f"a sum of {weights.sum():.6g} for {len(weights):,} records",
+            "give weights that raise the file to its population, not weights scaled to a mean of 1",
+        )
+    return fraction
+
+
+# Given f records of a combination, F people have it with :math:`P(F = h | f) = \binom{h-1}{f-1} p^f (1-p)^{h-f}`, h
+# from f on: negative binomial, p the chance that one of them is in the sample, estimated by f over the weights of the
+# class. The risk of a record is E[1/F | f]. It uses no model of how keys go together: a class of one record with a
+# weight of 500 has risk .012 whatever its key values, where a log-linear model may know that hardly anyone else can
+# have them.
 
 _CLIMBED = 40  # f up to which the recursion is used; above it the series has few terms for any p
 _LIMITS = (0.01, 0.05, 0.1, 0.2)  # of the records' risk, above which they are counted
@@ -35,12 +87,10 @@ class IndividualRisk:
         E[1/F | f] of each.
     population : ndarray of float64, shape (n_cells,)
         Estimated people of each combination: the weights of the records that agree with it.
-    short
-        Records in classes whose weights sum to less than their number: taken for the whole class, with risk 1/f.
     """
 
-    records: NDArray[np.float64] = field(repr=False)
-    population: NDArray[np.float64] = field(repr=False)
+    records: Floats = field(repr=False)
+    population: Floats = field(repr=False)
     short: int
 
     @property
@@ -82,7 +132,7 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
     return IndividualRisk(risk[file.of_record], people, int(file.counts[share > 1.0 + 1e-9].sum()))
 
 
-def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], NDArray[np.float64]]:
+def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:
     """Figures of a file ready for JSON, the truth beside them where the population is known; and the records' risk."""
     found = individual_risk(file, weights)
     F = file.population_sizes
@@ -97,7 +147,7 @@ def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str,
     }, found.records
 
 
-def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     r"""E[1/F | f], F negative binomial: each of F people was sampled with probability p, and f were.
 
     Parameters
@@ -106,10 +156,6 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
         Sample counts, at least 1.
     p : array of float
         Sampling probabilities, above 0 and at most 1.
-
-    Returns
-    -------
-    ndarray of float64
 
     Notes
     -----
@@ -127,7 +173,7 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> NDArray[np.flo
 
 
 @njit(nogil=True, cache=True)
-def _fill(f: NDArray[np.int64], p: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+def _fill(f: Integers, p: Floats, found: Floats) -> None:
     for i in range(len(f)):
         found[i] = _one(f[i], p[i])
 
@@ -151,3 +197,149 @@ def _one(f: int, p: float) -> float:
         total += term
         k += 1
     return p * total / f
+
+
+# Unit risk: how likely it is that at least one member of a unit is identified, and then all of them are.
+#
+# A unit is a household, an enterprise: people who came into the file together. Three intruders. One goes for single
+# people: each member is another chance. One knows of the unit only what its members share, the unit's keys: the unit
+# is then the record. One knows the keys of all its members together, its composition: fewer units agree on that than
+# people agree on one member's keys.
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Which unit, such as a household or an enterprise, each record belongs to.
+
+    Parameters
+    ----------
+    of_record : ndarray of int64, shape (n_records,)
+        Number of the record's unit, from 0 in the order of the file.
+    first : ndarray of int64, shape (n_units,)
+        The first record of each.
+    sizes : ndarray of int64, shape (n_units,)
+        Members in the file.
+    """
+
+    of_record: Integers = field(repr=False)
+    first: Integers = field(repr=False)
+    sizes: Integers = field(repr=False)
+
+    @classmethod
+    def of(cls, labels: Any, where: str = "unit") -> Units:
+        """From a column that has one value for all members of a unit; a missing one is refused."""
+        column = pl.Series("unit", labels, strict=False).cast(pl.String)
+        without = column.null_count() + int((column == "").sum())
+        if without or not len(column):
+            raise GemelError(
+                ErrorCode.SOURCE,
+                "every record needs the unit that it belongs to",
+                where=where,
+                got=f"{without:,} records without",
+                remedy="give a record that belongs with no other a unit of its own",
+            )
+        codes = column.rank("dense").to_numpy()
+        _, first, which, sizes = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)  # in the order of the file
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(place[which.reshape(-1)], first[order].astype(np.int64), sizes[order].astype(np.int64))
+
+    def any_member(self, risk: Floats) -> Floats:
+        r"""Probability that at least one member is identified, shape (n_units,).
+
+        Parameters
+        ----------
+        risk : ndarray of float64, shape (n_records,)
+            The probability that each record is identified; members are tried independently.
+
+        Notes
+        -----
+        :math:`1 - \prod_i (1 - r_i)`, by sums of logarithms: exact for small risks too.
+        """
+        if risk.shape != self.of_record.shape or (len(risk) and not (risk.min() >= 0 and risk.max() <= 1)):
+            raise parameter("risk", "there must be one probability for each record", str(risk.shape))
+        with np.errstate(divide="ignore"):
+            logs = np.log1p(-risk)
+        sums = np.zeros(len(self.first))
+        np.add.at(sums, self.of_record, logs)
+        return np.asarray(-np.expm1(sums))
+
+    def weights(self, weights: Weights) -> Weights:
+        """Units that each stands for, shape (n_units,): the mean weight of its members."""
+        return np.asarray(np.bincount(self.of_record, weights, len(self.first)) / self.sizes)
+
+    def constant(self, codes: Codes, name: str) -> Codes:
+        """A key of units, shape (n_units,): the one value that all members of each share."""
+        own = codes[self.first]
+        differing = np.unique(self.of_record[codes != own[self.of_record]])
+        if len(differing):
+            raise GemelError(
+                ErrorCode.SOURCE,
+                "a key of units must be the same for all members",
+                where=f"unit key {name}",
+                got=f"{len(differing):,} units whose members differ",
+                remedy="leave it to --keys, or mend the file",
+            )
+        return own
+
+    def compositions(self, cells: Integers) -> Integers:
+        """Number of the composition of each unit, shape (n_units,): the combinations of all its members.
+
+        Parameters
+        ----------
+        cells : ndarray of int64, shape (n_records,)
+            Combination of key values of each record.
+        """
+        order = np.lexsort((cells, self.of_record))
+        sorted_cells, ends = cells[order], np.cumsum(self.sizes)
+        known: dict[bytes, int] = {}
+        return np.array(
+            [
+                known.setdefault(sorted_cells[end - size : end].tobytes(), len(known))
+                for end, size in zip(ends.tolist(), self.sizes.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+
+
+def unit_risk_document(
+    file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, Codes]
+) -> dict[str, Any]:
+    """Unit risk of a file, ready for JSON."""
+    units = Units.of(labels)
+    own = individual_risk(file, weights)
+    risk = units.any_member(own.records)
+    people = np.full(file.n_records, 1.0 / file.fraction) if weights is None else weights
+    heavy = units.weights(people)
+    found: dict[str, Any] = {
+        "units": len(units.first),
+        "maximum_size": int(units.sizes.max()),
+        "any_member": _figures(risk, units.sizes),
+        "by_keys": None,
+        "by_composition": None,
+    }
+    if keys:
+        columns = np.stack([units.constant(codes, name) for name, codes in keys.items()], axis=1)
+        _, which = np.unique(columns, axis=0, return_inverse=True)
+        found["by_keys"] = {"keys": list(keys), **_matched(which.reshape(-1), heavy, units.sizes)}
+    if file.missing == "level":
+        found["by_composition"] = _matched(units.compositions(file.of_record), heavy, units.sizes)
+    return found
+
+
+def _matched(which: Integers, weights: Weights, sizes: Integers) -> dict[str, Any]:
+    """Units as records: how many are alone of their kind, and the individual risk of each."""
+    f = np.bincount(which)
+    share = np.minimum(f / np.bincount(which, weights), 1.0)
+    return {"uniques": int((f == 1).sum()), **_figures(expected_reciprocal_of_sampled(f, share)[which], sizes)}
+
+
+def _figures(risk: Floats, sizes: Integers) -> dict[str, float]:
+    """Expected identified units, the people in them, and the greatest risk."""
+    return {
+        "expected_units": float(risk.sum()),
+        "share": float(risk.mean()),
+        "expected_people": float((risk * sizes).sum()),
+        "maximum": float(risk.max()),
+    }

@@ -1,12 +1,4 @@
-"""The records of a release as an intruder meets them: key variables, a sampling fraction, sometimes the population.
-
-Everything in this package starts from a `KeyFile`. Combinations of key values are its *cells*; costs grow with the
-cells that occur, never with the table of all combinations.
-
-What a missing value means is the user's choice and is never guessed. ``level``: a level of its own, so that two missing
-values agree with each other and with nothing else. ``any``: it agrees with every value (an intruder cannot exclude the
-record), so that the cells of different records may overlap; measures that need disjoint cells refuse it.
-"""
+"""The records of a release as an intruder meets them: key variables, a sampling fraction, sometimes the population."""
 
 from __future__ import annotations
 
@@ -21,10 +13,62 @@ from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.identification.checks import check_population, check_shape
-from gemel.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
-from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.arrays import Codes, Integers
+from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
+
+# What makes records, labels and a population no key file.
+
+
+def check_shape(file: KeyFile) -> None:
+    """Codes, labels and names fit each other."""
+    codes = file.codes
+    if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
+        raise parameter(
+            "codes",
+            "there must be one column of codes and one list of labels for each key variable",
+            f"shape {codes.shape} for {len(file.names)} names",
+        )
+    if not len(file.names) or len(set(file.names)) != len(file.names):
+        raise parameter("keys", "key variables must be named, and each named once")
+    if not len(codes):
+        raise GemelError(ErrorCode.EMPTY_SOURCE, "the file has no records", where="records")
+    lowest = -1 if file.missing == "any" else 0
+    for q, name in enumerate(file.names):
+        if codes[:, q].min() < lowest or codes[:, q].max() >= len(file.labels[q]):
+            raise parameter(f"variable {name}", f"codes must be {lowest} to {len(file.labels[q]) - 1}")
+    if (file.population_cells is None) != (file.population_counts is None):
+        raise parameter("population", "a population has cells and counts")
+
+
+def check_population(file: KeyFile) -> None:
+    """A sample cannot hold more people of a kind than the population it was drawn from."""
+    assert file.population_counts is not None  # noqa: S101 - checked with the shapes
+    if file.population_counts.sum() < file.n_records:
+        raise parameter(
+            "population",
+            "the population is smaller than the sample",
+            f"{int(file.population_counts.sum())} people for {file.n_records} records",
+            "give the file that the records were drawn from",
+        )
+    sizes = file.people_alike
+    assert sizes is not None  # noqa: S101 - there is a population
+    short = int((sizes < file.counts).sum())
+    if short and not file.perturbed:
+        raise parameter(
+            "population",
+            "combinations of key values occur more often in the sample than in the population",
+            f"{short} such combinations",
+            "code both files alike; if the sample is perturbed, set `perturbed` and use misclassification_risk",
+        )
+
+
+# Everything in this package starts from a `KeyFile`. Combinations of key values are its *cells*; costs grow with the
+# cells that occur, never with the table of all combinations.
+#
+# What a missing value means is the user's choice and is never guessed. `level`: a level of its own, so that two missing
+# values agree with each other and with nothing else. `any`: it agrees with every value (an intruder cannot exclude the
+# record), so that the cells of different records may overlap; measures that need disjoint cells refuse it.
 
 _NEARLY_OWN = 0.5  # distinct values per record from which a variable is hardly a key
 
@@ -35,8 +79,6 @@ class KeyFile:
 
     Parameters
     ----------
-    names
-        The key variables.
     labels
         The levels of each, in the order of their codes.
     codes : ndarray of int32, shape (n_records, n_keys)
@@ -70,7 +112,7 @@ class KeyFile:
     population_counts: Counts | None = field(default=None, repr=False)
     missing: Missing = "level"
     perturbed: bool = False
-    units: NDArray[np.int64] | None = field(default=None, repr=False)
+    units: Integers | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_shape(self)
@@ -202,7 +244,7 @@ class KeyFile:
         return self.sizes[self.of_record]
 
     @property
-    def uniques(self) -> NDArray[np.int64]:
+    def uniques(self) -> Integers:
         """Numbers of the sample uniques among the records."""
         return np.flatnonzero(self.frequency == 1)
 

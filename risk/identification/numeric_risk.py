@@ -6,17 +6,15 @@ file with its original, record by record; an intruder has less, so they bound wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from gemel.common.errors import ErrorCode, GemelError
-
-Numbers = NDArray[np.float64]
+from gemel.risk.arrays import Floats, Mask
 
 PERCENTS = (1.0, 5.0, 10.0)
 _FIRST = 4  # nearest originals looked at; more where they are as near
@@ -33,16 +31,16 @@ class LinkedByDistance:
         originals as near are in random order.
     """
 
-    nearest: Numbers = field(repr=False)
-    second: Numbers = field(repr=False)
+    nearest: Floats = field(repr=False)
+    second: Floats = field(repr=False)
 
 
-def within_percent(original: Numbers, protected: Numbers, percent: float) -> NDArray[np.bool_]:
+def within_percent(original: Floats, protected: Floats, percent: float) -> Mask:
     """Whether each protected value lies within so many per cent of its original, shape (n_records,); 0 is kept only."""
     return np.asarray(np.abs(protected - original) <= percent / 100.0 * np.abs(original))
 
 
-def within_ranks(original: Numbers, protected: Numbers, percent: float) -> NDArray[np.bool_]:
+def within_ranks(original: Floats, protected: Floats, percent: float) -> Mask:
     """Whether each original lies in the rank interval about its protected value, shape (n_records,).
 
     Notes
@@ -61,7 +59,7 @@ def within_ranks(original: Numbers, protected: Numbers, percent: float) -> NDArr
     return np.asarray((ordered[low] <= original) & (original <= ordered[high]))
 
 
-def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistance:
+def linked_by_distance(original: Floats, protected: Floats) -> LinkedByDistance:
     """Link every protected record to the original records by standardised Euclidean distance.
 
     Parameters
@@ -99,9 +97,7 @@ def linked_by_distance(original: Numbers, protected: Numbers) -> LinkedByDistanc
     return LinkedByDistance(nearest, second)
 
 
-def numeric_risk_document(
-    original: Mapping[str, Numbers], protected: Mapping[str, Numbers], percents: Sequence[float] = PERCENTS
-) -> dict[str, Any]:
+def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str, Floats]) -> dict[str, Any]:
     """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
@@ -123,8 +119,8 @@ def numeric_risk_document(
         )
     x, y = before[known], after[known]
     linked = linked_by_distance(x, y)
-    of_value = {p: np.stack([within_percent(x[:, q], y[:, q], p) for q in range(len(names))]) for p in percents}
-    of_rank = {p: np.stack([within_ranks(x[:, q], y[:, q], p) for q in range(len(names))]) for p in percents}
+    of_value = {p: np.stack([within_percent(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
+    of_rank = {p: np.stack([within_ranks(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
     return {
         "records": len(x),
         "records_with_missing": int((~known).sum()),
@@ -134,7 +130,7 @@ def numeric_risk_document(
                 "variable": name,
                 "intervals": [
                     {"percent": p, "by_value": float(of_value[p][q].mean()), "by_rank": float(of_rank[p][q].mean())}
-                    for p in percents
+                    for p in PERCENTS
                 ],
             }
             for q, name in enumerate(names)
@@ -145,7 +141,7 @@ def numeric_risk_document(
                 "by_value": float(of_value[p].all(axis=0).mean()),
                 "by_rank": float(of_rank[p].all(axis=0).mean()),
             }
-            for p in percents
+            for p in PERCENTS
         ],
         "linked_nearest": float(linked.nearest.mean()),
         "linked_second": float(linked.second.mean()),

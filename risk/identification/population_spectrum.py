@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 _LARGE = 2_000  # frequency from which 1/F is taken at the mean of F
@@ -44,17 +45,17 @@ class Spectrum:
         Combinations with each; positive, not necessarily whole.
     """
 
-    frequency: NDArray[np.int64] = field(repr=False)
-    number: NDArray[np.float64] = field(repr=False)
+    frequency: Integers = field(repr=False)
+    number: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64]) -> Spectrum:
+    def of(cls, counts: Integers) -> Spectrum:
         """From the number of records of each combination; those of none are left out."""
         there, number = np.unique(counts[counts > 0], return_counts=True)
         return cls(there.astype(np.int64), number.astype(np.float64))
 
     @classmethod
-    def of_records(cls, frequency: NDArray[np.int64]) -> Spectrum:
+    def of_records(cls, frequency: Integers) -> Spectrum:
         """From the frequency of each record's combination, where some of its records may be left out."""
         there, number = np.unique(frequency, return_counts=True)
         return cls(there.astype(np.int64), number / there)
@@ -78,8 +79,6 @@ class Pitman:
     ----------
     alpha, theta
         :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are :math:`-\theta/\alpha` of them.
-    records
-        Records seen, n.
     """
 
     alpha: float
@@ -94,7 +93,7 @@ class Pitman:
             return 1.0 if n == N else 0.0
         return min(float(np.exp(gammaln(b + N - n) - gammaln(b) - gammaln(a + N - n) + gammaln(a))), 1.0)
 
-    def reciprocal(self, f: ArrayLike, population: float) -> NDArray[np.float64]:
+    def reciprocal(self, f: ArrayLike, population: float) -> Floats:
         r"""E[1/F] of combinations with f records, F people of `population`.
 
         Notes
@@ -193,21 +192,21 @@ def fit_pitman(spectrum: Spectrum) -> PitmanFit:
     return PitmanFit(Pitman(*_parameters(best, K), n), spectrum)
 
 
-def _parameters(x: NDArray[np.float64], K: float) -> tuple[float, float]:
+def _parameters(x: Floats, K: float) -> tuple[float, float]:
     """Alpha and theta of two numbers without bounds."""
     alpha = max(1.0 - float(np.exp(x[0])), _LOWEST)
     minimum = -alpha if alpha >= 0 else -alpha * K
     return alpha, minimum + float(np.exp(x[1]))
 
 
-def _loss(x: NDArray[np.float64], spectrum: Spectrum) -> float:
+def _loss(x: Floats, spectrum: Spectrum) -> float:
     if not -30.0 < x[0] < 10.0 or not -20.0 < x[1] < 40.0:
         return 1e300
     prior = (float(x[0]) - _CENTRE) ** 2 / (2.0 * _WIDTH**2)
     return prior - log_likelihood(*_parameters(x, spectrum.combinations), spectrum)
 
 
-def expected_number(formula: Pitman, frequency: NDArray[np.int64]) -> NDArray[np.float64]:
+def expected_number(formula: Pitman, frequency: Integers) -> Floats:
     """Expected number of combinations with each frequency, among the formula's own number of records."""
     n, alpha, theta, s = formula.records, formula.alpha, formula.theta, np.minimum(frequency, formula.records)
     choose = gammaln(n + 1) - gammaln(s + 1) - gammaln(n - s + 1)
@@ -216,7 +215,7 @@ def expected_number(formula: Pitman, frequency: NDArray[np.int64]) -> NDArray[np
     return np.asarray(np.exp(choose + own + rest))
 
 
-def _grouped(frequency: NDArray[np.int64], number: NDArray[np.float64]) -> NDArray[np.float64]:
+def _grouped(frequency: Integers, number: Floats) -> Floats:
     group = np.searchsorted(_EDGES, frequency, side="right") - 1
     return np.bincount(group, number, len(_EDGES)).astype(np.float64)
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers
 from gemel.risk.attribution.microdata import distances, diversities
-from gemel.risk.identification.coding import MISSING_LABEL, Counts, tally
+from gemel.risk.identification.coding import MISSING_LABEL, Counts, agreeing, tally
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 KS = (2, 3, 5)
 LS = (2, 3, 5)
@@ -58,19 +57,7 @@ class SensitiveClasses:
 
 @dataclass(frozen=True)
 class Diversity:
-    """What the classes disclose of a sensitive variable.
-
-    Parameters
-    ----------
-    distinct, entropy, recursive
-        The largest l of distinct, entropy and recursive (c, l)-diversity.
-    below
-        For each l the records in classes with fewer than l levels.
-    t
-        The smallest t for which the file is t-close, with all levels as far apart.
-    t_ordered
-        The same with levels in order; None where they have none.
-    """
+    """What the classes disclose of a sensitive variable."""
 
     distinct: float
     entropy: float
@@ -93,12 +80,8 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
 
     Parameters
     ----------
-    file
-        The records.
     values : column of shape (n_records,)
         The sensitive value of each record; a missing one is a level of its own.
-    name
-        Of the variable, for errors.
 
     Notes
     -----
@@ -132,17 +115,6 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
 def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0, ls: Sequence[int] = LS) -> Diversity:
     """l-diversity and t-closeness of a file for one sensitive variable.
 
-    Parameters
-    ----------
-    groups
-        The classes.
-    ordered
-        The levels have an order, so that t-closeness by their distance has a meaning.
-    c
-        Of recursive (c, l)-diversity.
-    ls
-        For which l records are counted.
-
     References
     ----------
     .. [1] Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006.
@@ -159,7 +131,7 @@ def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0
     )
 
 
-def _coded(values: Any) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _coded(values: Any) -> tuple[tuple[str, ...], Integers]:
     """Levels in their order, and the level of each value."""
     text = pl.Series("sensitive", values, strict=False).cast(pl.String)
     found = text.drop_nulls().unique().to_list()

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers, Mask
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
 
 Direction = Literal["sample to population", "population to sample"]
-Condition = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+Condition = Callable[[Integers, Integers], Mask]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +30,10 @@ class Frequencies:
     Parameters
     ----------
     f, F : ndarray of int64, shape (n_cells,)
-
-    Raises
-    ------
-    GemelError
-        A sample count above the population's, or no person at all.
     """
 
-    f: NDArray[np.int64] = field(repr=False)
-    F: NDArray[np.int64] = field(repr=False)
+    f: Integers = field(repr=False)
+    F: Integers = field(repr=False)
 
     def __post_init__(self) -> None:
         if self.f.shape != self.F.shape or self.f.ndim != 1:
@@ -77,8 +72,6 @@ class Attack:
 
     Parameters
     ----------
-    strategy
-        Its name.
     direction
         From which side the target is chosen.
     targets

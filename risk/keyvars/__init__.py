@@ -1,29 +1,8 @@
 """Key variable mapping: on what, and how finely, sets of data can be matched that code the same things differently.
 
-partitions (and kernels), harmonisation, analysis: the mathematics, of numbered leaves without names.
-aggregation, intervals: which categories make up which; codes, variables: a variable with the categorisations seen of
+partitions, analysis: the mathematics, of numbered leaves without names.
+aggregation, intervals: which categories make up which; variables: a variable with the categorisations seen of
 it. environment: forms, variables and groups, and every question about them. documents, folder: its JSON files.
-codebook: forms from CSV. linkage: two forms' categories brought to the finest common ones; insertion: into a
+codebook: forms from CSV. linkage: two forms' categories brought to the finest common ones, and put into a
 specification. pictures: graphs and curves, drawn.
 """
-
-from gemel.risk.keyvars.aggregation import AggregationGraph
-from gemel.risk.keyvars.analysis import Course, Step, course
-from gemel.risk.keyvars.environment import Environment, Finding, Form
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
-from gemel.risk.keyvars.intervals import extend, read_interval
-from gemel.risk.keyvars.variables import Variable
-
-__all__ = [
-    "AggregationGraph",
-    "Course",
-    "Environment",
-    "Finding",
-    "Form",
-    "HarmonisationGraph",
-    "Step",
-    "Variable",
-    "course",
-    "extend",
-    "read_interval",
-]

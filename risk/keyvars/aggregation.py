@@ -64,22 +64,7 @@ class AggregationGraph:
         return self._named(self.reach[category])
 
     def partition(self, categories: Sequence[str], *, strict: bool = True) -> Partition:
-        """A categorisation as a partition of the leaves.
-
-        Parameters
-        ----------
-        categories
-            Names of categories.
-        strict
-            Whether to refuse what is no categorisation. Otherwise categories that overlap are put together, and leaves
-            of none stand alone, as a sum of graphs makes them; the result means little.
-
-        Raises
-        ------
-        GemelErrors
-            With an error for each category that is not there or named twice, each two that overlap, and all that is
-            missing.
-        """
+        """A categorisation as a partition of the leaves."""
         errors = list(self.issues_of(categories))
         grave = [error for error in errors if error.code is ErrorCode.NOT_FOUND]
         if grave or (strict and errors):
@@ -111,23 +96,21 @@ class AggregationGraph:
                 continue
             known.append(name)
             if list(categories).count(name) > 1:
-                yield GemelError(ErrorCode.PARAMETER, "a category is named twice", got=repr(name))
+                yield parameter("", "a category is named twice", repr(name))
         for a, b in combinations(known, 2):
             if common := self.reach[a] & self.reach[b]:
-                yield GemelError(
-                    ErrorCode.PARAMETER,
-                    f"the categories {a!r} and {b!r} overlap",
-                    got=f"both contain {listed(self._named(common))}",
+                yield parameter(
+                    "", f"the categories {a!r} and {b!r} overlap", f"both contain {listed(self._named(common))}"
                 )
         lacking = (1 << len(self.leaves)) - 1
         for name in known:
             lacking &= ~self.reach[name]
         if lacking and len(known) == len(set(categories)):
-            yield GemelError(
-                ErrorCode.PARAMETER,
+            yield parameter(
+                "",
                 "the categories are not exhaustive",
-                got=f"none contains {listed(self._named(lacking))}",
-                remedy="name a category for what is left, such as everything else",
+                f"none contains {listed(self._named(lacking))}",
+                "name a category for what is left, such as everything else",
             )
 
     def issues(self) -> Iterator[GemelError]:
@@ -182,23 +165,17 @@ class AggregationGraph:
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
         """The first leaves of an empty graph."""
         if self.children:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "the leaves are exhaustive, so nothing can be added beside them",
-                got=listed(names),
-                remedy="divide the category that contains them",
+                listed(names),
+                "divide the category that contains them",
             )
         self._new(names)
         return _sound(dict.fromkeys(names, ()))
 
     def divide(self, category: str, parts: Sequence[str]) -> AggregationGraph:
-        """A leaf divided into new categories, which become leaves.
-
-        Raises
-        ------
-        GemelError
-            If it is no leaf (its parts aggregate to it already), or a name is taken or given twice.
-        """
+        """A leaf divided into new categories, which become leaves."""
         self._known([category])
         if self.children[category]:
             raise parameter(
@@ -216,13 +193,7 @@ class AggregationGraph:
         return _sound(made)
 
     def aggregate(self, name: str, parts: Sequence[str]) -> AggregationGraph:
-        """A new category, put together of others.
-
-        Raises
-        ------
-        GemelError
-            If the name is taken, or the parts are not there, overlap, or are fewer than two.
-        """
+        """A new category, put together of others."""
         self._known(parts)
         self._new([name])
         return _sound({**self.children, name: tuple(parts)})
@@ -241,11 +212,6 @@ class AggregationGraph:
 
         The thesis allows no deletion at all. To take back a category put together of others, of which no other is
         made and which no categorisation has, changes no partition.
-
-        Raises
-        ------
-        GemelError
-            If it is a leaf, a part of another, or in `used_by`.
         """
         self._known([category])
         parents = [name for name, parts in self.children.items() if category in parts]

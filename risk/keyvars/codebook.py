@@ -48,19 +48,7 @@ def split(text: str) -> tuple[str, ...]:
 def import_codebook(
     environment: Environment, text: str, source: str = "codebook.csv", separator: str = ","
 ) -> tuple[int, tuple[str, ...]]:
-    """Add the forms of a codebook; a form that is there gets the variables it lacks.
-
-    Returns
-    -------
-    int, tuple of str
-        How many codings of a variable by a form were added, and which columns were taken for metadata.
-
-    Raises
-    ------
-    GemelError
-        SOURCE or as the environment's own changes, with the line. The environment may then be half changed: change it
-        within `folder.changed`.
-    """
+    """Add the forms of a codebook; a form that is there gets the variables it lacks."""
     rows, metadata = _rows(text, source, separator)
     for row in rows:
         try:

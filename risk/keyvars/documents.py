@@ -21,9 +21,9 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars import intervals
 from gemel.risk.keyvars.aggregation import AggregationGraph, listed
-from gemel.risk.keyvars.codes import ARBITRARY, CODE, size_of
 from gemel.risk.keyvars.environment import Environment, Form
 from gemel.risk.keyvars.intervals import SCALES
+from gemel.risk.keyvars.partitions import ARBITRARY, CODE, size_of
 from gemel.risk.keyvars.variables import Variable
 
 FILES = ("variables.json", "forms.json", "groups.json")
@@ -53,20 +53,7 @@ def texts_of(environment: Environment) -> dict[str, str]:
 
 
 def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environment:
-    """The environment that three texts hold.
-
-    Parameters
-    ----------
-    texts
-        By name of `FILES`.
-    strict
-        Whether categorisations must be such. Otherwise those that are not become `warnings`.
-
-    Raises
-    ------
-    GemelErrors
-        SOURCE, with one error for each issue, its place being the file and the keys that lead to it.
-    """
+    """The environment that three texts hold."""
     reader = _Reader(strict)
     documents = {name: reader.parse(name, texts.get(name, "{}")) for name in FILES}
     environment = Environment()

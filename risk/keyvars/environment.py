@@ -48,8 +48,6 @@ class Finding:
 
     Attributes
     ----------
-    target
-        The code of the target's categorisation.
     forms
         How many forms of the environment have the variable.
     minimum
@@ -58,8 +56,6 @@ class Finding:
         The maximal harmonisation for every N.
     step
         That for `minimum`; None if too few forms have the variable.
-    codes
-        Of the maximal harmonisations.
     """
 
     variable: str
@@ -134,42 +130,16 @@ class Environment:
             )
         del self.variables[name]
 
-    def code(
-        self,
-        form: str,
-        variable: str,
-        categories: Sequence[str],
-        values: Mapping[str, str] | None = None,
-    ) -> str:
-        """Define in which categories a form has a variable.
-
-        Parameters
-        ----------
-        form, variable
-            Both of the environment.
-        categories
-            A categorisation; none for arbitrary precision.
-        values
-            What the form's data hold, where that is not the categories' names, and the category of each.
-
-        Returns
-        -------
-        str
-            The categorisation's code.
-
-        Raises
-        ------
-        GemelError
-            If it is no categorisation, or a value is of no category of it. Nothing is changed then.
-        """
+    def code(self, form: str, variable: str, categories: Sequence[str], values: Mapping[str, str] | None = None) -> str:
+        """Define in which categories a form has a variable."""
         here, old = self.form(form), self.variable(variable)
         try:
             made, code, names = old.with_categorisation(categories)
             called = dict(zip(categories, names, strict=True))
             if stray := [category for category in (values or {}).values() if category not in called]:
-                raise GemelError(ErrorCode.PARAMETER, "values of no category of the form", got=listed(stray))
+                raise parameter("", "values of no category of the form", listed(stray))
             if values and (lacking := [category for category in categories if category not in values.values()]):
-                raise GemelError(ErrorCode.PARAMETER, "no value means a category of the form", got=listed(lacking))
+                raise parameter("", "no value means a category of the form", listed(lacking))
         except GemelError as error:
             raise _placed(error, f"{form}, {variable}") from None
         self.variables[variable] = made
@@ -261,31 +231,7 @@ class Environment:
         variables: Iterable[str] | None = None,
         with_target: bool = False,
     ) -> list[Finding]:
-        """How finely each variable of a form can be matched against a share of the others.
-
-        Parameters
-        ----------
-        target
-            The form to match.
-        prevalence
-            p: the share of the forms, all of them counted, with which the match shall be possible.
-        against
-            Names of the forms that make up the environment E; all by default.
-        variables
-            Of the target; all by default.
-        with_target
-            Whether the target counts as one of E where it is in it. It is not matched against itself by default.
-
-        Returns
-        -------
-        list of Finding
-            One for each variable.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND for a name that is not there, PARAMETER for a prevalence out of range.
-        """
+        """How finely each variable of a form can be matched against a share of the others."""
         form = self.form(target)
         others = [self.form(name) for name in dict.fromkeys(self.forms if against is None else against)]
         if not with_target:
@@ -321,7 +267,7 @@ def _found(names: Mapping[str, T], name: str, kind: str, where: str = "") -> T:
 def _new(names: Mapping[str, object], name: str, kind: str) -> None:
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
         what = f"the name of a {kind} has 1 to {MAX_NAME} printable characters and no blank at its ends"
-        raise GemelError(ErrorCode.PARAMETER, what, got=repr(name[:40]))
+        raise parameter("", what, repr(name[:40]))
     if name in names:
         raise GemelError(ErrorCode.EXISTS, f"there is a {kind} of this name already", got=repr(name))
 

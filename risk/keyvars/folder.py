@@ -25,13 +25,7 @@ MAX_BYTES = 256 * 2**20
 
 
 def create(folder: Path) -> None:
-    """An empty environment in a folder, which is made if need be.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if there is one.
-    """
+    """An empty environment in a folder, which is made if need be."""
     if any((folder / name).exists() for name in FILES):
         raise GemelError(ErrorCode.EXISTS, "there is an environment already", where=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,28 +34,14 @@ def create(folder: Path) -> None:
 
 
 def read(folder: Path, *, strict: bool = True) -> Environment:
-    """The environment of a folder.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there is none.
-    GemelErrors
-        SOURCE, as `documents.environment_of`.
-    """
+    """The environment of a folder."""
     with _locked(folder):
         return environment_of(_texts(folder), strict=strict)
 
 
 @contextmanager
 def changed(folder: Path) -> Iterator[Environment]:
-    """The environment of a folder, to be changed; written back when the block ends, and not if it raises.
-
-    Raises
-    ------
-    GemelError
-        As `read`; BUSY if another process changed the files meanwhile.
-    """
+    """The environment of a folder, to be changed; written back when the block ends, and not if it raises."""
     with _locked(folder):
         before = _texts(folder)
         environment = environment_of(before)
@@ -116,13 +96,7 @@ def _texts(folder: Path) -> dict[str, str]:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND, TEXT_ENCODING, or SOURCE for one that is too large.
-    """
+    """The text of a file."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise GemelError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))

@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import GemelError, parameter
 from gemel.risk.keyvars.aggregation import AggregationGraph
 
 Scale = Literal["nominal", "interval", "whole"]
@@ -51,45 +51,23 @@ def read_interval(label: str, scale: Scale) -> Interval:
         if interval is None or any(scale == "whole" and n != n.to_integral_value() for n in numbers):
             break
         if interval[0] >= interval[1]:
-            raise GemelError(ErrorCode.PARAMETER, "an interval's bounds must ascend", got=repr(label))
+            raise parameter("", "an interval's bounds must ascend", repr(label))
         return interval
-    raise GemelError(
-        ErrorCode.PARAMETER,
+    raise parameter(
+        "",
         f"not an interval on the scale {scale}",
-        got=repr(label),
-        remedy="write 16-21 and 65-infinity on the scale interval; 16-20, 17 and 65+ on the scale whole",
+        repr(label),
+        "write 16-21 and 65-infinity on the scale interval; 16-20, 17 and 65+ on the scale whole",
     )
 
 
 def extend(
     graph: AggregationGraph, categories: Sequence[str], scale: Scale
 ) -> tuple[AggregationGraph, tuple[str, ...]]:
-    """The graph with a categorisation added: leaves divided at its bounds, its categories put together.
-
-    Parameters
-    ----------
-    graph
-        Of intervals; perhaps empty.
-    categories
-        Intervals that are exhaustive for the range of the graph, in any order.
-
-    Returns
-    -------
-    AggregationGraph
-        Every categorisation of `graph` is one of it and means the same.
-    tuple of str
-        The categories' names in the graph: an interval that is there keeps the name it has.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a gap, an overlap, or another range than that of the graph.
-    """
+    """The graph with a categorisation added: leaves divided at its bounds, its categories put together."""
     selected = {label: read_interval(label, scale) for label in categories}
     if len(selected) < len(categories):
-        raise GemelError(
-            ErrorCode.PARAMETER, "a category is named twice", got=f"{len(categories)} names, {len(selected)} distinct"
-        )
+        raise parameter("", "a category is named twice", f"{len(categories)} names, {len(selected)} distinct")
     _contiguous(selected, scale)
     if not graph.children:
         graph = graph.add_leaves(sorted(selected, key=selected.__getitem__))
@@ -165,18 +143,18 @@ def _bounds(form: str, numbers: Sequence[Decimal], scale: Scale) -> Interval | N
 def _contiguous(selected: Mapping[str, Interval], scale: Scale) -> None:
     for (a, (_, end)), (b, (start, _)) in pairwise(sorted(selected.items(), key=lambda item: item[1])):
         if start < end:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 f"the categories {a!r} and {b!r} overlap",
-                got=f"both contain {write_interval((start, min(end, selected[b][1])), scale)}",
-                remedy="on the scale whole both ends are in; on the scale interval the upper one is not",
+                f"both contain {write_interval((start, min(end, selected[b][1])), scale)}",
+                "on the scale whole both ends are in; on the scale interval the upper one is not",
             )
         if start > end:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "the categories are not exhaustive",
-                got=f"nothing from {end:f} to {start:f}, between {a!r} and {b!r}",
-                remedy="add a category; or if these are whole numbers with both ends in, choose the scale whole",
+                f"nothing from {end:f} to {start:f}, between {a!r} and {b!r}",
+                "add a category; or if these are whole numbers with both ends in, choose the scale whole",
             )
 
 
@@ -189,8 +167,8 @@ def _same_range(known: Sequence[Interval], selected: Sequence[Interval], scale: 
             for gap in ((here[0], there[0]), (there[1], here[1]))
             if gap[0] < gap[1] and gap != (-INFINITY, -INFINITY)
         ]
-        raise GemelError(
-            ErrorCode.PARAMETER,
+        raise parameter(
+            "",
             f"the categories cover {_range(there)}, but those of the variable {_range(here)}",
             remedy=f"add {' and '.join(lacking)}" if lacking else "end both with the same or an open interval",
         )

@@ -1,13 +1,73 @@
-"""Set partitions of the leaves 0 to k - 1: what a categorisation is once names are put aside.
-
-A partition is written as one number per leaf, the block it is in; blocks are numbered in the order of their first
-leaves, so that equal partitions are equal tuples. ``None`` stands for arbitrary precision, which is finer than every
-partition and which harmonises with each to that partition.
-"""
+"""Set partitions of the leaves 0 to k - 1: what a categorisation is once names are put aside."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numba import njit
+
+from gemel.risk.arrays import Codes
+
+# Many partitions joined with one, compiled. What it means is `partitions.join`.
+
+
+def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
+    """Each of `rows` harmonised with `with_`; arbitrary precision gives `with_`.
+
+    Notes
+    -----
+    O(rows * k) for k leaves.
+    """
+    given = np.array([with_ if row is None else row for row in rows], dtype=np.int32)
+    return [tuple(row) for row in _joins(given, np.array(with_, dtype=np.int32)).tolist()]
+
+
+@njit(cache=True, nogil=True)
+def _joins(rows: Codes, with_: Codes) -> Codes:
+    n, k = rows.shape
+    found = np.empty((n, k), dtype=np.int32)
+    parent = np.empty(k, dtype=np.int32)
+    first = np.empty(k, dtype=np.int32)
+    number = np.empty(k, dtype=np.int32)
+    for i in range(n):
+        for leaf in range(k):
+            parent[leaf] = leaf
+            first[leaf] = -1
+            number[leaf] = -1
+        for leaf in range(k):
+            mine, theirs = rows[i, leaf], with_[leaf]
+            if first[mine] < 0:
+                first[mine] = theirs
+                continue
+            a = first[mine]
+            while parent[a] != a:
+                parent[a] = parent[parent[a]]
+                a = parent[a]
+            b = theirs
+            while parent[b] != b:
+                parent[b] = parent[parent[b]]
+                b = parent[b]
+            if a < b:
+                parent[b] = a
+            else:
+                parent[a] = b
+        blocks = 0
+        for leaf in range(k):
+            a = with_[leaf]
+            while parent[a] != a:
+                a = parent[a]
+            if number[a] < 0:
+                number[a] = blocks
+                blocks += 1
+            found[i, leaf] = number[a]
+    return found
+
+
+# A partition is written as one number per leaf, the block it is in; blocks are numbered in the order of their first
+# leaves, so that equal partitions are equal tuples. `None` stands for arbitrary precision, which is finer than every
+# partition and which harmonises with each to that partition.
 
 Partition = tuple[int, ...]
 Precision = Partition | None
@@ -95,7 +155,6 @@ def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
     """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
     if with_ is None or len(rows) < _COMPILED_FROM:
         return [join(row, with_) for row in rows]
-    from gemel.risk.keyvars.kernels import joined
 
     return joined(rows, with_)
 
@@ -111,3 +170,52 @@ def _unite(parent: list[int], a: int, b: int) -> None:
     a, b = _root(parent, a), _root(parent, b)
     if a != b:
         parent[max(a, b)] = min(a, b)
+
+
+# Codes of categorisations: `C3.001` is the first seen with three categories, `H3.001` a harmonisation with three.
+#
+# `C0.001` is arbitrary precision: whatever the respondent writes in. Its 0 counts the categories that are specified.
+
+ARBITRARY = "C0.001"
+CODE = re.compile(r"([CH])([1-9]\d*|0)\.(\d{3,})")
+
+
+def code(message: str, categories: int, number: int) -> str:
+    """A code.
+
+    Examples
+    --------
+    >>> code("H", 3, 1)
+    'H3.001'
+    """
+    return f"{message}{categories}.{number:03d}"
+
+
+def size_of(text: str) -> int | None:
+    """The number of categories that a code states, None if it is no code."""
+    found = CODE.fullmatch(text)
+    return int(found[2]) if found else None
+
+
+def next_code(message: str, categories: int, taken: Iterable[str]) -> str:
+    """The code after those of the same letter and size."""
+    numbers = [
+        int(found[3])
+        for each in taken
+        if (found := CODE.fullmatch(each)) and found[1] == message and int(found[2]) == categories
+    ]
+    return code(message, categories, max(numbers, default=0) + 1)
+
+
+def harmonisation_codes(nodes: Iterable[Precision], observed: dict[int, str]) -> list[str]:
+    """The code of every node of a harmonisation graph; `observed` has those of the categorisations seen."""
+    found: list[str] = []
+    numbers: dict[int, int] = {}
+    for node, partition in enumerate(nodes):
+        if node in observed:
+            found.append(observed[node])
+            continue
+        categories = 0 if partition is None else max(partition) + 1
+        numbers[categories] = numbers.get(categories, 0) + 1
+        found.append(code("H", categories, numbers[categories]))
+    return found

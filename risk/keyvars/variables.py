@@ -9,10 +9,9 @@ from functools import cached_property
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars.aggregation import AggregationGraph
-from gemel.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
-from gemel.risk.keyvars.harmonisation import HarmonisationGraph
+from gemel.risk.keyvars.analysis import HarmonisationGraph
 from gemel.risk.keyvars.intervals import Scale, extend
-from gemel.risk.keyvars.partitions import Precision, blocks
+from gemel.risk.keyvars.partitions import ARBITRARY, Precision, blocks, harmonisation_codes, next_code
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,6 @@ class Variable:
     ----------
     scale
         nominal, or interval or whole: then its categories are intervals, and its graph makes itself.
-    graph
-        Its categories and which make up which.
     categorisations
         By code, the categories of each; of `ARBITRARY` none. Two codes never mean the same partition.
     strict

@@ -14,17 +14,15 @@ from gemel.common.records.frames import Records
 from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.file_level import Dis, file_dis
-from gemel.risk.identification.individual_risk import individual_risk
+from gemel.risk.identification.individual_risk import implied_fraction, individual_risk
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import ModelChoice, choose_model
 from gemel.risk.identification.matching.bayesian_matching import Method
-from gemel.risk.identification.misclassification.matrices import Perturbation, Stated
-from gemel.risk.identification.misclassification.theta_reader import read_theta, stated_matrix
-from gemel.risk.identification.reader import read_key_file, read_weights
-from gemel.risk.identification.special_uniques.suda import minimal_uniques
-from gemel.risk.identification.special_uniques.suda_ranking import suda_scores
-from gemel.risk.identification.survey_weights import implied_fraction
-from gemel.risk.library.results import RiskAssessment
+from gemel.risk.identification.misclassification import Perturbation, Stated
+from gemel.risk.identification.reader import read_key_file, read_theta, read_weights, stated_matrix
+from gemel.risk.identification.suda import minimal_uniques
+from gemel.risk.identification.suda_ranking import suda_scores
+from gemel.risk.library.tables import RiskAssessment
 from gemel.risk.record_table import record_table
 
 Theta = Mapping[str, Stated] | Sequence[str | Path] | str | Path
@@ -96,8 +94,6 @@ def identify(
 
     Parameters
     ----------
-    records, fraction, population, missing
-        As for `key_file`.
     keys
         What an intruder may know; or several such key sets, which are assessed alike and compared.
     missing_values
@@ -123,8 +119,6 @@ def identify(
         Search for models: ``default``, ``exact``, ``mc3``, ``annealing`` or ``occam``.
     listed
         List the records of highest risk.
-    seed
-        Of the search for models.
 
     Raises
     ------
@@ -271,6 +265,6 @@ def _matrices(theta: Theta) -> dict[str, Stated]:
 
 
 def _identification_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.identification.report import render
+    from gemel.risk.report.identification import render
 
     return render

@@ -2,16 +2,108 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from gemel.common.missing_module import missing_module
 from gemel.common.records.frames import Records
-from gemel.risk.library.results import RiskAssessment
+from gemel.common.terminal.output import Report
+from gemel.risk.identification.coding import Missing
 from gemel.risk.magnitude.assessment import assess as assess_magnitude
 from gemel.risk.magnitude.reader import tables_of
 from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, Rule
+from gemel.risk.protection.changes import Levels, Methods
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.protected_file import protect as protect_file
+from gemel.risk.protection.request import Request, sampling_fraction
 from gemel.risk.record_table import record_table
+
+# What the functions of the library return: figures that show themselves as a report.
+
+
+@dataclass(frozen=True)
+class RiskAssessment:
+    """An assessment: its figures, and the report.
+
+    Attributes
+    ----------
+    document
+        What the command of its name writes as JSON: plain dictionaries and lists. As confidential as the records.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    _title: str
+    _render: Callable[[], Callable[[Mapping[str, Any]], str]] = field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        """A section of the document."""
+        return self.document[name]
+
+    def report(self) -> Report:
+        """The report that the command writes with --out.
+
+        Raises
+        ------
+        GemelError
+            MODULE_MISSING without the extra ``report``.
+        """
+        try:
+            render = self._render()
+        except ModuleNotFoundError as error:
+            raise missing_module(error) from None
+        return Report(self._title, render(self.document))
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
+
+@dataclass(frozen=True)
+class ProtectedFile:
+    """Protected records, the log that may go with them, and what the change did to risk and utility.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        What may be published.
+    log
+        Every change by its method and parameters.
+    assessment
+        Risk and utility before and after; describes the original too.
+    """
+
+    frame: pl.DataFrame = field(repr=False)
+    log: dict[str, Any] = field(repr=False)
+    assessment: RiskAssessment
+
+    @property
+    def risk(self) -> pl.DataFrame:
+        """The measures of risk before and after: columns ``measure``, ``before``, ``after``.
+
+        Those by a population, which are exact, begin with ``exact_``; without one they are null. Those that begin with
+        ``upper_`` are upper ends, by which a policy without k is judged too.
+        """
+        before, after = (_figures(self.assessment[when]) for when in ("before", "after"))
+        names = pl.Series("measure", list(before))
+        columns = (pl.Series(n, list(of.values()), pl.Float64) for n, of in (("before", before), ("after", after)))
+        return pl.DataFrame([names, *columns])
+
+    def _repr_html_(self) -> str:
+        return self.assessment._repr_html_()
+
+
+def _figures(measures: Mapping[str, Any]) -> dict[str, float | None]:
+    parts = ("exact", "upper")
+    found = {name: None if value is None else float(value) for name, value in measures.items() if name not in parts}
+    exact = measures["exact"] or dict.fromkeys(("correct_matches", "record_risk", "population_uniques"))
+    found |= {f"exact_{name}": None if value is None else float(value) for name, value in exact.items()}
+    return found | {f"upper_{name}": float(measures["upper"][name]) for name in ("correct_matches", "record_risk")}
+
 
 Release = str | Path
 
@@ -30,8 +122,6 @@ def magnitude_tables(
 
     Parameters
     ----------
-    by
-        Variables of each table.
     value
         The column that is added up.
     unit
@@ -68,12 +158,96 @@ def tables(release: Release, *, seconds: float = 60.0, known: int | None = None,
 
 
 def _magnitude_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.magnitude.report import render
+    from gemel.risk.report.magnitude import render
 
     return render
 
 
 def _attribution_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.attribution.report import render
+    from gemel.risk.report.attribution import render
+
+    return render
+
+
+# Protection of a file of records: `gemel.risk.protect`.
+
+
+def protect(
+    records: Records,
+    keys: Sequence[str],
+    fraction: float | None = None,
+    *,
+    population: Records | None = None,
+    policy: Policy | None = None,
+    levels: Levels | None = None,
+    methods: Methods | None = None,
+    missing: Missing = "level",
+    missing_values: Sequence[str] = ("", "NA"),
+    importance: Mapping[str, float] | None = None,
+    weights: str | None = None,
+    numbers: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    frontier: bool = True,
+    seed: int | None = None,
+) -> ProtectedFile:
+    """The smallest change of records that meets a policy; as `gemel risk protect`.
+
+    Parameters
+    ----------
+    fraction
+        Sampling fraction, 1 if an intruder may know who is in the file; not with a population.
+    population
+        The keys of the whole population: risk is then exact, and the policy by that.
+    levels, methods
+        How keys are coarsened, and what else changes: `gemel.risk.Levels`, `gemel.risk.Methods`.
+    missing, missing_values
+        What a missing or suppressed value agrees with: ``any`` value, or a ``level`` of its own; texts that mean it.
+    importance
+        What a key is worth, 1 if it is not named.
+    numbers
+        Numeric columns to compare before and after.
+    drop
+        Columns that are not published.
+    frontier
+        Try other limits too, to show what they would cost.
+    seed
+        Of random methods, for trials: whoever knows it can undo them.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER where no candidate meets the policy, or neither or both of `fraction` and `population` are given.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": ["f", "f", "m", "m"], "town": ["Ely", "Ely", "Ely", "Bath"]})
+    >>> everyone = pl.concat([people, people])
+    >>> made = protect(people, ["sex", "town"], population=everyone, policy=Policy(k=2), frontier=False)
+    >>> made.risk.filter(pl.col("measure") == "exact_correct_matches").row(0)
+    ('exact_correct_matches', 0.375, 0.25)
+    """
+    table = record_table(records, "records").columns()
+    whole = None if population is None else record_table(population, "population").columns(keys)
+    request = Request(
+        tuple(keys),
+        sampling_fraction(fraction, table.height, None if whole is None else whole.height),
+        policy or Policy(),
+        levels or Levels(),
+        methods or Methods(),
+        missing=missing,
+        missing_values=tuple(missing_values),
+        importance=importance or {},
+        weights=weights,
+        numbers=tuple(numbers),
+        dropped=tuple(drop),
+    )
+    generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    made = protect_file(table, request, generator, population=whole, frontier=frontier)
+    return ProtectedFile(made.frame, made.log, RiskAssessment(made.report, "Protection", _protection_report))
+
+
+def _protection_report() -> Callable[[Mapping[str, Any]], str]:
+    from gemel.risk.report.protection import render
 
     return render

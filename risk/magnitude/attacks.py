@@ -1,15 +1,17 @@
 """Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
 
-What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
-from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
-what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.
+What is known of the cells beforehand, and how far each can therefore move from its true value.
 
-Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found exactly.
+Everyone knows that values are not negative, unless some are; and, where that is assumed, each withheld cell within a
+share of its value (by last year's table, for example). Intruders who contribute themselves also know that a cell is at
+least what they have in it, and the whole of a cell that is theirs alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import linprog
@@ -17,8 +19,80 @@ from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.magnitude.tables import LinkedTables
+
+
+@dataclass(frozen=True)
+class Intruder:
+    """What someone knows beside the published values."""
+
+    units: tuple[int, ...] = ()
+    own: Mapping[int, float] = field(default_factory=dict)
+    known: frozenset[int] = frozenset()
+
+
+OUTSIDER = Intruder()
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """How far cells may move from a table, by what an outsider knows.
+
+    Parameters
+    ----------
+    down, up : ndarray of float64, shape (n,)
+        0 for a published cell.
+    above_zero : ndarray of float64, shape (n,)
+        How far a withheld cell lies above 0, of which contributors know a part; infinite where values may be negative,
+        and for published cells, of which nothing is to be learnt.
+    """
+
+    down: Floats
+    up: Floats
+    above_zero: Floats
+
+    @classmethod
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, known_within: float = np.inf) -> Rooms:
+        """Of the true table.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_cells,)
+            True values.
+        suppressed : ndarray of bool, shape (n_cells,)
+            What is withheld.
+        """
+        sizes = np.abs(values)
+        within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
+        zero = np.full(len(values), np.inf) if signed else np.maximum(values, 0.0)
+        return cls(
+            np.where(suppressed, np.minimum(zero, within), 0.0),
+            np.where(suppressed, within, 0.0),
+            np.where(suppressed, zero, np.inf),
+        )
+
+    def at(self, cells: Integers) -> Rooms:
+        """Of some cells."""
+        return Rooms(self.down[cells], self.up[cells], self.above_zero[cells])
+
+    def narrowed(self, cells: Integers, intruder: Intruder) -> tuple[Floats, Floats]:
+        """How far some cells may move down and up for an intruder, each of shape (n,)."""
+        down, up = self.down[cells], self.up[cells]
+        if not intruder.units:
+            return down, up
+        own = np.asarray([intruder.own.get(cell, 0.0) for cell in cells.tolist()])
+        known = np.asarray([cell in intruder.known for cell in cells.tolist()], dtype=bool)
+        down = np.minimum(down, np.maximum(0.0, self.above_zero[cells] - own))
+        return np.where(known, 0.0, down), np.where(known, 0.0, up)
+
+
+# What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
+# from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
+# what the attacker is left in doubt of. What is known beforehand (`Rooms`) bounds each cell by itself.
+#
+# Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found
+# exactly.
 
 TOLERANCE = 1e-6
 """Share of a reach that rounding may take."""
@@ -30,14 +104,8 @@ class Attack:
 
     Parameters
     ----------
-    cell
-        The cell attacked.
     sense
         1: its upper bound; -1: its lower bound.
-    reach
-        How far beyond the true value the bound must lie, above 0.
-    intruder
-        Who attacks.
     """
 
     cell: int
@@ -52,18 +120,14 @@ class Moved:
 
     Parameters
     ----------
-    reach
-        How far the cell can move, at most the reach asked for where there is one; infinite where nothing bounds it.
-    cells, moves : ndarray
-        A table that moves it so far: the cells that differ, and by how much.
     prices : ndarray of float64, shape (n_cells,), optional
         Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
     """
 
     reach: float
-    cells: Indices
-    moves: Numbers
-    prices: Numbers | None = None
+    cells: Integers
+    moves: Floats
+    prices: Floats | None = None
 
 
 class Suppressed:
@@ -81,9 +145,9 @@ class Suppressed:
         graph = csr_array((np.ones(entries.nnz), (entries.row, entries.col + len(rows))), shape=(total, total))
         _, self._labels = connected_components(graph, directed=False)
         self._matrix, self._rows = used, rows
-        self._parts: dict[int, tuple[Indices, Indices, csr_array]] = {}
+        self._parts: dict[int, tuple[Integers, Integers, csr_array]] = {}
 
-    def _part(self, cell: int) -> tuple[Indices, Indices, csr_array]:
+    def _part(self, cell: int) -> tuple[Integers, Integers, csr_array]:
         """Free cells and equations of the component of a cell, and the equations over them."""
         position = int(np.searchsorted(self.free, cell))
         if position >= len(self.free) or self.free[position] != cell:
@@ -95,22 +159,12 @@ class Suppressed:
             self._parts[label] = columns, self._rows[rows], csr_array(self._matrix[rows][:, columns])
         return self._parts[label]
 
-    def component(self, cell: int) -> Indices:
+    def component(self, cell: int) -> Integers:
         """The suppressed cells that a cell's bounds depend on, itself among them."""
         return self.free[self._part(cell)[0]]
 
     def moved(self, cell: int, sense: int, scale: float, intruder: Intruder = OUTSIDER, *, capped: bool) -> Moved:
-        """How far a cell can move up (sense 1) or down (-1).
-
-        Parameters
-        ----------
-        scale
-            What the programme takes for 1: the reach asked for, or the size of a cell.
-        intruder
-            Who wants to know.
-        capped
-            Whether moving by the scale is enough.
-        """
+        """How far a cell can move up (sense 1) or down (-1)."""
         columns, rows, matrix = self._part(cell)
         cells = self.free[columns]
         down, up = self.rooms.narrowed(cells, intruder)
@@ -154,7 +208,7 @@ class Suppressed:
         return minimum_move(matrix, cells, self.rooms, np.ones(len(cells)), attack)
 
 
-def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Numbers, attack: Attack) -> Moved | None:
+def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Floats, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
 
     Parameters
@@ -163,12 +217,8 @@ def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Number
         Equations over the cells.
     cells : ndarray of int64, shape (n,)
         Which cells may move.
-    rooms
-        How far each cell of the tables may, for an outsider.
     prices : ndarray of float64, shape (n,)
         Of moving each by 1, in either direction.
-    attack
-        Whose reach.
     """
     n = len(cells)
     target = int(np.searchsorted(cells, attack.cell))
@@ -190,3 +240,52 @@ def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Number
     moves = found.x[:n] - found.x[n:]
     moving = np.abs(moves) > 1e-9
     return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
+
+
+# Tables that show an attack withstood, kept for other attacks: one table often answers many of them.
+#
+# A movement of the withheld cells that adds up and takes a cell as far as asked is proof, whoever found it: scaled, or
+# turned round, it serves against another intruder, for another cell that moves in it, and under any pattern that
+# withholds the cells that move. Checking one is a comparison of numbers; a linear programme would take milliseconds.
+
+_TRIED = 24  # recent witnesses of a cell that are tried before a programme is solved
+_ROUNDING = 1e-9
+
+
+class Witnesses:
+    """Movements found so far, of one set of cells and equations."""
+
+    def __init__(self) -> None:
+        self._by_cell: dict[int, deque[Moved]] = {}
+
+    def withstands(self, pattern: Suppressed, attack: Attack) -> Moved | None:
+        """A table that leaves the intruder in doubt as required, or None when there is none."""
+        for known in self._by_cell.get(attack.cell, ()):
+            fitted = self._fitted(pattern, attack, known)
+            if fitted is not None:
+                return fitted
+        found = pattern.withstands(attack)
+        if found is not None:
+            self.add(found)
+        return found
+
+    def add(self, found: Moved) -> None:
+        """Keep a movement."""
+        for cell in found.cells.tolist():
+            self._by_cell.setdefault(cell, deque(maxlen=_TRIED)).appendleft(found)
+
+    def _fitted(self, pattern: Suppressed, attack: Attack, known: Moved) -> Moved | None:
+        """A known movement, scaled to the reach, if it is possible for this intruder under this pattern."""
+        position = int(np.searchsorted(known.cells, attack.cell))
+        moves = known.moves * (attack.sense * attack.reach / known.moves[position])
+        rooms = pattern.rooms
+        if not _possible(moves, rooms.down[known.cells], rooms.up[known.cells]):
+            return None
+        if attack.intruder.units and not _possible(moves, *rooms.narrowed(known.cells, attack.intruder)):
+            return None
+        return Moved(attack.reach, known.cells, moves)
+
+
+def _possible(moves: Floats, down: Floats, up: Floats) -> bool:
+    """Whether cells can move so far, but for what rounding makes of it."""
+    return bool((moves >= -down * (1 + _ROUNDING)).all() and (moves <= up * (1 + _ROUNDING)).all())

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from gemel.common.errors import parameter
-from gemel.common.progress import StageProgress
-from gemel.risk.magnitude.attacks import Attack, Suppressed
-from gemel.risk.magnitude.knowledge import Rooms
+from gemel.common.progress import Progress, StageProgress
+from gemel.risk.arrays import Floats, Integers, Mask
+from gemel.risk.magnitude.attacks import Attack, Rooms, Suppressed, Witnesses
+from gemel.risk.magnitude.rules import Contributions
 from gemel.risk.magnitude.tables import LinkedTables
-from gemel.risk.magnitude.witnesses import Witnesses
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +34,12 @@ class Limits:
         0 for withheld cells that are not negative; minus infinity for others.
     """
 
-    lower: Numbers
-    upper: Numbers
-    floor: Numbers
+    lower: Floats
+    upper: Floats
+    floor: Floats
 
     @classmethod
-    def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, rounding: float = 0.0) -> Limits:
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, rounding: float = 0.0) -> Limits:
         """By the published values, each rounded to a multiple of `rounding`."""
         half = rounding / 2
         lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
@@ -48,7 +47,7 @@ class Limits:
         floor = np.where(suppressed & (not signed), 0.0, -np.inf)
         return cls(lower, np.where(suppressed, np.inf, values + half), floor)
 
-    def known_within(self, values: Numbers, suppressed: NDArray[np.bool_], share: float) -> Limits:
+    def known_within(self, values: Floats, suppressed: Mask, share: float) -> Limits:
         """The same for someone who knows each withheld cell within a share of its true value beforehand."""
         if np.isinf(share):
             return self
@@ -69,7 +68,7 @@ class Breach:
     """How far its bound lies from the true value."""
 
 
-def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
+def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     """Some table that agrees with what is published.
 
     Raises
@@ -94,25 +93,23 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
             "no table agrees with all published values: they do not add up",
             remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
         )
-    table: Numbers = np.clip(found.x * scale, limits.lower, limits.upper)
+    table: Floats = np.clip(found.x * scale, limits.lower, limits.upper)
     return table
 
 
-def pattern_of(tables: LinkedTables, table: Numbers, limits: Limits) -> Suppressed:
+def pattern_of(tables: LinkedTables, table: Floats, limits: Limits) -> Suppressed:
     """The linear programmes around a table that agrees with what is published."""
     down, up = np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table)
     return Suppressed(tables, Rooms(down, up, np.maximum(0.0, table - limits.floor)))
 
 
 def exact_bounds(
-    pattern: Suppressed, table: Numbers, cells: NDArray[np.int64], progress: StageProgress | None = None
-) -> tuple[Numbers, Numbers]:
+    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress | None = None
+) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
     Parameters
     ----------
-    pattern
-        The withheld cells.
     table : ndarray of float64, shape (n_cells,)
         A table that agrees with what is published, such as the true one.
     cells : ndarray of int64, shape (n,)
@@ -142,3 +139,71 @@ def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
             moved = pattern.moved(attack.cell, attack.sense, attack.reach, attack.intruder, capped=True)
             found.append(Breach(attack, moved.reach))
     return found
+
+
+# A table that was suppressed elsewhere: its values, and what a reader gets back without the records behind it.
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedValues:
+    """Published values of the cells, wherever they were suppressed.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_cells,)
+        NaN where withheld.
+    """
+
+    values: Floats
+    rounding: float = 0.0
+
+    @property
+    def suppressed(self) -> Mask:
+        """What is withheld, shape (n_cells,)."""
+        return np.isnan(self.values)
+
+
+def assess_published(
+    tables: LinkedTables, published: PublishedValues, *, signed: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """What an outsider gets back of a published table, without the records behind it."""
+    limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
+    table = feasible_table(tables, limits)
+    pattern: Suppressed = pattern_of(tables, table, limits)
+    cells = np.flatnonzero(published.suppressed)
+    lower, upper = exact_bounds(pattern, table, cells, None if progress is None else partial(progress, "bounds"))
+    with np.errstate(invalid="ignore"):
+        middle = np.abs(lower + upper) / 2
+        close = upper - lower <= 0.2 * middle
+    exact = upper - lower <= 1e-9 * np.maximum(1.0, np.abs(np.where(np.isfinite(upper), upper, 1.0)))
+    return {
+        "tables": [[tables.classifications[v].name for v in table] for table in tables.tables],
+        "signed": signed,
+        "rounding": published.rounding,
+        "cells": {"all": tables.n_cells, "suppressed": len(cells)},
+        "recovered": int(exact.sum()),
+        "within_ten_per_cent": int((close | exact).sum()),
+        "suppressed": [
+            {"cell": tables.described(c), "lower": finite(lo), "upper": finite(hi)}
+            for c, lo, hi in zip(cells.tolist(), lower.tolist(), upper.tolist(), strict=True)
+        ],
+    }
+
+
+def require_true(found: Contributions, published: PublishedValues) -> None:
+    """Refuse a published table that is not one of these records."""
+    shown = ~published.suppressed
+    allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
+    wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
+    if wrong:
+        raise parameter(
+            "published table",
+            "published values are not those of the records",
+            f"{wrong} of {int(shown.sum())} that differ",
+            "give --rounding if they were rounded, and the same --value, --weights and levels as were used",
+        )
+
+
+def finite(value: float) -> float | None:
+    """Ready for JSON: None for what nothing bounds."""
+    return value if np.isfinite(value) else None

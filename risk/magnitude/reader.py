@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.csv_form import CsvOptions
 from gemel.common.records.registry import FOUND
 from gemel.common.records.typed_table import read_records as read_columns
-from gemel.risk.magnitude.classification import TOTAL, Classification
-from gemel.risk.magnitude.contributors import Contributions, contributions
-from gemel.risk.magnitude.published import PublishedValues
-from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.arrays import Floats
+from gemel.risk.magnitude.audit import PublishedValues
+from gemel.risk.magnitude.rules import Contributions, contributions
+from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -46,18 +45,10 @@ def read_records(
 
     Parameters
     ----------
-    path
-        The file.
-    tables
-        Variables of each table.
     value
         The column that is added up.
     unit
         The column that says whose a record is; by default each record is its own contributor.
-    weights
-        The column of sampling weights.
-    parents
-        Hierarchies.
     csv
         Encoding and separator of a CSV file; what is not given is found.
     """
@@ -138,18 +129,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
 
 
 def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -> PublishedValues:
-    """A published table as values of cells that are known already.
-
-    Parameters
-    ----------
-    path
-        CSV: a column for each variable, and ``value``, empty where withheld; the level ``Total``, or an empty text,
-        sums a variable out. A row that is absent is a withheld sum, or an empty cell where it is no sum.
-    tables
-        The cells.
-    rounding
-        What the values were rounded to a multiple of.
-    """
+    """A published table as values of cells that are known already."""
     names = [c.name for c in tables.classifications]
     frame = _published(path, names)
     nodes = []
@@ -226,7 +206,7 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
 
 
-def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> NDArray[np.float64]:
+def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:

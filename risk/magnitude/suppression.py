@@ -19,19 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from gemel.common.progress import StageProgress
-from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move
-from gemel.risk.magnitude.knowledge import Rooms
+from gemel.risk.arrays import Floats, Mask
+from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
-from gemel.risk.magnitude.witnesses import Witnesses
-
-Numbers = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,42 +35,34 @@ class Problem:
 
     Parameters
     ----------
-    tables
-        The cells and their equations.
     values : ndarray of float64, shape (n_cells,)
         True values.
-    signed
-        Whether they may be negative.
     primary : ndarray of bool, shape (n_cells,)
         Withheld in any case.
     candidates : ndarray of bool, shape (n_cells,)
         What may be withheld beside.
     costs : ndarray of float64, shape (n_cells,)
         The price of withholding each candidate, above 0.
-    attacks
-        What is to be withstood.
-    known_within
-        Share of its value within which everyone knows each cell beforehand.
     """
 
     tables: LinkedTables
-    values: Numbers
+    values: Floats
     signed: bool
-    primary: Marks
-    candidates: Marks
-    costs: Numbers
+    primary: Mask
+    candidates: Mask
+    costs: Floats
     attacks: tuple[Attack, ...]
     known_within: float = np.inf
 
-    def pattern(self, suppressed: Marks) -> Suppressed:
+    def pattern(self, suppressed: Mask) -> Suppressed:
         """The linear programmes when these cells are withheld."""
         return Suppressed(self.tables, self.rooms(suppressed))
 
-    def rooms(self, suppressed: Marks) -> Rooms:
+    def rooms(self, suppressed: Mask) -> Rooms:
         """How far cells may move when these are withheld."""
         return Rooms.of(self.values, suppressed, signed=self.signed, known_within=self.known_within)
 
-    def cost(self, suppressed: Marks) -> float:
+    def cost(self, suppressed: Mask) -> float:
         """What withholding costs beyond the primary cells."""
         return float(self.costs[suppressed & ~self.primary].sum())
 
@@ -88,19 +75,9 @@ class Suppression:
     ----------
     suppressed : ndarray of bool, shape (n_cells,)
         Primary and secondary.
-    cost
-        Of the secondary ones.
-    bound
-        No choice costs less.
-    optimal
-        Whether this one is proven to cost no more than that.
-    method
-        How it was found.
-    impossible
-        Attacks that succeed even when every candidate is withheld; they are not withstood.
     """
 
-    suppressed: Marks
+    suppressed: Mask
     cost: float
     bound: float
     optimal: bool
@@ -115,8 +92,6 @@ def suppress(
 
     Parameters
     ----------
-    problem
-        What is to be protected.
     exact
         True: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time.
     seconds
@@ -138,7 +113,7 @@ def suppress(
 
 def heuristic(
     problem: Problem, witnesses: Witnesses, progress: StageProgress | None = None
-) -> tuple[Marks, list[Attack], list[Attack]]:
+) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
     Returns
@@ -198,7 +173,7 @@ def heuristic(
     return suppressed, attacks, impossible
 
 
-def _cheapest_move(problem: Problem, suppressed: Marks, attack: Attack) -> Moved | None:
+def _cheapest_move(problem: Problem, suppressed: Mask, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least cost per unit that others move; None if it cannot."""
     usable = suppressed | problem.candidates
     cells = np.flatnonzero(usable)
@@ -208,8 +183,8 @@ def _cheapest_move(problem: Problem, suppressed: Marks, attack: Attack) -> Moved
 
 
 def _cutting_planes(
-    problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, start: Marks, seconds: float
-) -> tuple[Marks | None, float]:
+    problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, start: Mask, seconds: float
+) -> tuple[Mask | None, float]:
     """The cheapest choice, or None when time ran out, and a cost that no choice is below."""
     ends = time.monotonic() + seconds
     n = problem.tables.n_cells
@@ -218,8 +193,8 @@ def _cutting_planes(
     upper = np.where(problem.primary | problem.candidates, 1.0, 0.0)
     matrix, floor = _no_lone_cell(problem, attacks)
     bound = 0.0
-    cuts: list[Numbers] = []
-    previous: Marks | None = None
+    cuts: list[Floats] = []
+    previous: Mask | None = None
     while True:
         rows = [LinearConstraint(matrix, floor, np.inf)]
         if cuts:
@@ -252,7 +227,7 @@ def _cutting_planes(
         cuts += refuted
 
 
-def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_array, Numbers]:
+def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_array, Floats]:
     """A withheld cell that is alone in some sum can be worked out from it: another one of that sum is withheld, too."""
     equations = csr_array(np.abs(problem.tables.equations))
     rows, columns, signs = [], [], []
@@ -271,7 +246,7 @@ def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_arra
     return csr_array((signs, (rows, columns)), shape=(count, problem.tables.n_cells)), np.zeros(count)
 
 
-def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, chosen: Marks) -> list[Numbers]:
+def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, chosen: Mask) -> list[Floats]:
     """For each attack that the choice does not withstand, weights of cells of which 1 must be withheld."""
     pattern = problem.pattern(chosen)
     rooms = problem.rooms(np.ones(len(chosen), dtype=bool))

@@ -2,17 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gemel.common.errors import parameter
-from gemel.risk.magnitude.classification import TOTAL, Classification
+from gemel.risk.arrays import Integers, Mask
+
+# A variable that spans a table: its levels, what they add up to, and its total.
+
+TOTAL = "Total"
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A tree of levels: the total at its root, the levels of records at its leaves.
+
+    Parameters
+    ----------
+    parents
+        Number of each node's parent; -1 for the total.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    parents: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, levels: Sequence[str], parents: Mapping[str, str] | None = None) -> Classification:
+        """The tree over the levels that records have."""
+        parents = {} if parents is None else parents
+        if TOTAL in levels or TOTAL in parents:
+            raise parameter(
+                f"variable {name!r}",
+                f"a level is called {TOTAL!r}, as the sum over all levels is",
+                remedy="rename it in the records, or leave those records out",
+            )
+        inner = set(parents.values()) - {TOTAL}
+        wrong = len(inner & set(levels))
+        if wrong:
+            raise parameter(
+                f"variable {name!r}",
+                "records have levels that other levels add up to",
+                f"{wrong} such level{'' if wrong == 1 else 's'}",
+                "give those records a level below, or take the level out of the hierarchy",
+            )
+        # Only what lies above a level of the records is a row of the table.
+        above: dict[str, str] = {}
+        for level in levels:
+            node, steps = level, 0
+            while node != TOTAL:
+                above[node] = parents.get(node, TOTAL)
+                node = above[node]
+                steps += 1
+                if steps > len(parents) + 1:
+                    raise parameter(
+                        f"variable {name!r}",
+                        "the hierarchy has a cycle: a level adds up, by way of others, to itself",
+                        remedy="let every level lead to the total",
+                    )
+        nodes = (TOTAL, *dict.fromkeys([*levels, *above]))
+        numbers = {node: k for k, node in enumerate(nodes)}
+        return cls(name, nodes, (-1, *(numbers[above[node]] for node in nodes[1:])))
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of each node's children; none for a level of records."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[parent].append(node)
+        return tuple(map(tuple, found))
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """A node and all that it adds up to, the total last."""
+        found = [node]
+        while self.parents[found[-1]] >= 0:
+            found.append(self.parents[found[-1]])
+        return tuple(found)
+
 
 LARGEST = 200_000
 """Cells that a system may have."""
@@ -20,24 +92,11 @@ LARGEST = 200_000
 
 @dataclass(frozen=True, eq=False)
 class LinkedTables:
-    """The cells of one or more tables over the same records, and the equations between them.
-
-    Parameters
-    ----------
-    classifications
-        The variables.
-    tables
-        For each table, the numbers of its variables.
-
-    Raises
-    ------
-    GemelError
-        No variable, more than three in a table, or more cells than `LARGEST`.
-    """
+    """The cells of one or more tables over the same records, and the equations between them."""
 
     classifications: tuple[Classification, ...]
     tables: tuple[tuple[int, ...], ...]
-    cells: NDArray[np.int64] = field(init=False, repr=False)
+    cells: Integers = field(init=False, repr=False)
     """Node of each variable, shape (n_cells, n_variables); 0, the total, where a table does not have the variable."""
 
     def __post_init__(self) -> None:
@@ -77,21 +136,21 @@ class LinkedTables:
         return len(self.cells)
 
     @cached_property
-    def _keys(self) -> NDArray[np.int64]:
+    def _keys(self) -> Integers:
         return self.key(self.cells)
 
-    def key(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def key(self, nodes: Integers) -> Integers:
         """One number for each combination of nodes, in the order of `cells`."""
         return np.asarray(np.ravel_multi_index(tuple(nodes.T), [len(c.nodes) for c in self.classifications]))
 
-    def number(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def number(self, nodes: Integers) -> Integers:
         """The cells with these nodes; every combination must be a cell."""
         return np.searchsorted(self._keys, self.key(nodes))
 
     @cached_property
     def equations(self) -> csr_array:
         """Shape (n_equations, n_cells): 1 for the parts, -1 for their sum; the product with the values is 0."""
-        heads: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        heads: dict[tuple[int, ...], Integers] = {}
         for table in self.tables:
             for v in table:
                 others = [u for u in table if u != v]
@@ -115,7 +174,7 @@ class LinkedTables:
         return csr_array((signs, (rows, columns)), shape=(len(heads), self.n_cells))
 
     @cached_property
-    def inner(self) -> NDArray[np.bool_]:
+    def inner(self) -> Mask:
         """Which cells are no sum of others, shape (n_cells,)."""
         heads = self.equations.tocoo()
         found = np.ones(self.n_cells, dtype=bool)

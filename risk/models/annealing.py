@@ -34,8 +34,6 @@ def anneal(
 
     Parameters
     ----------
-    scores
-        The scores of the data's tables.
     rng
         Source of all random numbers.
     moves

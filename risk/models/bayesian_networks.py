@@ -6,13 +6,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated
-from gemel.risk.models.graphs import Graph
-from gemel.risk.models.triangulation import moralise, triangulated
+from gemel.risk.models.graphs import Graph, moralise, triangulated
 
 SUM_TOLERANCE = 1e-4
 
@@ -23,8 +23,6 @@ class BayesianNetwork:
 
     Parameters
     ----------
-    names
-        The variables.
     categories
         For each variable the names of its levels.
     parents
@@ -36,7 +34,7 @@ class BayesianNetwork:
     names: tuple[Hashable, ...]
     categories: tuple[tuple[str, ...], ...]
     parents: tuple[tuple[int, ...], ...]
-    tables: tuple[NDArray[np.float64], ...] = field(repr=False)
+    tables: tuple[Floats, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         for v, table in enumerate(self.tables):
@@ -93,7 +91,7 @@ class BayesianNetwork:
         potentials = [Factor.from_table((*self.parents[v], v), table) for v, table in enumerate(self.tables)]
         return calibrated(graph, self.levels, potentials)
 
-    def log_probability(self, cells: ArrayLike) -> NDArray[np.float64]:
+    def log_probability(self, cells: ArrayLike) -> Floats:
         """Log joint probability of each given cell, shape (n_cells,)."""
         codes = np.asarray(cells)
         result = np.zeros(len(codes))
@@ -102,7 +100,7 @@ class BayesianNetwork:
                 result += np.log(table[tuple(codes[:, w] for w in (*self.parents[v], v))])
         return result
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    def sample(self, size: int, rng: np.random.Generator) -> Codes:
         """Independent records, parents drawn before their children, shape (size, n_variables)."""
         records = np.zeros((size, len(self.names)), dtype=np.int32)
         for v in self.ordering:

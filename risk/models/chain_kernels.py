@@ -15,12 +15,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gemel.risk.models.score_kernels import is_full, move_score
-from gemel.risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.models.junction_trees import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.models.scores import is_full, move_score
 
 PROPOSED, ACCEPTED, REFUSED, SWAPS, SWAPPED = range(5)
 HASH, SLOT, MODELS, CLOSED, UNRECORDED, SAMPLES, TRACED = range(7)
@@ -30,36 +29,36 @@ DONE, CACHE_FULL, MODELS_FULL = range(3)
 class Ladder(NamedTuple):
     """Chains at several inverse temperatures, the cold one first (a single one unless tempered)."""
 
-    trees: NDArray[np.int64]  # (rungs, 4, n)
-    scores: NDArray[np.float64]  # (rungs,)
-    betas: NDArray[np.float64]  # (rungs,)
-    tally: NDArray[np.int64]  # (rungs, 5): PROPOSED ... SWAPPED
+    trees: Integers  # (rungs, 4, n)
+    scores: Floats  # (rungs,)
+    betas: Floats  # (rungs,)
+    tally: Integers  # (rungs, 5): PROPOSED ... SWAPPED
 
 
 class Draws(NamedTuple):
     """Random numbers of a batch of moves; `third` is -1 where one edge is changed."""
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    third: NDArray[np.int64]
-    log_uniform: NDArray[np.float64]
-    swap: NDArray[np.float64]
+    first: Integers
+    second: Integers
+    third: Integers
+    log_uniform: Floats
+    swap: Floats
 
 
 class Record(NamedTuple):
     """The models that the cold chain was at, how often, and the best of them."""
 
-    words: NDArray[np.int64]  # (n_words,): the present model, one bit for each pair of variables
-    keys: NDArray[np.int64]  # (places, n_words)
-    visits: NDArray[np.int64]  # (places,): 0 is free
-    scores: NDArray[np.float64]  # (places,)
-    marks: NDArray[np.int64]  # (n_pairs,): random numbers whose exclusive or is a model's hash
-    pairs: NDArray[np.int64]  # (n, n): number of each pair
-    state: NDArray[np.int64]  # HASH ... TRACED
-    lost_edges: NDArray[np.int64]  # (n_pairs,): over samples whose model found no place
-    trace: NDArray[np.float64]
-    best: NDArray[np.int64]  # (n,): adjacency
-    best_score: NDArray[np.float64]  # (1,)
+    words: Integers  # (n_words,): the present model, one bit for each pair of variables
+    keys: Integers  # (places, n_words)
+    visits: Integers  # (places,): 0 is free
+    scores: Floats  # (places,)
+    marks: Integers  # (n_pairs,): random numbers whose exclusive or is a model's hash
+    pairs: Integers  # (n, n): number of each pair
+    state: Integers  # HASH ... TRACED
+    lost_edges: Integers  # (n_pairs,): over samples whose model found no place
+    trace: Floats
+    best: Integers  # (n,): adjacency
+    best_score: Floats  # (1,)
 
 
 @njit(cache=True, nogil=True)
@@ -221,11 +220,6 @@ def walk(  # type: ignore[no-untyped-def]  # compiled
 
     Rungs take turns of `stretch` moves; after each round every pair of neighbouring rungs may swap. With `recording`
     the cold chain is sampled every `thin` of its moves. `growth` multiplies the inverse temperatures after each move.
-
-    Returns
-    -------
-    next move, reason : int
-        The reason for stopping: `DONE`, or what must be given more room before going on.
     """
     rungs = len(ladder.betas)
     turn = stretch * rungs

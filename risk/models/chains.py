@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.graphs import Graph
+from gemel.risk.models.junction_trees import ROWS, graph_of, tree_array
 from gemel.risk.models.result import n_pairs, pair_numbers, words_for
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.tree_kernels import ROWS, graph_of, tree_array
 
 DRAWN_AT_ONCE = 1 << 16
 
@@ -29,8 +29,6 @@ class Chain:
     ----------
     scores
         The scores of tables; may be shared by chains that run one after another.
-    start
-        A decomposable graph.
     rng
         Source of all random numbers.
     betas
@@ -190,12 +188,12 @@ class Chain:
         self.record.best[:] = self.ladder.trees[0, 0]
         self.record.best_score[0] = self.ladder.scores[0]
 
-    def visited(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def visited(self) -> tuple[Integers, Integers, Floats]:
         """Keys, visits and log scores of the models recorded."""
         used = self.record.visits > 0
         return self.record.keys[used], self.record.visits[used], self.record.scores[used]
 
     @property
-    def trace(self) -> NDArray[np.float64]:
+    def trace(self) -> Floats:
         """The score's trace so far."""
         return self.record.trace[: self.record.state[kernels.TRACED]]

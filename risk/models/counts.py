@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 
 _KEY_LIMIT = 2**62
 
@@ -24,8 +25,6 @@ class SparseCounts:
 
     Parameters
     ----------
-    names
-        The variables.
     levels
         How many levels each variable is declared to have, at least 2.
     cells : ndarray of int32, shape (n_cells, n_variables)
@@ -36,8 +35,8 @@ class SparseCounts:
 
     names: tuple[Hashable, ...]
     levels: tuple[int, ...]
-    cells: NDArray[np.int32] = field(repr=False)
-    counts: NDArray[np.float64] = field(repr=False)
+    cells: Codes = field(repr=False)
+    counts: Floats = field(repr=False)
 
     @classmethod
     def from_records(
@@ -134,9 +133,7 @@ class SparseCounts:
         return SparseCounts(tuple(self.names[q] for q in kept), levels, cells, sums)
 
 
-def total_by_row(
-    cells: NDArray[np.int32], values: NDArray[np.float64], levels: Sequence[int]
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def total_by_row(cells: Codes, values: Floats, levels: Sequence[int]) -> tuple[Codes, Floats]:
     """The distinct rows in lexicographic order and the sum of the values of each. O(n log n) for n rows."""
     if cells.shape[1] == 0:
         return cells[:1], np.array([values.sum()]) if len(cells) else values[:0]
@@ -145,7 +142,7 @@ def total_by_row(
     return np.ascontiguousarray(cells[first]), sums
 
 
-def row_keys(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+def row_keys(cells: NDArray[Any], levels: Sequence[int]) -> tuple[Integers, int]:
     """A number of each row, in lexicographic order and equal for equal rows only, and a bound above all of them."""
     keys = np.zeros(len(cells), dtype=np.int64)
     span = 1
@@ -165,7 +162,7 @@ def is_dense(span: int, rows: int) -> bool:
     return span <= 4 * rows + 1024
 
 
-def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[Integers, Integers]:
     """Where each distinct row first occurs (in lexicographic order), and for each row the number of its
     distinct row."""
     keys, span = row_keys(cells, levels)
@@ -198,7 +195,7 @@ def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[
     return tuple(int(n) for n in levels)
 
 
-def _check_counts(values: NDArray[np.float64], where: str) -> None:
+def _check_counts(values: Floats, where: str) -> None:
     if not np.isfinite(values).all() or (values < 0).any():
         raise parameter(
             where,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -80,7 +80,7 @@ def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  
         scores[i] = score
 
 
-def decomposable_keys(n: int) -> NDArray[np.int64]:
+def decomposable_keys(n: int) -> Integers:
     """The keys of all decomposable graphs on n labelled nodes, in ascending order."""
     if not 1 <= n <= MAX_VARIABLES:
         raise parameter(
@@ -93,7 +93,7 @@ def decomposable_keys(n: int) -> NDArray[np.int64]:
     return keys[: int(_decomposable(n, keys))]
 
 
-def score_all(n: int, keys: NDArray[np.int64], table_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def score_all(n: int, keys: Integers, table_scores: Floats) -> Floats:
     """Log scores of decomposable graphs, shape (n_keys,), from those of all 2**n tables."""
     log_scores = np.zeros(len(keys))
     _score_all(n, keys, table_scores, log_scores)

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.models.bits import members
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor, matching_rows
+from gemel.risk.models.graphs import members
 from gemel.risk.models.junction_trees import JunctionTree
 
 BATCH_ROWS = 2**22
 
-Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
@@ -36,8 +36,8 @@ class AgreeingCells:
         Numbers of the clique's cells and of the records, a row for each pair of them.
     """
 
-    cell: Numbers
-    record: Numbers
+    cell: Integers
+    record: Integers
 
 
 class ExpectationStep:
@@ -45,7 +45,6 @@ class ExpectationStep:
 
     Parameters
     ----------
-    tree : JunctionTree
     cliques : sequence of Factor
         Each clique's cells, among which are all that may have a probability.
     records : ndarray of int32, shape (n_records, n_variables)
@@ -57,7 +56,7 @@ class ExpectationStep:
     and records. Of more than `BATCH_ROWS` in a clique, part after part is prepared again in every step.
     """
 
-    def __init__(self, tree: JunctionTree, cliques: Sequence[Factor], records: NDArray[np.int32]) -> None:
+    def __init__(self, tree: JunctionTree, cliques: Sequence[Factor], records: Codes) -> None:
         self._tree, self._cliques, self._records = tree, cliques, records
         self._order = list(tree.walk(0))
         # A clique's cells by those of the separator above it.
@@ -103,8 +102,6 @@ class ExpectationStep:
 
         Yields
         ------
-        slice
-            Which records these are.
         list of AgreeingCells
             Of each clique, their records numbered from the first of the slice.
         list of ndarray of float64
@@ -158,8 +155,8 @@ class _Edge:
 
     clique: int
     parent: int
-    below: Numbers
-    above: Numbers
+    below: Integers
+    above: Integers
     size: int
 
 
@@ -185,7 +182,7 @@ class _Part:
         return held, _sums(self.cells[0].record, held[0], self.n_records)
 
 
-def _sums(number: Numbers, values: Values, size: int) -> Values:
+def _sums(number: Integers, values: Values, size: int) -> Values:
     """The sum of the values that have each number from 0 to `size` - 1."""
     return np.bincount(number, values, minlength=size).astype(np.float64, copy=False)
 
@@ -195,7 +192,7 @@ def _over(above: Values, below: Values) -> Values:
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
 
 
-def _agreeing(factor: Factor, records: NDArray[np.int32]) -> AgreeingCells:
+def _agreeing(factor: Factor, records: Codes) -> AgreeingCells:
     """Records are joined with cells by which of the clique's variables they have."""
     own = records[:, factor.variables]
     shapes, inverse = np.unique(own >= 0, axis=0, return_inverse=True)
@@ -210,7 +207,7 @@ def _agreeing(factor: Factor, records: NDArray[np.int32]) -> AgreeingCells:
     return AgreeingCells(np.concatenate(cells), np.concatenate(numbers))
 
 
-def _batches(cliques: Sequence[Factor], records: NDArray[np.int32]) -> list[slice]:
+def _batches(cliques: Sequence[Factor], records: Codes) -> list[slice]:
     """Parts of the records, in their order, so small that no clique's rows outgrow `BATCH_ROWS`."""
     rows = np.zeros(len(records))
     for factor in cliques:

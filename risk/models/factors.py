@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import is_dense, row_keys, total_by_row
 
 ROW_LIMIT = 2**25
@@ -26,10 +27,6 @@ class Factor:
 
     Parameters
     ----------
-    variables
-        Columns of a model, ascending.
-    levels
-        Levels of each.
     cells : ndarray of int32, shape (n_rows, n_variables)
         Different rows.
     values : ndarray of float64, shape (n_rows,)
@@ -37,8 +34,8 @@ class Factor:
 
     variables: tuple[int, ...]
     levels: tuple[int, ...]
-    cells: NDArray[np.int32] = field(repr=False)
-    values: NDArray[np.float64] = field(repr=False)
+    cells: Codes = field(repr=False)
+    values: Floats = field(repr=False)
 
     @classmethod
     def constant(cls, value: float = 1.0) -> Factor:
@@ -46,7 +43,7 @@ class Factor:
         return cls((), (), np.zeros((1, 0), dtype=np.int32), np.array([value]))
 
     @classmethod
-    def from_table(cls, variables: Sequence[int], table: NDArray[np.float64]) -> Factor:
+    def from_table(cls, variables: Sequence[int], table: Floats) -> Factor:
         """The cells of a table that are not zero, one axis for each variable, whatever their order."""
         order = np.argsort(variables)
         table = np.transpose(table, order)
@@ -58,7 +55,7 @@ class Factor:
         """The sum of all values."""
         return float(self.values.sum())
 
-    def table(self, limit: int = 2**24) -> NDArray[np.float64]:
+    def table(self, limit: int = 2**24) -> Floats:
         """The full table, axes in the order of `variables`; refused above `limit` cells."""
         size = math.prod(int(n) for n in self.levels)
         if size > limit:
@@ -79,11 +76,11 @@ class Factor:
         """The same function with sum 1."""
         total = self.total
         if not total > 0:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "the evidence is impossible under the model",
-                got="probability 0",
-                remedy="use posterior means, which give every cell a probability",
+                "probability 0",
+                "use posterior means, which give every cell a probability",
             )
         return Factor(self.variables, self.levels, self.cells, self.values / total)
 
@@ -106,7 +103,7 @@ class Factor:
                 agree &= self.cells[:, i] == evidence[v]
         return self if agree.all() else Factor(self.variables, self.levels, self.cells[agree], self.values[agree])
 
-    def look_up(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+    def look_up(self, cells: NDArray[Any]) -> Floats:
         """Values at the given rows (columns in the order of `variables`); 0 where there is no row."""
         if not self.variables:
             return np.full(len(cells), self.total)
@@ -132,7 +129,7 @@ class Factor:
         below = other.look_up(self.cells[:, self.columns(other.variables)])
         return self._times(np.divide(1.0, below, out=np.zeros_like(below), where=below != 0))
 
-    def _times(self, values: NDArray[np.float64]) -> Factor:
+    def _times(self, values: Floats) -> Factor:
         product = self.values * values
         kept = product != 0
         if kept.all():
@@ -155,7 +152,7 @@ class Factor:
         )
 
 
-def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -> NDArray[np.int64]:
+def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -> Integers:
     """For each row its place among other, different rows, or -1. O((n + m) log n), n being those among which."""
     n = len(among)
     keys, span = row_keys(np.concatenate([among, rows]), levels)
@@ -169,9 +166,7 @@ def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -
     return np.where(ordered[at] == keys[n:], order[at], -1) if n else np.full(len(rows), -1, dtype=np.int64)
 
 
-def matching_rows(
-    rows: NDArray[Any], others: NDArray[Any], levels: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def matching_rows(rows: NDArray[Any], others: NDArray[Any], levels: Sequence[int]) -> tuple[Integers, Integers]:
     """All pairs of equal rows, as numbers of both: row by row. O((n + m) log m), and the number of pairs."""
     n = len(rows)
     keys, span = row_keys(np.concatenate([rows, others]), levels)

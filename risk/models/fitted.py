@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.models.bits import mask_of, members
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.factors import Factor
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, mask_of, members
 from gemel.risk.models.junction_trees import JunctionTree
 
 Estimate = Literal["maximum likelihood", "posterior mean"]
@@ -35,10 +35,6 @@ class FittedModel:
     ----------
     graph
         The model's graph; its names are the variables.
-    levels
-        Levels of each variable.
-    tree
-        A junction tree of the graph.
     cliques
         For each clique of the tree its marginal probabilities: they sum to 1 and agree on separators.
     estimate
@@ -77,7 +73,7 @@ class FittedModel:
         self.graph.nodes_of(variables)
         return [self.names.index(name) for name in variables]
 
-    def log_probability(self, cells: ArrayLike) -> NDArray[np.float64]:
+    def log_probability(self, cells: ArrayLike) -> Floats:
         """Log joint probability of each given cell.
 
         Parameters
@@ -103,7 +99,7 @@ class FittedModel:
                 result[possible] -= np.log(factor.look_up(codes[possible][:, factor.variables]))
         return result
 
-    def checked(self, cells: ArrayLike, *, missing: bool = False) -> NDArray[np.int32]:
+    def checked(self, cells: ArrayLike, *, missing: bool = False) -> Codes:
         """Cells as an array of codes in range; with `missing`, -1 stands for a missing value."""
         codes = np.asarray(cells)
         if codes.ndim != 2 or codes.shape[1] != len(self.levels) or not np.issubdtype(codes.dtype, np.integer):
@@ -119,17 +115,13 @@ class FittedModel:
             raise parameter(f"variable {self.names[v]}", f"codes must be {low} to {self.levels[v] - 1}")
         return codes.astype(np.int32)
 
-    def marginal(
-        self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None
-    ) -> NDArray[np.float64]:
+    def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
         """The probabilities of some variables, given values of others.
 
         Parameters
         ----------
         variables
             Names; the table's axes are in this order.
-        evidence
-            Values of other variables.
 
         Returns
         -------
@@ -168,7 +160,7 @@ class FittedModel:
 
         return query(self, self.positions(variables), {})
 
-    def log_marginal(self, records: ArrayLike) -> NDArray[np.float64]:
+    def log_marginal(self, records: ArrayLike) -> Floats:
         """Log probability of what is known of each record, -1 standing for a missing value.
 
         Returns
@@ -191,8 +183,6 @@ def fit(
 
     Parameters
     ----------
-    counts
-        The data.
     graph
         A decomposable graph over the data's variables, in their order.
     estimate
@@ -229,11 +219,7 @@ def fit(
 
 
 def clique_factor(
-    columns: tuple[int, ...],
-    levels: tuple[int, ...],
-    cells: NDArray[np.int32],
-    counts: NDArray[np.float64],
-    precision: float,
+    columns: tuple[int, ...], levels: tuple[int, ...], cells: Codes, counts: Floats, precision: float
 ) -> Factor:
     """Probabilities of a clique from its counts: relative frequencies, or posterior means where the precision
     is positive."""

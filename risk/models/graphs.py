@@ -1,22 +1,74 @@
-"""Undirected graphs over named variables, and what makes one of them decomposable.
-
-A graph is decomposable (chordal, triangulated) when no cycle of four or more nodes lacks a chord; equivalently, when
-its nodes can be eliminated one by one, each with neighbours that are already joined to one another (a perfect
-elimination ordering). This module is the plain definition; `tree_kernels` decides moves between such graphs fast.
-"""
+"""Undirected graphs as rows of bits, subsets of variables as bits, and chordal graphs made from others."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numba import types
+from numba.extending import intrinsic
 
 from gemel.common.errors import parameter
-from gemel.risk.models.bits import mask_of, members
 
 if TYPE_CHECKING:
     pass
+
+
+# Sets of variables as the bits of a 64-bit integer, for compiled code and for Python alike.
+#
+# A set of variables is a non-negative integer whose bit v is set where variable v is a member. Python's integers
+# have no limit; the compiled search holds a set in a signed 64-bit word and so takes at most `MAX_VARIABLES`.
+
+MAX_VARIABLES = 62
+
+
+@intrinsic
+def _popcount(_context: Any, _word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def _lowest(_context: Any, _word: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        undefined_at_zero = context.get_constant(types.boolean, True)
+        return builder.cttz(arguments[0], undefined_at_zero)
+
+    return types.int64(types.int64), generate
+
+
+# Intrinsics are declared with the compiler's context and called without it.
+popcount: Any = _popcount
+"""Number of members of a set (compiled)."""
+lowest: Any = _lowest
+"""The smallest member of a set that is not empty (compiled)."""
+
+
+def members(mask: int) -> Iterator[int]:
+    """The members of a set, smallest first."""
+    while mask:
+        lowest_bit = mask & -mask
+        yield lowest_bit.bit_length() - 1
+        mask ^= lowest_bit
+
+
+def mask_of(variables: Iterable[int]) -> int:
+    """The set of the given variables."""
+    mask = 0
+    for v in variables:
+        mask |= 1 << v
+    return mask
+
+
+# Undirected graphs over named variables, and what makes one of them decomposable.
+#
+# A graph is decomposable (chordal, triangulated) when no cycle of four or more nodes lacks a chord; equivalently, when
+# its nodes can be eliminated one by one, each with neighbours that are already joined to one another (a perfect
+# elimination ordering). This module is the plain definition; `junction_trees` decides moves between such graphs fast.
 
 Edge = tuple[int, int]
 
@@ -185,3 +237,94 @@ def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
     """The graph with every edge: full dependence."""
     names: tuple[Hashable, ...] = tuple(range(nodes)) if isinstance(nodes, int) else tuple(nodes)
     return Graph.from_edges(names, ((a, b) for i, a in enumerate(names) for b in names[:i]))
+
+
+# From any graph to a decomposable one: moralisation, the elimination game, minimum fill, minimal triangulations.
+
+
+def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:
+    """The Markov graph of a Bayesian network: parents of a common child married, directions dropped."""
+    edges: list[tuple[Hashable, Hashable]] = []
+    for child, its_parents in parents.items():
+        edges += [(parent, child) for parent in its_parents]
+        edges += [(a, b) for i, a in enumerate(its_parents) for b in its_parents[:i]]
+    return Graph.from_edges(tuple(parents), edges)
+
+
+def elimination_game(graph: Graph, ordering: Sequence[int]) -> tuple[Edge, ...]:
+    """The fill-in edges that eliminating the nodes in this order adds.
+
+    To eliminate a node is to join its remaining neighbours with one another and to take it out. Graph and fill-in
+    together are decomposable, and `ordering` is perfect for them. O(n^2) set operations.
+    """
+    if sorted(ordering) != list(range(len(graph))):
+        raise parameter(
+            "ordering",
+            "an elimination ordering names each node once",
+            f"{len(ordering)} entries for {len(graph)} nodes",
+        )
+    adjacency = list(graph.adjacency)
+    fill: list[Edge] = []
+    left = (1 << len(graph)) - 1
+    for v in ordering:
+        left &= ~(1 << v)
+        _join(adjacency, adjacency[v] & left, fill)
+    return tuple(sorted(fill))
+
+
+def _join(adjacency: list[int], nodes: int, fill: list[Edge]) -> None:
+    for x in members(nodes):
+        for y in members(nodes & ~adjacency[x] & ~((2 << x) - 1)):
+            adjacency[x] |= 1 << y
+            adjacency[y] |= 1 << x
+            fill.append((x, y))
+
+
+def minimum_fill_ordering(graph: Graph) -> tuple[int, ...]:
+    """Eliminate, each time, a node whose elimination adds fewest edges: a good triangulation, not always a
+    minimal one."""
+    adjacency = list(graph.adjacency)
+    left = (1 << len(graph)) - 1
+    ordering = []
+    while left:
+        v = min(members(left), key=lambda v: (_missing(adjacency, adjacency[v] & left), v))
+        ordering.append(v)
+        left &= ~(1 << v)
+        _join(adjacency, adjacency[v] & left, [])
+    return tuple(ordering)
+
+
+def _missing(adjacency: Sequence[int], nodes: int) -> int:
+    return sum((nodes & ~adjacency[x] & ~(1 << x)).bit_count() for x in members(nodes)) // 2
+
+
+def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> tuple[Edge, ...]:
+    """A minimal subset of a triangulation's fill-in that is still a triangulation.
+
+    Notes
+    -----
+    A triangulation is minimal exactly when none of its edges can be deleted on its own [1]_, so edges are taken away
+    one by one as long as a legal deletion is found. O(f^2) checks for f fill-in edges.
+
+    References
+    ----------
+    .. [1] Rose, Tarjan and Lueker, SIAM J. Comput. 5, 1976. doi:10.1137/0205021
+    """
+    if fill is None:
+        fill = elimination_game(graph, minimum_fill_ordering(graph))
+    filled = triangulated(graph, fill)
+    filled.require_decomposable("fill")
+    kept = list(fill)
+    redundant = next((edge for edge in kept if filled.can_delete(*edge)), None)
+    while redundant is not None:
+        kept.remove(redundant)
+        filled = filled.toggled(*redundant)
+        redundant = next((edge for edge in kept if filled.can_delete(*edge)), None)
+    return tuple(sorted(kept))
+
+
+def triangulated(graph: Graph, fill: Sequence[Edge] | None = None) -> Graph:
+    """The graph with its fill-in; without one, with a minimal triangulation that starts from minimum fill."""
+    if fill is None:
+        fill = minimal_triangulation(graph)
+    return Graph.from_edges(graph.names, [(graph.names[v], graph.names[w]) for v, w in (*graph.edges, *fill)])

@@ -1,19 +1,22 @@
-"""Greedy search: the best single-edge move again and again, until none improves the score."""
+"""Greedy search for one model, and from it Occam's window of all that come near."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import heapq
+import math
 
-from gemel.common.errors import parameter
+import numpy as np
+
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.models.chain_kernels import score_moves
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs
+from gemel.risk.models.junction_trees import ADJACENCY, ROWS
+from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs, normalised_weights
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.tree_kernels import ADJACENCY, ROWS
 
 
-def move_changes(scores: HyperDirichlet, graph: Graph) -> NDArray[np.float64]:
+def move_changes(scores: HyperDirichlet, graph: Graph) -> Floats:
     """The change of score of every single-edge move from a decomposable graph; NaN where it is illegal.
 
     Returns
@@ -73,4 +76,94 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
         accepted=steps,
         trace=np.array([trace]),
         tables_counted=scores.tables_counted,
+    )
+
+
+# Occam's window: every model that is not much worse than the best, found from a good one by moving outwards.
+#
+# A fixed number of models stands for the whole posterior without a Markov chain, so nothing needs to mix. Models are
+# expanded best first; those down to a wider window are expanded too, to bridge a valley between two good models.
+
+
+def occam_window(
+    scores: HyperDirichlet,
+    *,
+    ratio: float = 20.0,
+    bridge: float = 20.0,
+    simplest: bool = False,
+    start: Graph | None = None,
+    model_limit: int = 50_000,
+) -> SearchResult:
+    """The models whose posterior probability is at least that of the best divided by `ratio`.
+
+    Parameters
+    ----------
+    ratio
+        How much less probable than the best a model may be.
+    bridge
+        Models down to `ratio * bridge` below the best are expanded in search of better ones, but not returned.
+    simplest
+        Leave out models that have a more probable submodel in the window (Madigan and Raftery's second rule).
+    start
+        Where to begin; by default the end of a greedy search.
+    model_limit
+        Most models expanded; an error if the window is larger.
+
+    References
+    ----------
+    .. [1] Madigan and Raftery, JASA 89, 1994. doi:10.1080/01621459.1994.10476894
+    """
+    if ratio < 1 or bridge < 1:
+        raise parameter("ratio, bridge", "must be at least 1", f"{ratio}, {bridge}")
+    start = greedy(scores).graph(0) if start is None else start
+    start.require_decomposable("start")
+    pairs = [(v, w) for v in range(len(scores)) for w in range(v)]
+    best = scores.graph(start)
+    known: dict[Graph, float] = {start: best}
+    queue: list[tuple[float, int, Graph]] = [(-best, 0, start)]
+    width = math.log(ratio) + math.log(bridge)
+    expanded = 0
+    while queue:
+        score, _, graph = heapq.heappop(queue)
+        if -score < best - width:
+            break
+        expanded += 1
+        if expanded > model_limit:
+            raise GemelError(
+                ErrorCode.MEMORY,
+                "the window holds more models than the limit",
+                where="model_limit",
+                got=f"more than {model_limit}",
+                remedy="lower ratio or bridge, or sample with mc3",
+            )
+        changes = move_changes(scores, graph)
+        for pair in np.flatnonzero(changes >= best - width + score):
+            neighbour = graph.toggled(*pairs[pair])
+            if neighbour not in known:
+                known[neighbour] = -score + float(changes[pair])
+                best = max(best, known[neighbour])
+                heapq.heappush(queue, (-known[neighbour], len(known), neighbour))
+    kept = {graph: score for graph, score in known.items() if score >= best - math.log(ratio)}
+    if simplest:
+        kept = {graph: score for graph, score in kept.items() if not _has_better_submodel(graph, kept)}
+    log_scores = np.array([scores.graph(graph) for graph in kept])
+    return make_result(
+        "Occam's window",
+        "posterior probabilities within the window",
+        scores.counts.names,
+        np.array([key_of(graph) for graph in kept]),
+        normalised_weights(log_scores),
+        log_scores,
+        visited=len(known),
+        proposed=expanded * n_pairs(len(scores)),
+        tables_counted=scores.tables_counted,
+    )
+
+
+def _has_better_submodel(graph: Graph, kept: dict[Graph, float]) -> bool:
+    return any(
+        score > kept[graph]
+        and other != graph
+        and all(small & ~large == 0 for small, large in zip(other.adjacency, graph.adjacency, strict=True))
+        for other, score in kept.items()
     )

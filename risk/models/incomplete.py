@@ -14,15 +14,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.models.bits import members
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
-from gemel.risk.models.graphs import Graph, complete_graph
+from gemel.risk.models.graphs import Graph, complete_graph, members
 from gemel.risk.models.inference import patterns
 
 SUPPORT_LIMIT = 2**23
@@ -44,8 +44,8 @@ class IncompleteCounts:
 
     names: tuple[Hashable, ...]
     levels: tuple[int, ...]
-    records: NDArray[np.int32] = field(repr=False)
-    weights: NDArray[np.float64] = field(repr=False)
+    records: Codes = field(repr=False)
+    weights: Floats = field(repr=False)
 
     @classmethod
     def from_records(
@@ -58,9 +58,7 @@ class IncompleteCounts:
         """Count records whose codes are -1 where missing; checked as `SparseCounts.from_records` checks."""
         codes = np.asarray(records)
         if codes.ndim == 2 and np.issubdtype(codes.dtype, np.integer) and codes.size and codes.min() < -1:
-            raise GemelError(
-                ErrorCode.PARAMETER, "a missing value is -1, other codes are not negative", got=str(codes.min())
-            )
+            raise parameter("", "a missing value is -1, other codes are not negative", str(codes.min()))
         shifted = SparseCounts.from_records(codes + 1, [n + 1 for n in levels], names, weights)
         known = [n - 1 for n in shifted.levels]
         if min(known) < 2:
@@ -100,8 +98,6 @@ def fit_incomplete(
 
     Parameters
     ----------
-    data
-        The records.
     graph
         A decomposable graph over their variables; by default the complete one (the saturated model).
     precision

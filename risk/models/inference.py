@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.risk.models.bits import mask_of, members
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.graphs import mask_of, members
 from gemel.risk.models.junction_trees import JunctionTree
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def clique_marginals(tree: JunctionTree, potentials: Sequence[Factor]) -> list[F
     return collected
 
 
-def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed: int) -> Factor:
+def _restricted(model: FittedModel, c: int, records: Codes, observed: int) -> Factor:
     """A clique's rows beside the number of each record they agree with; the conditional given the parent is
     taken later."""
     factor = model.cliques[c]
@@ -99,7 +99,7 @@ def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed
     return factor * evidence
 
 
-def log_marginal(model: FittedModel, records: NDArray[np.int32]) -> NDArray[np.float64]:
+def log_marginal(model: FittedModel, records: Codes) -> Floats:
     """Log probability of what is known of each record (-1: missing), records with one pattern together."""
     result = np.zeros(len(records))
     for rows, observed in patterns(records):
@@ -119,7 +119,7 @@ def log_marginal(model: FittedModel, records: NDArray[np.int32]) -> NDArray[np.f
     return result
 
 
-def _collect(model: FittedModel, records: NDArray[np.int32], observed: int) -> NDArray[np.float64]:
+def _collect(model: FittedModel, records: Codes, observed: int) -> Floats:
     """Probability of the observed part of each record, by messages to the root only."""
     tree, number = model.tree, len(model.levels)
     root = max(range(len(tree.cliques)), key=lambda c: (tree.cliques[c] & observed).bit_count())
@@ -144,7 +144,7 @@ def _collect(model: FittedModel, records: NDArray[np.int32], observed: int) -> N
     raise AssertionError("a tree has a root")
 
 
-def patterns(records: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int64], int]]:
+def patterns(records: Codes) -> Iterator[tuple[Integers, int]]:
     """The rows that share each pattern of missing values, and the set of the variables they have."""
     known = records >= 0
     shapes, inverse = np.unique(known, axis=0, return_inverse=True)

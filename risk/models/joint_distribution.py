@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
@@ -42,8 +42,6 @@ class JointVariable:
 
     Parameters
     ----------
-    name
-        Its name.
     holder
         Whose file has it.
     levels
@@ -99,7 +97,7 @@ class JointDistribution:
         """Names of the variables of one file, or of both."""
         return tuple(variable.name for variable in self.variables if variable.holder == holder)
 
-    def table(self, names: Sequence[str], given: Mapping[Hashable, int] | None = None) -> NDArray[np.float64]:
+    def table(self, names: Sequence[str], given: Mapping[Hashable, int] | None = None) -> Floats:
         """Joint probabilities of some variables, given the codes of others; an axis for each, in their order.
 
         Notes
@@ -108,7 +106,7 @@ class JointDistribution:
         """
         return self.model.marginal(list(names), given)
 
-    def conditional(self, target: str, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+    def conditional(self, target: str, codes: Codes) -> Floats:
         """Distribution of a variable for many people, given what is known of each.
 
         Parameters

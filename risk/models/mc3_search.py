@@ -8,20 +8,16 @@ graphs times the likelihood.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.result import (
-    SearchResult,
-    inclusion_counts,
-    inclusion_matrix,
-    make_result,
-    split_r_hat,
-)
+from gemel.risk.models.result import SearchResult, inclusion_counts, inclusion_matrix, make_result, split_r_hat
 from gemel.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
@@ -46,8 +42,6 @@ def mc3(
 
     Parameters
     ----------
-    scores
-        The scores of the data's tables.
     rng
         Source of all random numbers.
     moves
@@ -110,47 +104,58 @@ def mc3(
         chain.ladder.tally[:] = 0
         chain.run(moves, thin=thin, trace_every=trace_every)
         ran.append(chain)
-    return _pooled(scores, ran)
+    shortest = min(len(chain.trace) for chain in ran)
+    return pooled([[chain] for chain in ran], np.array([chain.trace[:shortest] for chain in ran]))
 
 
-def _pooled(scores: HyperDirichlet, chains: list[Chain]) -> SearchResult:
-    n = len(scores)
-    found = [chain.visited() for chain in chains]
-    all_keys = np.concatenate([keys for keys, _, _ in found])
-    keys, first, inverse = np.unique(all_keys, axis=0, return_index=True, return_inverse=True)
-    visits = np.bincount(inverse.ravel(), weights=np.concatenate([visits for _, visits, _ in found]))
-    log_scores = np.concatenate([log_scores for _, _, log_scores in found])[first]
-    by_chain = [_inclusion(chain, n) for chain in chains]
-    samples = np.array([chain.record.state[kernels.SAMPLES] for chain in chains], dtype=np.float64)
-    inclusion = np.average(by_chain, axis=0, weights=samples)
-    unrecorded = sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains)
-    tally: NDArray[np.int64] = np.sum([chain.ladder.tally for chain in chains], axis=0)
+def pooled(
+    groups: Sequence[Sequence[Chain]], trace: Floats, log_scores: Callable[[Integers], Floats] | None = None
+) -> SearchResult:
+    """One result of independent chains, each of one part or, at several precisions, of a part for each.
+
+    Parameters
+    ----------
+    trace : ndarray of float64, shape (n_chains, n_traced)
+    """
+    chains = [chain for group in groups for chain in group]
+    names = chains[0].scores.counts.names
+    n = len(names)
+    keys, visits, scored = (np.concatenate(parts) for parts in zip(*(chain.visited() for chain in chains), strict=True))
+    keys, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    visits = np.bincount(inverse.ravel(), weights=visits)
+    samples = np.array([_samples(group) for group in groups], dtype=np.float64)
+    by_group = [_inclusion(group, n) for group in groups]
+    tally: Integers = np.sum([chain.ladder.tally for chain in chains], axis=0)
     tried, swapped = tally[:-1, kernels.SWAPS], tally[:-1, kernels.SWAPPED]
-    shortest = min(len(chain.trace) for chain in chains)
-    trace = np.array([chain.trace[:shortest] for chain in chains])
     return make_result(
         "MC3",
         "visit frequencies",
-        scores.counts.names,
+        names,
         keys,
         visits / visits.sum(),
-        log_scores,
+        scored[first] if log_scores is None else log_scores(keys),
         visited=len(keys),
-        edge_inclusion=inclusion_matrix(inclusion, n),
-        unrecorded=unrecorded / float(samples.sum()),
+        edge_inclusion=inclusion_matrix(np.average(by_group, axis=0, weights=samples), n),
+        unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains) / float(samples.sum()),
         proposed=int(tally[0, kernels.PROPOSED]),
         accepted=int(tally[0, kernels.ACCEPTED]),
         refused=int(tally[0, kernels.REFUSED]),
         swap_rate=tuple((swapped / np.maximum(tried, 1)).tolist()),
         trace=trace,
         r_hat=split_r_hat(trace),
-        edge_spread=float(np.ptp(by_chain, axis=0).max()) if len(chains) > 1 else float("nan"),
-        tables_counted=scores.tables_counted,
+        edge_spread=float(np.ptp(by_group, axis=0).max()) if len(groups) > 1 else float("nan"),
+        tables_counted=sum({id(chain.scores): chain.scores.tables_counted for chain in chains}.values()),
     )
 
 
-def _inclusion(chain: Chain, n: int) -> NDArray[np.float64]:
-    """Share of a chain's samples with each pair joined, those at unrecorded models too."""
-    keys, visits, _ = chain.visited()
-    counted = inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
-    return np.asarray(counted / chain.record.state[kernels.SAMPLES])
+def _samples(chains: Sequence[Chain]) -> int:
+    return sum(int(chain.record.state[kernels.SAMPLES]) for chain in chains)
+
+
+def _inclusion(chains: Sequence[Chain], n: int) -> Floats:
+    """Share of the chains' samples with each pair joined, those at unrecorded models too."""
+    joined = np.zeros(n * (n - 1) // 2)
+    for chain in chains:
+        keys, visits, _ = chain.visited()
+        joined += inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
+    return np.asarray(joined / _samples(chains))

@@ -10,11 +10,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.models.bits import members
-from gemel.risk.models.graphs import Graph
+from gemel.risk.arrays import Floats
+from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.result import SearchResult
 
@@ -33,9 +32,7 @@ _STYLE = (
 )
 
 
-def draw_graph(
-    graph: Graph, inclusion: NDArray[np.float64] | None = None, *, minimum: float = 0.01, title: str = ""
-) -> str:
+def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float = 0.01, title: str = "") -> str:
     """A model as a graph.
 
     Parameters
@@ -92,12 +89,10 @@ def draw_graph(
     return _document(shapes, title or "Graph of a decomposable model")
 
 
-def draw_result(result: SearchResult, *, minimum: float = 0.01) -> str:
+def draw_result(result: SearchResult) -> str:
     """The best model of a search, line weights being the edges' inclusion probabilities over all its models."""
     best = result.best
-    return draw_graph(
-        best.graph, result.edge_inclusion, minimum=minimum, title=f"{result.method}: {len(result)} models"
-    )
+    return draw_graph(best.graph, result.edge_inclusion, minimum=0.01, title=f"{result.method}: {len(result)} models")
 
 
 def draw_junction_tree(graph: Graph, *, title: str = "") -> str:

@@ -1,44 +1,149 @@
-r"""Decomposable models under a gamma prior on the precision of their hyper-Dirichlet prior (Tarantola 2004).
+"""Decomposable models under a gamma prior on the precision of their hyper-Dirichlet prior (Tarantola 2004).
 
-The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
-On a grid of precisions caches stay: every precision that the chain is at has its own. The chain alternates moves
-between graphs at a fixed precision with a draw of the precision given the graph, from its exact conditional
-distribution
+A gamma prior on the total precision of the hyper-Dirichlet prior, on a grid, and tables scored at all of it at once.
 
-.. math:: P(\alpha_k | G, x) \propto P(\alpha_k) \, P(x | G, \alpha_k),
-
-so its target is the uniform prior over graphs times the gamma prior times the marginal likelihood.
-
-References
-----------
-.. [1] Tarantola, MCMC model determination for discrete graphical models, Statistical Modelling 4, 2004.
+The grid is regular in the logarithm of the precision, where the trapezoid rule of a smooth function is nearly exact
+once the step is small beside what is integrated; where data determine the precision more closely than a step, the prior
+is the gamma's restricted to the grid.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.enumeration import decomposable_keys, score_all
-from gemel.risk.models.graphs import empty_graph
-from gemel.risk.models.precision_grid import GammaPrior, GridScores
-from gemel.risk.models.result import (
-    SearchResult,
-    graph_of_key,
-    inclusion_counts,
-    inclusion_matrix,
-    make_result,
-    split_r_hat,
-)
-from gemel.risk.models.scores import HyperDirichlet
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.junction_trees import JunctionTree
+from gemel.risk.models.mc3_search import pooled
+from gemel.risk.models.result import SearchResult, graph_of_key, make_result
+from gemel.risk.models.scores import HyperDirichlet, count_table, data_arrays, work_arrays
+
+MAX_POINTS = 2_000
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """A gamma prior on the total prior precision alpha, held to a grid.
+
+    Parameters
+    ----------
+    shape, rate
+        Mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision.
+    lowest, highest
+        First and last point of the grid. Posterior probability at either end calls for a wider one.
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+    lowest: float = 1e-3
+    highest: float = 1e4
+    per_decade: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "rate", "lowest"):
+            value = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise parameter(name, "must be positive and finite", f"{value:g}")
+        if not (self.lowest < self.highest < math.inf):
+            raise parameter(
+                "highest", "the grid must end above its start", f"{self.highest:g}, with lowest {self.lowest:g}"
+            )
+        if self.per_decade < 1 or self._points > MAX_POINTS:
+            raise parameter(
+                "per_decade",
+                f"the grid must have at least 1 point a decade and {MAX_POINTS:,} in all at most",
+                str(self.per_decade),
+            )
+
+    @property
+    def _points(self) -> int:
+        return 1 + math.ceil(self.per_decade * math.log10(self.highest / self.lowest))
+
+    def grid(self) -> tuple[Floats, Floats]:
+        """Precisions, ascending, and the logarithms of their prior probabilities; both of shape (n_points,)."""
+        values = np.geomspace(self.lowest, self.highest, self._points)
+        # The density of log alpha is that of alpha times alpha; constants go with the sum.
+        logs = self.shape * np.log(values) - self.rate * values
+        return values, np.asarray(logs - logsumexp(logs))
+
+
+@dataclass(eq=False)
+class GridScores:
+    """Log marginal likelihoods at several precisions: a table is counted once for all of them.
+
+    Parameters
+    ----------
+    precisions : ndarray of float64, shape (n_points,)
+
+    Notes
+    -----
+    A table enters only by how many of its cells hold each count, so a new one costs O(occupied cells * its variables)
+    and then O(different counts * n_points).
+    """
+
+    counts: SparseCounts
+    precisions: Floats
+    _tables: dict[int, Floats] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._data = data_arrays(self.counts.cells, self.counts.counts, self.counts.levels, 1.0)
+        self._work = work_arrays(len(self.counts.counts), 1024)
+
+    def table(self, variables: int) -> Floats:
+        """Of the table over a set of variables, shape (n_points,)."""
+        if variables not in self._tables:
+            self._tables[variables] = self._scored(variables)
+        return self._tables[variables]
+
+    def _scored(self, variables: int) -> Floats:
+        if variables == 0:
+            return np.zeros(len(self.precisions))
+        used, declared = count_table(self._data, self._work, variables)
+        sums = self._work.sums[:used]
+        counts, cells = np.unique(sums[sums > 0], return_counts=True)
+        prior = self.precisions[:, None] / declared
+        rising = gammaln(prior + counts) - gammaln(prior)
+        total = float(counts @ cells)
+        return np.asarray(rising @ cells + gammaln(self.precisions) - gammaln(self.precisions + total))
+
+    def sets(self, cliques: Iterable[int], separators: Iterable[int]) -> Floats:
+        """Sum over cliques less sum over separators, shape (n_points,)."""
+        score = np.zeros(len(self.precisions))
+        for clique in cliques:
+            score += self.table(clique)
+        for separator in separators:
+            score -= self.table(separator)
+        return score
+
+    def graph(self, graph: Graph) -> Floats:
+        """Of a decomposable model, shape (n_points,)."""
+        tree = JunctionTree.of(graph)
+        return self.sets(tree.cliques, tree.separators)
+
+
+# The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
+# On a grid of precisions caches stay: every precision that the chain is at has its own. The chain alternates moves
+# between graphs at a fixed precision with a draw of the precision given the graph, from its exact conditional
+# distribution
+#
+# .. math:: P(\alpha_k | G, x) \propto P(\alpha_k) \, P(x | G, \alpha_k),
+#
+# so its target is the uniform prior over graphs times the gamma prior times the marginal likelihood.
+#
+# References
+# ----------
+# .. [1] Tarantola, MCMC model determination for discrete graphical models, Statistical Modelling 4, 2004.
 
 END_SHARE = 1e-3
 """Posterior probability at an end of the grid from which the grid is too short."""
@@ -52,16 +157,14 @@ class PrecisionSearch:
     ----------
     search
         The models, their weights summed over the precision; log scores are of the likelihood averaged over its prior.
-    prior
-        The prior asked for.
     precisions, posterior : ndarray of float64, shape (n_points,)
         The grid, ascending, and its posterior probabilities.
     """
 
     search: SearchResult
     prior: GammaPrior
-    precisions: NDArray[np.float64] = field(repr=False)
-    posterior: NDArray[np.float64] = field(repr=False)
+    precisions: Floats = field(repr=False)
+    posterior: Floats = field(repr=False)
 
     @property
     def mean(self) -> float:
@@ -143,12 +246,8 @@ def mc3_with_precision(
 
     Parameters
     ----------
-    counts
-        The data.
     rng
         Source of all random numbers.
-    prior
-        On the precision.
     moves, burn_in, thin
         Metropolis-Hastings steps of each chain, steps before sampling (by default a tenth of them), and which steps are
         samples; all are rounded up to whole stretches.
@@ -206,10 +305,6 @@ class _Grid:
             self._scores[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
         return self._scores[k]
 
-    @property
-    def tables_counted(self) -> int:
-        return sum(scores.tables_counted for scores in self._scores.values())
-
 
 class _PrecisionChain:
     """One chain: a compiled one for each precision it was at, of which one at a time has the graph."""
@@ -263,45 +358,10 @@ class _PrecisionChain:
 
 
 def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
-    n = len(grid.counts.names)
-    all_chains = [chain for ran in chains for chain in ran.at.values()]
-    found = [chain.visited() for chain in all_chains]
-    keys, inverse = np.unique(np.concatenate([keys for keys, _, _ in found]), axis=0, return_inverse=True)
-    visits = np.bincount(inverse.ravel(), weights=np.concatenate([visits for _, visits, _ in found]))
-    log_scores = np.array(
-        [logsumexp(grid.log_prior + grid.vectors.graph(graph_of_key(key, grid.counts.names))) for key in keys]
-    )
-    by_chain = [_inclusion(ran, n) for ran in chains]
-    samples = sum(int(chain.record.state[kernels.SAMPLES]) for chain in all_chains)
-    tally: NDArray[np.int64] = np.sum([chain.ladder.tally[0] for chain in all_chains], axis=0)
-    trace = np.array([ran.trace for ran in chains])
+    def log_scores(keys: Integers) -> Floats:
+        graphs = [graph_of_key(key, grid.counts.names) for key in keys]
+        return np.array([logsumexp(grid.log_prior + grid.vectors.graph(graph)) for graph in graphs])
+
+    search = pooled([list(ran.at.values()) for ran in chains], np.array([ran.trace for ran in chains]), log_scores)
     drawn = np.sum([ran.drawn for ran in chains], axis=0)
-    search = make_result(
-        "MC3",
-        "visit frequencies",
-        grid.counts.names,
-        keys,
-        visits / visits.sum(),
-        log_scores,
-        visited=len(keys),
-        edge_inclusion=inclusion_matrix(np.mean(by_chain, axis=0), n),
-        unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in all_chains) / samples,
-        proposed=int(tally[kernels.PROPOSED]),
-        accepted=int(tally[kernels.ACCEPTED]),
-        refused=int(tally[kernels.REFUSED]),
-        trace=trace,
-        r_hat=split_r_hat(trace),
-        edge_spread=float(np.ptp(by_chain, axis=0).max()) if len(chains) > 1 else float("nan"),
-        tables_counted=grid.tables_counted,
-    )
     return PrecisionSearch(search, prior, grid.precisions, drawn / drawn.sum())
-
-
-def _inclusion(ran: _PrecisionChain, n: int) -> NDArray[np.float64]:
-    """Share of a chain's samples with each pair joined, over all precisions it was at."""
-    joined, samples = np.zeros(n * (n - 1) // 2), 0
-    for chain in ran.at.values():
-        keys, visits, _ = chain.visited()
-        joined += inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
-        samples += int(chain.record.state[kernels.SAMPLES])
-    return np.asarray(joined / samples)

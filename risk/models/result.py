@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.graphs import Edge, Graph
 
 WORD = 62
@@ -33,12 +33,8 @@ class SearchResult:
 
     Attributes
     ----------
-    method
-        Which search this is from.
     weights_are
         What the weights are: posterior probabilities, visit frequencies, ...
-    names
-        The variables.
     keys : ndarray of int64, shape (n_models, n_words)
         Each model's edges, one bit for each pair of variables (see `pair_number`).
     weights : ndarray of float64, shape (n_models,)
@@ -68,17 +64,17 @@ class SearchResult:
     method: str
     weights_are: str
     names: tuple[Hashable, ...]
-    keys: NDArray[np.int64] = field(repr=False)
-    weights: NDArray[np.float64] = field(repr=False)
-    log_scores: NDArray[np.float64] = field(repr=False)
-    edge_inclusion: NDArray[np.float64] = field(repr=False)
+    keys: Integers = field(repr=False)
+    weights: Floats = field(repr=False)
+    log_scores: Floats = field(repr=False)
+    edge_inclusion: Floats = field(repr=False)
     visited: int
     unrecorded: float = 0.0
     proposed: int = 0
     accepted: int = 0
     refused: int = 0
     swap_rate: tuple[float, ...] = ()
-    trace: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    trace: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     r_hat: float = float("nan")
     edge_spread: float = float("nan")
     tables_counted: int = 0
@@ -121,12 +117,12 @@ def make_result(
     method: str,
     weights_are: str,
     names: tuple[Hashable, ...],
-    keys: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    log_scores: NDArray[np.float64],
+    keys: Integers,
+    weights: Floats,
+    log_scores: Floats,
     *,
     visited: int,
-    edge_inclusion: NDArray[np.float64] | None = None,
+    edge_inclusion: Floats | None = None,
     **diagnostics: object,
 ) -> SearchResult:
     """A result with its models in order of weight; without `edge_inclusion` it is computed from the models."""
@@ -152,7 +148,7 @@ def make_result(
     )
 
 
-def normalised_weights(log_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalised_weights(log_scores: Floats) -> Floats:
     """Probabilities proportional to the exponentials of log scores."""
     weights = np.exp(log_scores - log_scores.max())
     return np.asarray(weights / weights.sum())
@@ -169,7 +165,7 @@ def pair_number(v: int, w: int) -> int:
     return v * (v - 1) // 2 + w
 
 
-def pair_numbers(n: int) -> NDArray[np.int64]:
+def pair_numbers(n: int) -> Integers:
     """The number of every pair, shape (n, n); 0 on the diagonal."""
     numbers = np.zeros((n, n), dtype=np.int64)
     for v in range(n):
@@ -183,7 +179,7 @@ def words_for(n: int) -> int:
     return max(1, -(-n_pairs(n) // WORD))
 
 
-def key_of(graph: Graph) -> NDArray[np.int64]:
+def key_of(graph: Graph) -> Integers:
     """A graph's edges as bits, `WORD` to a word."""
     key = np.zeros(words_for(len(graph)), dtype=np.int64)
     for edge in graph.edges:
@@ -192,7 +188,7 @@ def key_of(graph: Graph) -> NDArray[np.int64]:
     return key
 
 
-def edges_of_key(key: NDArray[np.int64], n: int) -> list[Edge]:
+def edges_of_key(key: Integers, n: int) -> list[Edge]:
     """The edges of a key."""
     return [
         (w, v)
@@ -202,20 +198,20 @@ def edges_of_key(key: NDArray[np.int64], n: int) -> list[Edge]:
     ]
 
 
-def graph_of_key(key: NDArray[np.int64], names: tuple[Hashable, ...]) -> Graph:
+def graph_of_key(key: Integers, names: tuple[Hashable, ...]) -> Graph:
     """The graph of a key."""
     edges = edges_of_key(key, len(names))
     return Graph.from_edges(names, ((names[v], names[w]) for v, w in edges))
 
 
-def inclusion_counts(keys: NDArray[np.int64], weights: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def inclusion_counts(keys: Integers, weights: Floats, n: int) -> Floats:
     """For each pair the weight of the keys that have it, shape (n_pairs,)."""
     return np.array(
         [weights[(keys[:, p // WORD] >> (p % WORD) & 1) == 1].sum() for p in range(n_pairs(n))], dtype=np.float64
     )
 
 
-def inclusion_matrix(by_pair: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def inclusion_matrix(by_pair: Floats, n: int) -> Floats:
     """Values of pairs as a symmetric matrix with a zero diagonal."""
     if n < 2:
         return np.zeros((n, n))
@@ -224,7 +220,7 @@ def inclusion_matrix(by_pair: NDArray[np.float64], n: int) -> NDArray[np.float64
     return matrix
 
 
-def split_r_hat(trace: NDArray[np.float64]) -> float:
+def split_r_hat(trace: Floats) -> float:
     """Split R-hat of several chains' traces: each is cut in half, and the spread between halves is set against
     that within.
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Mask
 from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.calibrated import Calibrated, calibrated
-from gemel.risk.protection.information import Joints, level_losses, suppression_losses
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import Joints, KeyTable, level_losses, suppression_losses
 from gemel.risk.protection.perturbed_keys import PerturbedKeys
 from gemel.risk.protection.policy import FileRisk, Policy, file_risk
 from gemel.risk.protection.population import Population
@@ -24,31 +22,11 @@ class Candidate:
 
     Parameters
     ----------
-    node
-        Level of each key.
     suppressed : ndarray of bool, shape (n_records, n_keys)
-    needed
-        With how many records each was made to agree.
-    file
-        The keys as published.
-    risk
-        Measured on that file.
-    lost
-        Bits a record that each key loses, by recoding and suppression.
-    loss
-        Their sum, weighed by importance.
-    breaches
-        Limits of the policy that it does not meet.
-    exact
-        Whether the lattice was searched to the end.
-    strength
-        Share of the records whose values were redrawn or swapped, for keys where it was searched.
-    calibrated
-        Calibrated risk, where it was needed to judge the file.
     """
 
     node: Node
-    suppressed: NDArray[np.bool_] = field(repr=False)
+    suppressed: Mask = field(repr=False)
     needed: int
     file: KeyFile = field(repr=False)
     risk: FileRisk
@@ -71,26 +49,16 @@ class Setting:
 
     Parameters
     ----------
-    policy
-        The limits.
-    fraction
-        Sampling fraction.
     importance
         Of each key: what a bit of it, or a value, is worth.
     weights : ndarray, shape (n_records,), optional
         Survey weights.
-    perturbed
-        Keys that were redrawn or swapped.
-    fixed
-        Keys whose level is given, and that level.
-    population
-        By which risk is exact.
     """
 
     policy: Policy
     fraction: float
     importance: tuple[float, ...]
-    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    weights: Floats | None = field(default=None, repr=False)
     perturbed: PerturbedKeys | None = field(default=None, repr=False)
     fixed: Mapping[int, int] = field(default_factory=dict)
     population: Population | None = field(default=None, repr=False)
@@ -121,19 +89,13 @@ class Setting:
         """Of published and true values, for keys that were changed."""
         return {} if self.perturbed is None else self.perturbed.joints
 
-    def unchanged(self, node: Node, suppressed: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    def unchanged(self, node: Node, suppressed: Mask) -> Floats | None:
         """Probability that each record's published keys are its true ones; None where none was changed."""
         return None if self.perturbed is None else self.perturbed.kept(node, suppressed)
 
 
 def measured(
-    table: KeyTable,
-    node: Node,
-    suppressed: NDArray[np.bool_],
-    setting: Setting,
-    needed: int = 1,
-    *,
-    exact: bool = True,
+    table: KeyTable, node: Node, suppressed: Mask, setting: Setting, needed: int = 1, *, exact: bool = True
 ) -> Candidate:
     """A candidate, with its risk measured on the values that are published.
 

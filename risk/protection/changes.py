@@ -2,18 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.protection.key_table import value_codes
-from gemel.risk.protection.methods import Methods
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
+
+# How the levels of keys are made, and which methods change values.
+
+STRENGTHS = (0.0, 0.05, 0.1, 0.2, 0.4)
+"""Shares of the records, of which one is chosen where it is searched how many values to redraw or swap."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """How the levels of keys are made; a key that is not named has those of `default_hierarchy`.
+
+    Parameters
+    ----------
+    rows
+        By key: rows of a hierarchy, and what errors call its source.
+    widths, bottom, top
+        By key: widths of intervals, and coded ends.
+    quantiles
+        By key: numbers of intervals with about as many records each.
+    fixed
+        By key: the level at which it is published; others are searched.
+    found
+        Expected correct matches with sample uniques, as a share of the records, for which `minimal_recoding` looks for
+        a recoding; its groups are the one level of the keys that have none by the other ways.
+    """
+
+    rows: Mapping[str, tuple[Sequence[Sequence[str]], str]] = field(default_factory=dict)
+    widths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bottom: Mapping[str, int] = field(default_factory=dict)
+    top: Mapping[str, int] = field(default_factory=dict)
+    quantiles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    found: float | None = None
+
+
+@dataclass(frozen=True)
+class Methods:
+    """Methods that change values."""
+
+    pram: Mapping[str, float] = field(default_factory=dict)
+    swap: Mapping[str, float] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    pram_searched: tuple[str, ...] = ()
+    swap_searched: tuple[str, ...] = ()
+    microaggregate: tuple[str, ...] = ()
+    group: int = 3
+    noise: Mapping[str, float] = field(default_factory=dict)
+    rounding: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Keys whose share is searched."""
+        return (*self.pram_searched, *self.swap_searched)
+
+    def at(self, strength: float) -> Methods:
+        """The methods with this share for the keys that are searched; at 0 those are left as they are."""
+        if not strength:
+            return replace(self, pram_searched=(), swap_searched=())
+        return replace(
+            self,
+            pram={**self.pram, **dict.fromkeys(self.pram_searched, strength)},
+            swap={**self.swap, **dict.fromkeys(self.swap_searched, strength)},
+            pram_searched=(),
+            swap_searched=(),
+        )
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Columns whose numbers are changed."""
+        return tuple(dict.fromkeys((*self.microaggregate, *self.noise, *self.rounding)))
+
 
 MISSING_VALUES = ("", "NA")
 """Texts that mean a missing value where none are named."""
@@ -27,10 +97,6 @@ class Change:
 
     Parameters
     ----------
-    variable, method
-        To which column, by which method.
-    parameter
-        With what.
     values
         How many values of the column differ by it.
     """
@@ -75,7 +141,7 @@ class _Made:
         self.changes = list[Change]()
         self._missing = missing_values
 
-    def numbers(self, names: Sequence[str], where: str) -> NDArray[np.float64]:
+    def numbers(self, names: Sequence[str], where: str) -> Floats:
         found = numeric(self.frame, names, where, self._missing)
         large = int((np.abs(found) > _LARGEST).sum())
         if large:
@@ -88,9 +154,7 @@ class _Made:
             )
         return found
 
-    def put(
-        self, names: Sequence[str], numbers: NDArray[np.float64], method: str, parameter: dict[str, Any], why: str = ""
-    ) -> None:
+    def put(self, names: Sequence[str], numbers: Floats, method: str, parameter: dict[str, Any], why: str = "") -> None:
         before = numeric(self.frame, names, method, self._missing)
         gone = np.isnan(numbers) & ~np.isnan(before)
         different = (before != numbers) & ~np.isnan(numbers)
@@ -112,18 +176,13 @@ class _Made:
 
 def numeric(
     frame: pl.DataFrame, names: Sequence[str], where: str, missing_values: Sequence[str] = MISSING_VALUES
-) -> NDArray[np.float64]:
+) -> Floats:
     """Columns as numbers, shape (n_records, n_columns), NaN where missing.
 
     Parameters
     ----------
     missing_values
         Texts that mean missing, beside nothing and NaN.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for a column with values that are no numbers, or infinite.
     """
     found = []
     for name in names:
@@ -151,7 +210,7 @@ def without_missing_texts(frame: pl.DataFrame, missing_values: Sequence[str]) ->
     return frame.with_columns(pl.when(~texts.str.strip_chars().is_in(["", *missing_values])).then(texts))
 
 
-def strata_of(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.int64] | None:
+def strata_of(frame: pl.DataFrame, names: Sequence[str]) -> Integers | None:
     """A number for each record, the same for records that agree on the columns."""
     if not names:
         return None

@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 
 ALL = "*"
 """The one group of the last level."""
@@ -29,8 +29,6 @@ class Hierarchy:
 
     Parameters
     ----------
-    name
-        The key.
     levels
         ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values themselves.
     """
@@ -71,7 +69,7 @@ class Hierarchy:
         return tuple(tuple(dict.fromkeys(level)) for level in self.levels)
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.int32], ...]:
+    def groups(self) -> tuple[Codes, ...]:
         """For each level the group number of each value, int32 of shape (n_values,)."""
         found = []
         for level, labels in zip(self.levels, self.labels, strict=True):
@@ -79,7 +77,7 @@ class Hierarchy:
             found.append(np.array([number[label] for label in level], dtype=np.int32))
         return tuple(found)
 
-    def numbers(self, level: int) -> NDArray[np.float64] | None:
+    def numbers(self, level: int) -> Floats | None:
         """What stands for each group in calculations: the middle of its values; None for a key that is no number."""
         whole = whole_numbers(self.levels[0])
         if whole is None:
@@ -91,7 +89,7 @@ class Hierarchy:
         return (low + high) / 2.0
 
 
-def whole_numbers(values: Sequence[str]) -> NDArray[np.float64] | None:
+def whole_numbers(values: Sequence[str]) -> Floats | None:
     """Values as numbers where all of them are whole numbers."""
     try:
         return np.array([int(v) for v in values], dtype=np.float64)
@@ -138,12 +136,7 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
 
 
 def number_hierarchy(
-    name: str,
-    values: Sequence[str],
-    widths: Sequence[int] = (),
-    *,
-    bottom: int | None = None,
-    top: int | None = None,
+    name: str, values: Sequence[str], widths: Sequence[int] = (), *, bottom: int | None = None, top: int | None = None
 ) -> Hierarchy:
     """Levels of an integer key: its ends coded, then intervals of each width in turn."""
     numbers = whole_numbers(values)
@@ -173,17 +166,13 @@ def number_hierarchy(
     return Hierarchy.of_levels(name, [list(values), *([label(v, w) for v in own] for w in (1, *widths))])
 
 
-def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int64], groups: Sequence[int]) -> Hierarchy:
+def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, groups: Sequence[int]) -> Hierarchy:
     """Levels of an integer key: intervals that hold about as many records each.
 
     Parameters
     ----------
-    values
-        Whole numbers as text, ascending.
     counts : ndarray of int64, shape (n_values,)
         Records with each value.
-    groups
-        Number of intervals of each level, each a divisor of the one before.
     """
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
@@ -202,14 +191,14 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int6
 
 
 def hierarchy_of_groups(name: str, values: Sequence[str], groups: Sequence[int]) -> Hierarchy:
-    """One level from a recoding that was found (`identification.recoding`): the group number of each value."""
+    """One level from a recoding that was found (`identification.matching.recoding`): the group number of each value."""
     members: dict[int, list[str]] = {}
     for value, group in zip(values, groups, strict=True):
         members.setdefault(group, []).append(value)
     return Hierarchy.of_levels(name, [list(values), [" | ".join(members[g]) for g in groups]])
 
 
-def default_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int64]) -> Hierarchy:
+def default_hierarchy(name: str, values: Sequence[str], counts: Integers) -> Hierarchy:
     """Levels for a key without any given.
 
     Integers of more than ten values: intervals of 5, 10, 20. Other keys of more than two values: categories of fewer

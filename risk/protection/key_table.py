@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.identification.coding import Codes, Counts, Missing, coded, tally, text_of
-from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.identification.coding import Counts, Missing, agreeing, coded, tally, text_of
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.hierarchies import Hierarchy
-
-Node = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +27,10 @@ class KeyTable:
 
     Parameters
     ----------
-    hierarchies
-        Of each key, in the order of the columns of `codes`.
     codes : ndarray of int32, shape (n_records, n_keys)
         Value numbers, -1 where missing.
     missing
         ``any``: a missing value agrees with every value; ``level``: with missing values only.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a file without records, and a key with one value.
     """
 
     hierarchies: tuple[Hierarchy, ...]
@@ -106,7 +98,7 @@ class KeyTable:
             for q, h in enumerate(self.hierarchies)
         )
 
-    def values(self, node: Node, suppressed: NDArray[np.bool_]) -> dict[str, list[str | None]]:
+    def values(self, node: Node, suppressed: Mask) -> dict[str, list[str | None]]:
         """What is published of each key: labels at the node, None where missing or suppressed."""
         codes = np.where(suppressed, -1, self.at(node))
         found: dict[str, list[str | None]] = {}
@@ -125,8 +117,6 @@ def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts
         -1 where missing.
     counts : ndarray of int64, shape (n,)
         Records that each row stands for.
-    sizes
-        Numbers of groups.
     """
     levels = [int(s) for s in sizes]
     own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]
@@ -142,3 +132,62 @@ def value_codes(columns: Mapping[str, Any], missing_values: Sequence[str]) -> tu
         labels[name], own = coded(text_of(column, missing_values), "any")
         codes.append(own)
     return labels, np.stack(codes, axis=1)
+
+
+# Information lost by recoding and suppression, in bits: the non-uniform entropy of Gionis and Tassa.
+#
+# A value published as a group loses minus log2 of the value's share in its group; a suppressed value, minus log2 of
+# its share in the file. Means over records add up over keys. Of recoding alone the mean is the entropy of the values
+# given their groups, as in `identification.matching.recoding`. Where values were redrawn or swapped, a published
+# value loses the entropy of the true values behind its group; without recoding and changes that is nothing.
+
+Joints = Mapping[int, Floats]
+"""By key, where values were changed: the shares of published and true values, ``[published, true]``."""
+
+
+def level_losses(table: KeyTable, joints: Joints | None = None) -> list[list[float]]:
+    """Bits a record that each key loses at each level; a missing value has nothing to lose."""
+    found = []
+    n = len(table.codes)
+    for q, counts in enumerate(table.value_counts):
+        found.append([float((counts * bits).sum()) / n for bits in _bits(table, q, joints)])
+    return [[float(v) for v in np.maximum.accumulate(own)] for own in found]
+
+
+def suppression_losses(table: KeyTable, node: Node, suppressed: Mask, joints: Joints | None = None) -> list[float]:
+    """Bits a record that each key loses by suppression, over what it lost by recoding."""
+    found = []
+    for q in range(len(table.hierarchies)):
+        bits = _bits(table, q, joints)
+        values = table.codes[suppressed[:, q] & (table.codes[:, q] >= 0), q]
+        found.append(float((bits[-1] - bits[node[q]])[values].sum()) / len(table.codes))
+    return found
+
+
+def information(table: KeyTable) -> list[float]:
+    """Bits a record that each key has: its entropy, missing values counting nothing."""
+    return [own[-1] for own in level_losses(table)]
+
+
+def _bits(table: KeyTable, q: int, joints: Joints | None) -> list[Floats]:
+    """At each level, what a record with each value loses, shape (n_values,)."""
+    groups, counts = table.hierarchies[q].groups, table.value_counts[q]
+    if joints is not None and q in joints:
+        return [_left_open(joints[q], own)[own] for own in groups]
+    return _shares(groups, counts)
+
+
+def _left_open(joint: Floats, groups: NDArray[np.int32]) -> Floats:
+    """Entropy of the true value given each published group, in bits, shape (n_groups,)."""
+    together = np.zeros((int(groups.max()) + 1, joint.shape[1]))
+    np.add.at(together, groups, joint)
+    share = together / np.maximum(together.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=1))
+
+
+def _shares(groups: Sequence[NDArray[np.int32]], counts: Integers) -> list[Floats]:
+    found = []
+    for own in groups:
+        whole = np.bincount(own, weights=counts)[own]
+        found.append(np.log2(np.where(counts > 0, whole, 1.0) / np.where(counts > 0, counts, 1)))
+    return found

@@ -17,11 +17,10 @@ from itertools import combinations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, Missing
-from gemel.risk.identification.missing_agreement import agreeing
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.identification.coding import Counts, Missing, agreeing
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.protection.key_table import cell_frequencies
 
@@ -31,12 +30,12 @@ _GIVEN_BACK = 4 * 10**9  # comparisons of records to which values are given back
 def suppress(
     codes: Codes,
     sizes: Sequence[int] | Counts,
-    needed: int | NDArray[np.int64],
+    needed: int | Integers,
     *,
     costs: Sequence[float] | None = None,
     missing: Missing = "any",
     give_back: bool = True,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Which values to suppress so that each record agrees with `needed` records, itself among them.
 
     Parameters
@@ -92,20 +91,14 @@ def suppress(
     return mask
 
 
-def _subsets(sizes: Sequence[int] | Counts, weights: NDArray[np.float64]) -> Iterator[list[int]]:
+def _subsets(sizes: Sequence[int] | Counts, weights: Floats) -> Iterator[list[int]]:
     """Every set of keys, the cheapest first, at equal cost the one of more groups."""
     keys = range(len(weights))
     found = [list(s) for r in range(1, len(weights) + 1) for s in combinations(keys, r)]
     yield from sorted(found, key=lambda s: (round(float(weights[s].sum()), 9), -sum(int(sizes[q]) for q in s)))
 
 
-def _by_any(
-    codes: Codes,
-    sizes: Sequence[int] | Counts,
-    k: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    mask: NDArray[np.bool_],
-) -> None:
+def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: Floats, mask: Mask) -> None:
     levels = [int(s) for s in sizes]
     now = codes.copy()
     f = cell_frequencies(now, np.ones(len(now), dtype=np.int64), sizes, "any")
@@ -142,9 +135,7 @@ def _by_any(
 
 
 @njit(cache=True)
-def _chosen(
-    group: Counts, cell: Counts, f: Counts, reached: Counts, k: Counts
-) -> NDArray[np.bool_]:  # pragma: no cover
+def _chosen(group: Counts, cell: Counts, f: Counts, reached: Counts, k: Counts) -> Mask:  # pragma: no cover
     """Of records sorted by group, frequency and cell, those to suppress; the rest of a group agrees with them."""
     found = np.zeros(len(group), dtype=np.bool_)
     in_group, in_cell = 0, 0
@@ -161,13 +152,7 @@ def _chosen(
     return found
 
 
-def _give_back(
-    codes: Codes,
-    sizes: Sequence[int] | Counts,
-    k: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    mask: NDArray[np.bool_],
-) -> None:
+def _give_back(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: Floats, mask: Mask) -> None:
     """Restore suppressed values, one by one, wherever all records still agree with enough others."""
     now = np.where(mask, -1, codes).astype(np.int32)
     f = cell_frequencies(now, np.ones(len(now), dtype=np.int64), sizes, "any")
@@ -178,9 +163,7 @@ def _give_back(
 
 
 @njit(cache=True)
-def _restored(
-    now: Codes, codes: Codes, f: Counts, k: Counts, rows: Counts, keys: Counts
-) -> NDArray[np.bool_]:  # pragma: no cover
+def _restored(now: Codes, codes: Codes, f: Counts, k: Counts, rows: Counts, keys: Counts) -> Mask:  # pragma: no cover
     n, width = now.shape
     found = np.zeros(len(rows), dtype=np.bool_)
     lost = np.zeros(n, dtype=np.int64)
@@ -211,7 +194,7 @@ def _restored(
     return found
 
 
-def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: Floats) -> Mask:
     now = codes.copy()
     levels = [int(s) for s in sizes]
     ones = np.ones(len(now), dtype=np.int64)

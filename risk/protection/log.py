@@ -79,13 +79,7 @@ def values_digest(frame: pl.DataFrame) -> str:
 
 
 def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
-    """How a file differs from what its log describes; nothing where it does not.
-
-    Raises
-    ------
-    GemelError
-        MALFORMED where the log is none.
-    """
+    """How a file differs from what its log describes; nothing where it does not."""
     if log.get("document") != DOCUMENT or log.get("version") != VERSION:
         raise GemelError(
             ErrorCode.MALFORMED,

@@ -18,16 +18,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.lattice_search import Node, minimal_node
 from gemel.risk.protection.candidate import Candidate, Setting, measured
-from gemel.risk.protection.information import level_losses
-from gemel.risk.protection.key_table import KeyTable, Node
-from gemel.risk.protection.lattice import minimal_node
+from gemel.risk.protection.key_table import KeyTable, level_losses
 from gemel.risk.protection.local_suppression import suppress
 from gemel.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, record_risks
 
@@ -38,7 +38,7 @@ from gemel.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, rec
 # that agree.
 
 
-def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> NDArray[np.int64]:
+def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> Integers:
     """The smallest f at which E[1/F | f] is at most `risk`; `maximum` + 1 where none up to it is."""
     limit, p = np.broadcast_arrays(np.asarray(risk, dtype=np.float64), np.asarray(pi, dtype=np.float64))
     low, high = np.ones(p.shape, dtype=np.int64), np.full(p.shape, maximum + 1, dtype=np.int64)
@@ -66,25 +66,12 @@ _MORE = 3  # times the frequency that meets a limit by the file alone, where the
 
 
 def candidates(
-    table: KeyTable,
-    setting: Setting,
-    aims: Sequence[Policy] = (),
-    progress: Progress = lambda stage, fraction: None,
+    table: KeyTable, setting: Setting, aims: Sequence[Policy] = (), progress: Progress = lambda stage, fraction: None
 ) -> list[Candidate]:
     """Candidates for each share of records that may be left to suppression; those that come out alike once.
 
     Where correct matches are limited, candidates are also made in which every record agrees with more records than k:
     with as many as meet the limit by themselves, and with a number between. Suppression alone may then do.
-
-    Parameters
-    ----------
-    aims
-        Other policies that candidates are made for; all are judged by the one of the setting.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER: k above the number of records; a risk below what any file of this size can have.
     """
     plain = level_losses(table, setting.joints)
     losses = [[w * bits for bits in own] for w, own in zip(setting.importance, plain, strict=True)]
@@ -230,7 +217,7 @@ def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, s
 
 def _suppression(
     table: KeyTable, node: Node, setting: Setting, policy: Policy, needed: int, *, give_back: bool
-) -> NDArray[np.bool_]:
+) -> Mask:
     codes, sizes = table.at(node), table.sizes(node)
     # Among the people of a population no one agrees with a record because another record's value is suppressed.
     meaning = table.missing if setting.population is None else "level"
@@ -248,7 +235,7 @@ def _suppression(
         above = record_risks(file, setting.weights, unchanged) > limit
         if not above.any():
             break
-        pi: float | NDArray[np.float64] = setting.fraction
+        pi: float | Floats = setting.fraction
         if setting.weights is not None:
             pi = np.minimum(1.0, file.frequency / agreeing_weight(file, setting.weights))
         kept = np.ones(len(codes)) if unchanged is None else unchanged

@@ -9,34 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-
-Numbers = NDArray[np.float64]
+from gemel.risk.arrays import Floats, Integers, Mask
 
 _UNITS = 2.0**53  # of rounding: from there on a number holds no digits below its base
 
 
-def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]]:
+def microaggregate(numbers: Floats, k: int) -> tuple[Floats, Integers]:
     """Numbers replaced by the means of groups of at least `k` records near each other (MDAV).
 
     Parameters
     ----------
     numbers : ndarray of float64, shape (n_records, n_variables)
         NaN where missing.
-    k
-        Smallest group, from 2 to the records that have the variable that most have.
 
     Returns
     -------
     ndarray of float64, ndarray of int64, both of shape (n_records, n_variables)
         The new numbers, NaN where missing or suppressed; and the group of each, -1 for those.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER: no variable has so many records.
 
     Notes
     -----
@@ -73,7 +64,7 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     return found, groups
 
 
-def _scales(numbers: Numbers) -> Numbers:
+def _scales(numbers: Floats) -> Floats:
     """Standard deviation of each variable over the numbers there are, 1 where that is 0."""
     found = np.ones(numbers.shape[1])
     for v, column in enumerate(numbers.T):
@@ -83,13 +74,13 @@ def _scales(numbers: Numbers) -> Numbers:
     return found
 
 
-def _grouped(points: Numbers, there: NDArray[np.bool_], k: int) -> NDArray[np.int64]:
+def _grouped(points: Floats, there: Mask, k: int) -> Integers:
     """Group of each number: by records of the same variables, then by nearest groups, then by single variables."""
     groups = np.full(points.shape, -1, dtype=np.int64)
     patterns, which = np.unique(there, axis=0, return_inverse=True)
-    centers, held = list[Numbers](), list[NDArray[np.bool_]]()  # of each group: its mean, and the variables it has
+    centers, held = list[Floats](), list[Mask]()  # of each group: its mean, and the variables it has
 
-    def group(rows: NDArray[np.int64], variables: NDArray[np.bool_]) -> None:
+    def group(rows: Integers, variables: Mask) -> None:
         own = _mdav(np.ascontiguousarray(points[np.ix_(rows, variables)]), k)
         groups[np.ix_(rows, variables)] = len(centers) + own[:, None]
         for g in range(int(own.max()) + 1):
@@ -116,12 +107,7 @@ def _grouped(points: Numbers, there: NDArray[np.bool_], k: int) -> NDArray[np.in
 
 
 def _join(
-    points: Numbers,
-    groups: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    variables: NDArray[np.bool_],
-    centers: list[Numbers],
-    held: list[NDArray[np.bool_]],
+    points: Floats, groups: Integers, rows: Integers, variables: Mask, centers: list[Floats], held: list[Mask]
 ) -> bool:
     """Put rows into the nearest of the groups that have some variables; False where there is none."""
     able = [g for g, own in enumerate(held) if own[variables].all()]
@@ -135,7 +121,7 @@ def _join(
 
 
 @njit(cache=True)
-def _mdav(points: Numbers, k: int) -> NDArray[np.int64]:  # pragma: no cover
+def _mdav(points: Floats, k: int) -> Integers:  # pragma: no cover
     n, width = points.shape
     group = np.full(n, -1, dtype=np.int64)
     left = np.arange(n)
@@ -167,7 +153,7 @@ def _mdav(points: Numbers, k: int) -> NDArray[np.int64]:  # pragma: no cover
     return group
 
 
-def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) -> Numbers:
+def add_noise(numbers: Floats, share: float, generator: np.random.Generator) -> Floats:
     r"""Normal noise with the covariance of the numbers times `share`, then shrunk so that covariances stay.
 
     .. math:: \bar x + (x - \bar x + e) / \sqrt{1 + share}, \quad e \sim N(0, share \cdot \Sigma)
@@ -176,8 +162,6 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     ----------
     numbers : ndarray of float64, shape (n_records, n_variables)
         NaN where missing.
-    share
-        Of the variance, above 0.
 
     Returns
     -------
@@ -215,7 +199,7 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     return found
 
 
-def _correlation(numbers: Numbers) -> Numbers:
+def _correlation(numbers: Floats) -> Floats:
     """Correlations from the records that have both variables, made those of a normal law where they are of none."""
     width = numbers.shape[1]
     there = ~np.isnan(numbers)
@@ -234,7 +218,7 @@ def _correlation(numbers: Numbers) -> Numbers:
     return np.asarray(found)
 
 
-def round_to(numbers: Numbers, base: float, generator: np.random.Generator | None = None) -> Numbers:
+def round_to(numbers: Floats, base: float, generator: np.random.Generator | None = None) -> Floats:
     """Multiples of `base`: the nearest, or with a generator one of the two around, unbiased.
 
     A number that is such a multiple, or so large that its last digit is above the base, stays as it is, and a missing

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
+from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.missing_agreement import agreeing
-from gemel.risk.identification.special_uniques.suda import minimal_uniques
+from gemel.risk.identification.suda import minimal_uniques
 from gemel.risk.protection.calibrated import UpperEnds
 from gemel.risk.protection.population import ExactRisk
 
@@ -125,18 +125,12 @@ class FileRisk:
 
 
 def record_risks(
-    file: KeyFile,
-    weights: NDArray[np.float64] | None = None,
-    unchanged: NDArray[np.float64] | None = None,
-    *,
-    strict: bool = False,
-) -> NDArray[np.float64]:
+    file: KeyFile, weights: Floats | None = None, unchanged: Floats | None = None, *, strict: bool = False
+) -> Floats:
     """Chance of a correct match of each record, if it is matched with someone who agrees with it.
 
     Parameters
     ----------
-    file
-        Its frequencies and sampling fraction.
     weights : ndarray, shape (n_records,), optional
         Survey weights: the fraction of a combination is then f over the weights of those who agree.
     unchanged : ndarray, shape (n_records,), optional
@@ -145,14 +139,14 @@ def record_risks(
         Count records that agree exactly, missing values with missing values only.
     """
     f = file.counts[file.of_record] if strict else file.frequency
-    pi: NDArray[np.float64] | float = file.fraction
+    pi: Floats | float = file.fraction
     if weights is not None:
         pi = np.minimum(1.0, f / agreeing_weight(file, weights, strict=strict))
     risks = expected_reciprocal_of_sampled(f, pi)
     return risks if unchanged is None else risks * unchanged
 
 
-def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool = False) -> NDArray[np.float64]:
+def agreeing_weight(file: KeyFile, weights: Floats, *, strict: bool = False) -> Floats:
     """Sum of the weights of the records that agree with each record, shape (n_records,)."""
     scale = 2.0**20  # sums of whole numbers are exact, whatever their order
     totals = np.bincount(file.of_record, weights=weights, minlength=len(file.cells))
@@ -163,10 +157,7 @@ def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool
 
 
 def file_risk(
-    file: KeyFile,
-    weights: NDArray[np.float64] | None = None,
-    unchanged: NDArray[np.float64] | None = None,
-    exact: ExactRisk | None = None,
+    file: KeyFile, weights: Floats | None = None, unchanged: Floats | None = None, exact: ExactRisk | None = None
 ) -> FileRisk:
     """Measure a file; parameters as of `record_risks`, and what its population says."""
     risks = record_risks(file, weights, unchanged)
@@ -189,3 +180,66 @@ def file_risk(
         len(minimal_uniques(file, size).subsets),
         exact,
     )
+
+
+# Which number judged each limit on the chances of a match, and where two numbers disagree: for report and log.
+#
+# By the population where it is known. Otherwise by the counts where the policy has a k, and where everyone is in the
+# file; and by the larger of the counts and the upper end (`calibrated`) where it has none.
+
+UPPER_WORDS = {"calibrated": "the calibrated upper end", "bound": "the bound 1/f"}
+"""The kinds of upper ends, as a sentence has them."""
+
+_MEASURES = {"max_correct_matches": "correct_matches", "max_record_risk": "record_risk"}
+
+
+def policy_decision(
+    policy: Policy, before: FileRisk, after: FileRisk, *, by_larger: bool, certain: bool
+) -> dict[str, Any]:
+    """What judged, ready for JSON."""
+    exact = before.exact is not None
+    rows = list[dict[str, Any]]()
+    for limit, measure in _MEASURES.items():
+        value = getattr(policy, limit)
+        if value is None or certain:
+            continue
+        row: dict[str, Any] = {"limit": limit, "value": value}
+        for when, risk in (("before", before), ("after", after)):
+            row[when] = _two(value, getattr(risk, measure), risk.upper, measure, by_larger)
+        rows.append(row)
+    by = "population" if exact else "larger" if by_larger else "counts"
+    # What a sentence needs for the bound; with k, or where nothing is estimated, no bound judges.
+    why = {w: r.upper.why for w, r in (("before", before), ("after", after)) if r.upper is not None and r.upper.why}
+    return {"by": by, "limits": rows, "why": why if by_larger else {}}
+
+
+def decision_words(decision: Mapping[str, Any]) -> list[str]:
+    """Sentences on the disagreements between the two numbers, and on where a bound stood in for an estimate."""
+    found = []
+    larger = decision["by"] == "larger"
+    for row in decision["limits"]:
+        for when in ("before", "after"):
+            own = row[when]
+            if own["disagree"]:
+                kinds = "the counts alone", UPPER_WORDS[own["upper_by"]]
+                meets, misses = kinds if own["counts"] < own["upper"] else kinds[::-1]
+                decides = "the larger judges" if larger else "with k the counts judge"
+                found.append(
+                    f"{row['limit']} {row['value']:g}: the file {when} meets it by {meets} and not by {misses} "
+                    f"({own['counts']:.4g} and {own['upper']:.4g}); {decides}"
+                )
+    found += [
+        f"no calibrated estimate for the file {when} ({why}): the bound 1/f judges, as if everyone who agrees with a "
+        "record were in the file"
+        for when, why in decision["why"].items()
+    ]
+    return found
+
+
+def _two(limit: float, counts: float, upper: UpperEnds | None, measure: str, by_larger: bool) -> dict[str, Any]:
+    # The bound 1/f is no estimate: where it does not decide it says nothing against the counts.
+    if upper is None or (upper.by == "bound" and not by_larger):
+        return {"counts": counts, "upper": None, "upper_by": None, "disagree": False}
+    end = getattr(upper, measure)
+    meets = [number <= limit + TOLERANCE for number in (counts, end)]
+    return {"counts": counts, "upper": end, "upper_by": upper.by, "disagree": meets[0] != meets[1]}

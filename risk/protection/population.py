@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, tally
-from gemel.risk.identification.missing_agreement import agreeing
-from gemel.risk.protection.key_table import KeyTable, Node, value_codes
+from gemel.risk.arrays import Codes, Mask
+from gemel.risk.identification.coding import Counts, agreeing, tally
+from gemel.risk.lattice_search import Node
+from gemel.risk.protection.key_table import KeyTable, value_codes
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,7 @@ class Population:
     def of(
         cls, table: KeyTable, columns: Mapping[str, Any] | pl.DataFrame, missing_values: Sequence[str]
     ) -> Population:
-        """From columns of values, all of which the hierarchies have.
-
-        Raises
-        ------
-        GemelError
-            It is smaller than the file, or has fewer people of a combination than the file has records.
-        """
+        """From columns of values, all of which the hierarchies have."""
         labels, own = value_codes({name: columns[name] for name in table.names}, missing_values)
         codes = []
         for q, h in enumerate(table.hierarchies):
@@ -68,7 +62,7 @@ class Population:
         found._require_to_hold(table)
         return found
 
-    def people(self, table: KeyTable, node: Node, suppressed: NDArray[np.bool_]) -> Counts:
+    def people(self, table: KeyTable, node: Node, suppressed: Mask) -> Counts:
         """F of each record as published at a node, shape (n_records,): people who agree with it."""
         levels = [int(size) + 1 for size in table.sizes(node)]
         if table.missing == "level":  # missing agrees with missing, and has a number of its own; suppressed with all
@@ -81,7 +75,7 @@ class Population:
         cells, counts, _ = tally(theirs, names, self.counts)  # type: ignore[arg-type]
         return agreeing(requested, cells, counts, levels)[which]
 
-    def risk(self, table: KeyTable, node: Node, suppressed: NDArray[np.bool_], true: Codes) -> ExactRisk:
+    def risk(self, table: KeyTable, node: Node, suppressed: Mask, true: Codes) -> ExactRisk:
         """What an intruder gets who links the published file with the population.
 
         Parameters

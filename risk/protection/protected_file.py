@@ -10,22 +10,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress
-from gemel.risk.identification.survey_weights import check_weights
+from gemel.risk.arrays import Integers
+from gemel.risk.identification.individual_risk import check_weights
+from gemel.risk.lattice_search import Node
 from gemel.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
-from gemel.risk.protection.changes import Change, changed_numbers, numeric, strata_of
+from gemel.risk.protection.changes import STRENGTHS, Change, Methods, changed_numbers, numeric, strata_of
 from gemel.risk.protection.comparison import utility_of
-from gemel.risk.protection.information import information
-from gemel.risk.protection.key_table import KeyTable, Node
+from gemel.risk.protection.key_table import KeyTable, information
 from gemel.risk.protection.log import log_of
-from gemel.risk.protection.methods import STRENGTHS, Methods
 from gemel.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
 from gemel.risk.protection.perturbed_keys import perturbed_keys
-from gemel.risk.protection.policy import Policy
-from gemel.risk.protection.policy_decision import UPPER_WORDS, policy_decision
+from gemel.risk.protection.policy import UPPER_WORDS, Policy, policy_decision
 from gemel.risk.protection.population import Population
 from gemel.risk.protection.request import Request
 
@@ -61,26 +59,7 @@ def protect(
     frontier: bool = True,
     progress: Progress = lambda stage, fraction: None,
 ) -> Protected:
-    """Protect a file.
-
-    Parameters
-    ----------
-    frame
-        The records.
-    request
-        What is to be done.
-    generator
-        Of PRAM, swapping and noise. Its seed undoes them: it must stay secret.
-    population
-        Everyone the records were drawn from, with the keys: risk is then exact, and the policy judged by that.
-    frontier
-        Make candidates for other limits too, to show what they would cost.
-
-    Raises
-    ------
-    GemelError
-        A name or number of the request that does not fit the file; PARAMETER where no candidate meets the policy.
-    """
+    """Protect a file."""
     request.check(frame.columns)
     searched = request.methods.searched
     if not frame.height:
@@ -166,7 +145,7 @@ def _tried(
     original: KeyTable,
     setting: Setting,
     request: Request,
-    strata: NDArray[np.int64] | None,
+    strata: Integers | None,
     generator: np.random.Generator,
     frontier: bool,
     progress: Progress,
@@ -209,13 +188,7 @@ def _unmet(found: Sequence[Candidate], request: Request) -> GemelError:
         got += f" by {UPPER_WORDS[upper.by]}, and meets the policy by the counts alone"
         got += f"; no calibrated estimate: {upper.why}" if upper.why else ""
         remedy += "; or name what risk is measured against: --population, or a limit --k, by which the counts decide"
-    return GemelError(
-        ErrorCode.PARAMETER,
-        f"nothing that was tried meets the policy ({limits})",
-        where="policy",
-        got=got,
-        remedy=remedy,
-    )
+    return parameter("policy", f"nothing that was tried meets the policy ({limits})", got, remedy)
 
 
 def _published(frame: pl.DataFrame, request: Request, table: KeyTable, chosen: Candidate) -> pl.DataFrame:

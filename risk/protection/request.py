@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.durable import whole_file
+from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
+from gemel.common.records.registry import BY_ENDING
+from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.risk.arrays import Integers
 from gemel.risk.identification.coding import Missing, text_of
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
+from gemel.risk.protection.changes import Levels, Methods
 from gemel.risk.protection.hierarchies import (
     Hierarchy,
     default_hierarchy,
@@ -23,37 +31,12 @@ from gemel.risk.protection.hierarchies import (
     quantile_hierarchy,
 )
 from gemel.risk.protection.key_table import KeyTable, value_codes
-from gemel.risk.protection.methods import Levels, Methods
 from gemel.risk.protection.policy import Policy
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is to be done.
-
-    Parameters
-    ----------
-    keys
-        What an intruder may know.
-    fraction
-        Sampling fraction.
-    policy
-        Limits.
-    levels, methods
-        How.
-    missing, missing_values
-        As in `KeyFile`.
-    importance
-        Of keys, 1 by default.
-    weights
-        Column of survey weights.
-    numbers
-        Numeric columns whose moments and correlations are compared, beside those that are changed.
-    model
-        Outcome and terms of a regression that is compared.
-    dropped
-        Columns that are not published.
-    """
+    """Everything that is to be done."""
 
     keys: tuple[str, ...]
     fraction: float
@@ -69,13 +52,7 @@ class Request:
     dropped: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse names that are no column, or that two parts of the request want differently.
-
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING or PARAMETER.
-        """
+        """Refuse names that are no column, or that two parts of the request want differently."""
         levels, methods = self.levels, self.methods
         of_columns = {
             "--keys": self.keys,
@@ -140,13 +117,7 @@ class Request:
             )
 
     def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
-        """The keys of a file with their hierarchies, which have the values of its population too, where it is given.
-
-        Raises
-        ------
-        GemelError
-            FIELD_MISSING: the population has not all keys; others as of the hierarchies.
-        """
+        """The keys of a file with their hierarchies, which have the values of its population too, where it is given."""
         columns = {k: frame[k] for k in self.keys} if population is None else self._with_population(frame, population)
         labels, codes = value_codes(columns, self.missing_values)
         codes = codes[: frame.height]
@@ -158,13 +129,7 @@ class Request:
         return KeyTable(tuple(hierarchies), codes, self.missing)
 
     def fixed(self, table: KeyTable) -> dict[int, int]:
-        """Levels that are given, by the number of the key.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for a level that the hierarchy does not have.
-        """
+        """Levels that are given, by the number of the key."""
         found = {}
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)
@@ -179,7 +144,7 @@ class Request:
         return found
 
     def _hierarchy(
-        self, name: str, values: tuple[str, ...], counts: NDArray[np.int64], found: Mapping[str, Hierarchy]
+        self, name: str, values: tuple[str, ...], counts: Integers, found: Mapping[str, Hierarchy]
     ) -> Hierarchy:
         levels = self.levels
         if len(values) < 2:
@@ -241,3 +206,81 @@ def sampling_fraction(given: float | None, records: int, people: int | None) -> 
     if given is not None:
         return given
     return min(1.0, records / people) if people else 1.0
+
+
+# Files of a protection beside the records that come in: those that go out, hierarchies, a policy, a log.
+
+PARQUET = (".parquet", ".pq")
+_WRITTEN = ("csv", "parquet")
+"""Kinds that are written as they are read; the others are as CSV or Parquet."""
+
+_POLICY = DocumentKind("a policy of protection", ErrorCode.PARAMETER, 2**16, shows_values=True)
+
+
+def written_as(records: Path) -> tuple[str, ...]:
+    """Endings of the names that a file's protected records may have."""
+    ending = records.suffix.lower()
+    kind = BY_ENDING.get(ending)
+    return (ending,) if kind is None or kind.name in _WRITTEN else (".csv", ".parquet")
+
+
+def write_records(path: Path, frame: pl.DataFrame) -> None:
+    """Write records as Parquet or CSV, by the name's ending; the file appears whole or not at all."""
+    try:
+        with whole_file(path) as file:
+            if path.suffix.lower() in PARQUET:
+                frame.write_parquet(file)
+            else:
+                frame.write_csv(file)
+    except OSError as error:
+        raise file_error(ErrorCode.SOURCE, "cannot be written", path, error) from error
+
+
+def read_hierarchy(path: Path) -> Sequence[Sequence[str]]:
+    """Rows of a hierarchy without their heading: CSV ``value,level1,level2,...``."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+    except OSError as error:
+        raise file_error(ErrorCode.SOURCE, "the hierarchy cannot be read", path, error) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GemelError(ErrorCode.SOURCE, "is no CSV in UTF-8", where=str(path)) from error
+    if not rows or not rows[0] or rows[0][0].lower() != "value":
+        raise GemelError(
+            ErrorCode.SOURCE,
+            "a hierarchy begins with a heading whose first column is `value`",
+            where=str(path),
+            remedy="write value,level1,level2 in the first line, then a value and its groups in each",
+        )
+    return rows[1:]
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy: YAML of limits, or under the heading ``policy``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise file_error(ErrorCode.SOURCE, "the policy cannot be read", path, error) from error
+    except UnicodeDecodeError as error:
+        raise GemelError(ErrorCode.SOURCE, "is no text in UTF-8", where=str(path)) from error
+    given = read_yaml(text, str(path), _POLICY).value
+    if isinstance(given, dict) and set(given) == {"policy"}:
+        given = given["policy"]
+    if not isinstance(given, dict):
+        raise GemelError(
+            ErrorCode.SOURCE, "a policy is names and limits", where=str(path), remedy="write `k: 3` for example"
+        )
+    return Policy.read(given, str(path))
+
+
+def read_log(path: Path) -> dict[str, Any]:
+    """The log of a protection."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise file_error(ErrorCode.SOURCE, "the log cannot be read", path, error) from error
+    except ValueError as error:
+        raise GemelError(ErrorCode.MALFORMED, "the log is no JSON", where=str(path)) from error
+    if not isinstance(found, dict):
+        raise GemelError(ErrorCode.MALFORMED, "the log is no JSON object", where=str(path))
+    return found

@@ -1,7 +1,7 @@
-"""What all reports have in common: one HTML file without script or network, its look, its colours, its charts.
+"""Pages of a report: one HTML file without script or network, its look, its colours, its charts.
 
-`page` puts a package's template into the shell and writes the page, `drawing` draws charts as inline SVG, `palette` has
-the colours on a light ground and on a dark one.
+`page` puts a template into the shell that all share and writes the page, `drawing` has the colours and draws charts as
+inline SVG; `attribution`, `identification`, `magnitude`, `protection` fill the pages of `gemel risk`.
 """
 
 from gemel.risk.report.drawing import draw

@@ -10,7 +10,8 @@ from scipy.stats import binomtest
 from benchmarks._claimed_attacks import AttackedFile, attacked_claims, two_crowds
 from benchmarks._public_populations import ADULT, EUSILC_P
 from benchmarks.claimed_risk import combination_counts, dis_coverage, dis_coverages, dis_table
-from gemel.risk.identification import KeyFile, file_measures
+from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.key_file import KeyFile
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from gemel.carole.assessment.cell_risk import by_frequency, ends
 from gemel.carole.assessment.inferred_values import expected_share
-from gemel.carole.assessment.largest_risk import by_frequency, ends
 from gemel.carole.assessment.measures import Measure, entry
 from gemel.carole.evaluation.check_field import CheckedPairs, false_links
 from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim, precision_by_decoys

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -20,11 +19,10 @@ from gemel.carole.configuration import load_carole, template
 from gemel.common.configuration import load_configuration
 from gemel.common.keys.vault import WrappingKeys
 from tests.deploy.documents import blocks, sections, typed_commands
+from tests.deploy.rendering import CONFINED, answer_of, assert_accepted
 from tests.deploy.sites import DEPLOY, REPOSITORY
 from tests.ports import free_port
 
-TOOLS = REPOSITORY / ".venv-deploy/bin/python"
-CHART = DEPLOY / "helm/gemel-cluster"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.cluster.yaml").read_text())
 PORTS = {"scheduler": 8786, "worker": 8788}
 
@@ -51,17 +49,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def answer() -> dict[str, Any]:
-    if not TOOLS.exists():
-        pytest.skip("Helm's engine is not installed: make .venv-deploy")
-    asked = {
-        "chart": str(CHART),
-        "values": GOOD | {name: given for name, (given, _) in BAD.items()},
-        "compose": [str(DEPLOY / "compose.cluster.yaml")],
-    }
-    program = [str(TOOLS), str(Path(__file__).with_name("charts.py"))]
-    ran = subprocess.run(program, input=json.dumps(asked), capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    return answer_of("gemel-cluster", GOOD, BAD, "compose.cluster.yaml")
 
 
 def of(answer: dict[str, Any], name: str, kind: str) -> dict[str, dict[str, Any]]:
@@ -70,9 +58,7 @@ def of(answer: dict[str, Any], name: str, kind: str) -> dict[str, dict[str, Any]
 
 
 def test_the_tools_accept_what_is_meant_and_refuse_the_rest(answer: dict[str, Any]) -> None:
-    assert {name: answer["rendered"][name].get("refused") for name in GOOD} == {name: [] for name in GOOD}
-    assert [one for one in answer["lint"] if one["severity"] > 1] == []
-    assert set(map(tuple, answer["compose"].values())) == {()}
+    assert_accepted(answer, GOOD)
     for name, (_, named) in BAD.items():
         assert named in answer["rendered"][name]["error"]
 
@@ -88,11 +74,7 @@ def test_pods_are_confined_and_see_no_more_than_they_need(answer: dict[str, Any]
         (container,) = spec["containers"]
         for one in (*spec["initContainers"], container):
             assert one["image"] == "gemel-carole:0.1.0"
-            assert one["securityContext"] == {
-                "allowPrivilegeEscalation": False,
-                "readOnlyRootFilesystem": True,
-                "capabilities": {"drop": ["ALL"]},
-            }
+            assert one["securityContext"] == CONFINED
         assert container["command"] == ["gemel", "carole", part, "--config", f"/etc/gemel/{part}.yaml"]
         assert [port["containerPort"] for port in container["ports"]] == [PORTS[part]]
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
@@ -184,10 +166,9 @@ def test_the_recipe_by_hand_makes_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "carole.yaml").write_text(template("127.0.0.1:0") + here(engine))
     (tmp_path / "keys").mkdir()
     WrappingKeys.create().save(tmp_path / "keys" / "wrapping.key")
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
     def begin(words: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "gemel", *words], cwd=tmp_path, env=environment)
+        return subprocess.Popen([sys.executable, "-m", "gemel", *words], cwd=tmp_path)
 
     keys, serve, work, *_ = typed_commands(text)
     assert blocks(text)[0] == make

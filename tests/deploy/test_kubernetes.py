@@ -1,12 +1,10 @@
 """deploy/helm: who can reach whom, what a pod may do, and keys that the service takes.
 
-The chart is rendered by Helm's own engine, and its objects are checked by Kubernetes' own schemas, where `make
-.venv-deploy` has installed both.
+The chart is rendered and checked by `rendering.py`.
 """
 
 from __future__ import annotations
 
-import json
 import stat
 import subprocess
 import time
@@ -24,10 +22,9 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.rpc.tls import TlsFiles
 from tests.deploy.dockerfile import stages
-from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
+from tests.deploy.rendering import CONFINED, answer_of, assert_accepted
+from tests.deploy.sites import DEPLOY, PARTIES
 
-TOOLS = REPOSITORY / ".venv-deploy/bin/python"
-CHART = DEPLOY / "helm/gemel"
 SERVICES = ("alice", "bob", "carole")
 CUSTODIANS = ("alice", "bob")
 PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
@@ -72,22 +69,7 @@ BAD = {
 @pytest.fixture(scope="module")
 def answer() -> dict[str, Any]:
     """What the tools say of everything, in one go."""
-    if not TOOLS.exists():
-        pytest.skip("Helm's engine is not installed: make .venv-deploy")
-    asked = {
-        "chart": str(CHART),
-        "values": GOOD | {name: given for name, (given, _) in BAD.items()},
-        "compose": [str(DEPLOY / name) for name in ("compose.yaml", "compose.remote.yaml")],
-    }
-    ran = subprocess.run(
-        [str(TOOLS), str(Path(__file__).with_name("charts.py"))],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    return answer_of("gemel", GOOD, BAD, "compose.yaml", "compose.remote.yaml")
 
 
 class Rendered:
@@ -112,9 +94,7 @@ class Rendered:
 
 
 def test_the_tools_accept_what_is_meant(answer: dict[str, Any]) -> None:
-    assert {name: answer["rendered"][name].get("refused") for name in GOOD} == {name: [] for name in GOOD}
-    assert [one for one in answer["lint"] if one["severity"] > 1] == []
-    assert set(map(tuple, answer["compose"].values())) == {()}
+    assert_accepted(answer, GOOD)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -134,11 +114,7 @@ def test_a_pod_is_confined(answer: dict[str, Any], name: str) -> None:
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
     for container in rendered.containers():
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
+        assert container["securityContext"] == CONFINED
         image = f"gemel-{party}@{DIGEST}" if name == "upgrade" else f"gemel-{party}:0.1.0"
         assert container["image"] == image
 

@@ -119,18 +119,21 @@ def test_what_is_gathered_is_what_the_image_of_the_party_holds(party: str, tmp_p
 
 
 ANALYZE = shutil.which("systemd-analyze")
+IF_ANALYZED = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
 
 
-@pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
+def analyze(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(ANALYZE), *words], capture_output=True, text=True, check=False, timeout=60)
+
+
+@IF_ANALYZED
 def test_systemd_understands_them(tmp_path: Path) -> None:
     copies = []
     for party in UNITS:
         text = (FOLDER / f"gemel-{party}.service").read_text().replace("/opt/gemel/bin/python", sys.executable)
         copies.append(tmp_path / f"gemel-{party}.service")
         copies[-1].write_text(text)
-    ran = subprocess.run(
-        [str(ANALYZE), "verify", *map(str, copies)], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = analyze("verify", *map(str, copies))
     if "Failed to" in ran.stderr and "gemel-" not in ran.stderr:
         pytest.skip(f"systemd-analyze does not work here: {ran.stderr.splitlines()[0]}")
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -141,16 +144,10 @@ EXPOSURE = 1.5
 
 
 @pytest.mark.parametrize("party", UNITS)
-@pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
+@IF_ANALYZED
 def test_exposure_is_low(party: str) -> None:
     threshold = [f"--threshold={int(EXPOSURE * 10)}", "--offline=true", "--no-pager"]
-    ran = subprocess.run(
-        [str(ANALYZE), "security", *threshold, str(FOLDER / f"gemel-{party}.service")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ran = analyze("security", *threshold, str(FOLDER / f"gemel-{party}.service"))
     if "Overall exposure level" not in ran.stdout:
         pytest.skip(f"systemd-analyze does not work here: {ran.stderr.splitlines()[0]}")
     assert ran.returncode == 0, ran.stdout

@@ -20,7 +20,7 @@ from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_processes import OrderedService
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment
+from tests.e2e.deployment import BOBS_NAMES, Deployment, pairs_of
 
 N, COMMON = 12, 8
 
@@ -93,8 +93,7 @@ class Site:
 
     def contributed(self, project: str) -> str:
         """A new project, with both contributions; its name."""
-        self.made.create(text(project))
-        self.made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        self.made.contributed(text(project))
         return project
 
     def begun(self, project: str) -> str:
@@ -137,11 +136,7 @@ class Site:
         """Follow a run to its end; the linked identifiers of both files."""
         made = self.made
         assert follow_run(made.coordinator, project, run).state == project_pb2.RUN_STATE_DONE
-        made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-        alice, bob = (pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
+        return pairs_of(made.links(project))
 
 
 def worker_of(carole: ServiceProcess) -> int:

@@ -20,7 +20,6 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SECONDS = 300.0
 WIDTHS = (390, 1024, 1600)
 
@@ -58,7 +57,7 @@ class ConsoleProcess:
                 [sys.executable, "-m", "gemel", *filter(None, [custodian]), "console", "--config", str(config)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(REPOSITORY)},
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
 
     @property

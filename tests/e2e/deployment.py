@@ -67,7 +67,7 @@ def people(n: int = 120, common: int = 60, seed: int = 1) -> dict[Side, pl.DataF
     return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
 
 
-def specification(project: str, *, bits: int = 1024, mode: str = "open", more: str = "") -> str:
+def specification(project: str, *, bits: int = 256, mode: str = "open", more: str = "") -> str:
     """A specification for files as `people` makes them; `more` is further top-level YAML."""
     return f"""\
 version: 1
@@ -119,6 +119,14 @@ def linked_people(files: Mapping[Side, pl.DataFrame], links: Mapping[Side, pl.Da
     joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
     assert joined.height == links[Side.ALICE].height == links[Side.BOB].height
     return joined
+
+
+def pairs_of(links: Mapping[Side, pl.DataFrame]) -> set[tuple[str, str]]:
+    """Linked identifiers, Alice's and Bob's, by both custodians' shares, which must have the same links."""
+    alice, bob = (links[side].select("link_id", "identifier") for side in Side)
+    joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == alice.height == bob.height
+    return set(joined.select("identifier", "identifier_bob").rows())
 
 
 def f1_of(joined: pl.DataFrame, matches: int) -> float:
@@ -216,13 +224,19 @@ class Deployment:
                 retry_seconds=0.1,
             )
             # A request is repeated soon, so that a corrected file is soon noticed.
-            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 0.3 "))
+            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 1 "))
         self._opened = ExitStack()
         self._controls: dict[Side, Control] = {}
 
     def close(self) -> None:
         """Stop whatever was started."""
         self._opened.close()
+
+    def __enter__(self) -> Deployment:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Files and configurations
 
@@ -286,6 +300,14 @@ class Deployment:
             service.wait_ready()
         return services
 
+    def start_all(self, *, worker: bool = False) -> dict[Side, CustodianService]:
+        """Both custodians in this process, whose services are returned; Carole too, or as processes with a worker."""
+        if worker:
+            self.processes("carole")
+        else:
+            self.start_carole()
+        return {side: self.start(side) for side in Side}
+
     # Callers
 
     @cached_property
@@ -307,10 +329,9 @@ class Deployment:
 
     def link(self, text: str) -> tuple[str, project_pb2.RunStatus]:
         """Link by a specification until both custodians have their shares; the project, and its run."""
-        project = self.create(text)
-        self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        project = self.contributed(text)
         run = follow_run(self.coordinator, project, self.coordinator.start(project).run)
-        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        self.received(project)
         return project, run
 
     def status(self, project: str) -> project_pb2.ProjectStatus:
@@ -328,14 +349,24 @@ class Deployment:
             found = []
         return found[0] if found else operator_pb2.CustodianProject()
 
+    def received(self, project: str) -> None:
+        """Wait until both custodians have their results."""
+        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+
     def links(self, project: str) -> dict[Side, pl.DataFrame]:
         """Both custodians' links of the newest run, when both have them."""
-        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        self.received(project)
         return {side: pl.read_parquet(Path(self.shown(side, project).results) / "links.parquet") for side in Side}
 
     def audited(self) -> list[dict[str, Any]]:
         """The audit log as Carole's operator sees it."""
         return entries_in(typed("audit", "show", "--config", self.carole_yaml))
+
+    def contributed(self, text: str) -> str:
+        """A new project, once both custodians have contributed to it; its name."""
+        project = self.create(text)
+        self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        return project
 
     def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
         """Wait until a project has come to a state."""
@@ -356,10 +387,11 @@ class Deployment:
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
         """Wait for a condition."""
-        end = time.monotonic() + SECONDS
+        end, pause = time.monotonic() + SECONDS, 0.02
         while not condition():
             assert time.monotonic() < end, f"it did not come about: {explain()}"
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.2)  # a condition is mostly a call or two
 
     def _explained(self, project: str) -> str:
         reported = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]

@@ -35,9 +35,10 @@ from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specific
 from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 
 PROJECT = "whole"
-N, COMMON = 240, 120
+N, COMMON = 160, 80
 TEXT = specification(
     PROJECT,
+    bits=512,
     more="""\
 blocking:
   - {name: born, keys: [{field: born}]}
@@ -119,7 +120,7 @@ def _link(made: Deployment, files: dict[Side, pl.DataFrame], outputs: Path) -> L
     _limit(made, TINY, ENOUGH)
     made.processes("carole")
     _run(made)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status(PROJECT).sides))
+    made.received(PROJECT)
     _look_at_everything(made, commands)
     status = made.status(PROJECT)
     shown = {side: made.shown(side, PROJECT) for side in Side}

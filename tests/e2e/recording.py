@@ -17,26 +17,24 @@ from gemel.common.signatures.payload import from_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.manifest import manifest_from_wire
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import Deployment, pairs_of
 
 
-def recorded(patch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Every request that is answered from now on, with its type's name; until the patch is undone."""
-    sent: list[tuple[str, Any]] = []
-    call = Connection.call
+class Calls(list[tuple[Connection, Any, Any]]):
+    """Calls of this process that were answered: connection, request and answer of each."""
 
-    def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
-        answer = call(self, method, request, **given)
-        sent.append((type(request).__name__, request))
-        return answer
+    def requests(self, *kinds: type) -> list[Any]:
+        """The requests of some kinds of messages; by default all."""
+        return [request for _, request, _ in self if not kinds or isinstance(request, kinds)]
 
-    patch.setattr(Connection, "call", kept)
-    return sent
+    def sent(self, *kinds: type) -> bytes:
+        """What went over the wire with them."""
+        return b"\0".join(request.SerializeToString() for request in self.requests(*kinds))
 
 
-def answered(patch: pytest.MonkeyPatch) -> list[tuple[Connection, Any, Any]]:
-    """Every call that is answered from now on: its connection, request and answer; until the patch is undone."""
-    calls: list[tuple[Connection, Any, Any]] = []
+def recorded(patch: pytest.MonkeyPatch) -> Calls:
+    """Every call that is answered from now on; until the patch is undone."""
+    calls = Calls()
     call = Connection.call
 
     def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
@@ -48,14 +46,11 @@ def answered(patch: pytest.MonkeyPatch) -> list[tuple[Connection, Any, Any]]:
     return calls
 
 
-def contribution(
-    sent: list[tuple[str, Any]], side: Side, project: str | None = None
-) -> tuple[Layout, tuple[SignatureSet, ...]]:
+def contribution(calls: Calls, side: Side, project: str | None = None) -> tuple[Layout, tuple[SignatureSet, ...]]:
     """What a custodian's messages carried: of its first upload, or of that for a project."""
     manifests = {
         message.upload: manifest_from_wire(message.manifest, 1 << 40, 1 << 30)
-        for _, message in sent
-        if isinstance(message, contribution_pb2.BeginUploadRequest)
+        for message in calls.requests(contribution_pb2.BeginUploadRequest)
     }
     upload, layout = next(
         (upload, each.layout)
@@ -64,8 +59,8 @@ def contribution(
     )
     chunks = {
         message.chunk.index: message.chunk.data
-        for _, message in sent
-        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == upload
+        for message in calls.requests(contribution_pb2.PutChunkRequest)
+        if message.upload == upload
     }
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
 
@@ -86,18 +81,15 @@ class Recorded:
     @property
     def links(self) -> set[tuple[str, str]]:
         """Pairs of identifiers, by the links' common names."""
-        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
+        return pairs_of({side: self.tables[side]["links"] for side in Side})
 
 
 def recorded_linkage(made: Deployment, text: str) -> Recorded:
     """Link by a specification; both custodians' services are in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
+        calls = recorded(patch)
         project, status = made.link(text)
-    own = dict(zip(Side, (contribution(sent, side) for side in Side), strict=True))
+    own = dict(zip(Side, (contribution(calls, side) for side in Side), strict=True))
     shown = {side: made.shown(side, project) for side in Side}
     tables = {
         side: {path.stem: pl.read_parquet(path) for path in Path(shown[side].results).glob("*.parquet")}
@@ -110,7 +102,7 @@ def recorded_linkage(made: Deployment, text: str) -> Recorded:
         {side: shown[side].links for side in Side},
         dict(zip(Side, (each.rows for each in made.status(project).contributions), strict=True)),
         made.coordinator.statistics(project, status.run).plain(),
-        [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)],
+        calls.requests(resolution_pb2.PutArtifactRequest),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 import pytest
@@ -20,14 +19,15 @@ from gemel.common.parties import Side
 from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 
-N, COMMON = 240, 120
+N, COMMON = 160, 80
 MORE = """\
 blocking:
   - {name: born, keys: [{field: born}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
 """
 TEXTS = {
-    suite: specification(f"by-{suite}", mode="block_keyed", more=f"{MORE}cryptography: {suite}\n") for suite in Suite
+    suite: specification(f"by-{suite}", mode="block_keyed", bits=512, more=f"{MORE}cryptography: {suite}\n")
+    for suite in Suite
 }
 
 
@@ -46,23 +46,17 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     made = Deployment(tmp_path_factory.mktemp("approved"), TEXTS.values(), files, suite=Suite.APPROVED)
     links, content = {}, {}
     with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
+        calls = recorded(patch)
         try:
-            made.processes("carole")
-            for side in Side:
-                made.start(side)
+            made.start_all(worker=True)
             for suite, text in TEXTS.items():
-                sent.clear()
+                calls.clear()
                 project, _ = made.link(text)
                 links[suite] = made.links(project)
-                content[suite] = _bytes(sent)
+                content[suite] = calls.sent()
             yield Linked(files, links, content)
         finally:
             made.close()
-
-
-def _bytes(sent: list[tuple[str, Any]]) -> bytes:
-    return b"\0".join(message.SerializeToString() for _, message in sent)
 
 
 def test_both_suites_find_the_same_links(linked: Linked) -> None:

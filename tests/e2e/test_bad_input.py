@@ -76,9 +76,7 @@ def test_wrong_seed(deploy: Deploy) -> None:
     text = specification("wrong-seed")
     made = deploy(text)
     exchange_seeds(made, "wrong-seed")
-    made.start_carole()
-    for side in Side:
-        made.start(side)
+    made.start_all()
     project = made.create(text)
     made.eventually(lambda: made.status(project).blocking_error)
     reported = made.status(project).blocking_error
@@ -221,9 +219,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Three services that stay up while Alice's file is spoilt in one way after the other."""
     texts = [fault_specification(fault, when) for fault, when in FAULTS_WHEN]
     made = Deployment(tmp_path_factory.mktemp("services") / "deployment", texts)
-    made.start_carole()
-    for side in Side:
-        made.start(side)
+    made.start_all()
     yield made
     made.close()
 
@@ -287,9 +283,7 @@ def test_truncated_parquet(deploy: Deploy) -> None:
     url.write_text(f"{engine.url}")
     url.chmod(0o600)
     made.configure(Side.BOB, "  csv: ", f'  database: {{"url_file": "{url}", "query": "{QUERY}"}} #')
-    made.start_carole()
-    for side in Side:
-        made.start(side)
+    made.start_all()
     project = made.create(text)
     reported = made.blocking_error(Side.ALICE, project)
     assert f"{whole}: not a whole Parquet file" in reported

@@ -34,9 +34,9 @@ from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 from tests.e2e.deployment import STATE, Deployment, f1_of, linked_people, people, specification
-from tests.e2e.recording import contribution, occurring, recorded
+from tests.e2e.recording import SHORTEST, Calls, contribution, occurring, recorded
 
-N, COMMON = 240, 120
+N, COMMON = 160, 80
 BLOCKING = """\
 blocking:
   - {name: born, keys: [{field: born}]}
@@ -44,7 +44,7 @@ blocking:
   - {name: place, keys: [{field: postcode}, {field: sex}]}
 release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics, exact_probabilities: both}
 """
-TEXT = specification("keyed-blocks", more=BLOCKING, mode="block_keyed")
+TEXT = specification("keyed-blocks", bits=512, more=BLOCKING, mode="block_keyed")
 SPEC = load_specification(TEXT)
 
 
@@ -54,36 +54,26 @@ class Linked:
 
     made: Deployment
     files: dict[Side, pl.DataFrame]
-    sent: list[tuple[str, Any]]
+    calls: Calls
     links: dict[Side, pl.DataFrame]
     statistics: dict[str, Any]
     contributions: dict[Side, tuple[SignatureSet, ...]]
     layouts: dict[Side, Layout]
 
-    @property
-    def bytes_sent(self) -> bytes:
-        return b"\0".join(message.SerializeToString() for _, message in self.sent)
-
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     files = people(N, COMMON, seed=3)
-    made = Deployment(tmp_path_factory.mktemp("keyed"), [TEXT], files)
-    with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
-        try:
-            made.processes("carole")
-            for side in Side:
-                made.start(side)
-            project, status = made.link(TEXT)
-            statistics = made.coordinator.statistics(project, status.run).plain()
-            links = made.links(project)
-            contributions, layouts = {}, {}
-            for side in Side:
-                layouts[side], contributions[side] = contribution(sent, side)
-            yield Linked(made, files, sent, links, statistics, contributions, layouts)
-        finally:
-            made.close()
+    with Deployment(tmp_path_factory.mktemp("keyed"), [TEXT], files) as made, pytest.MonkeyPatch.context() as patch:
+        calls = recorded(patch)
+        made.start_all(worker=True)
+        project, status = made.link(TEXT)
+        statistics = made.coordinator.statistics(project, status.run).plain()
+        links = made.links(project)
+        contributions, layouts = {}, {}
+        for side in Side:
+            layouts[side], contributions[side] = contribution(calls, side)
+        yield Linked(made, files, calls, links, statistics, contributions, layouts)
 
 
 def test_the_links_are_right_and_both_custodians_have_them(linked: Linked) -> None:
@@ -135,7 +125,7 @@ def test_no_two_blocks_rules_or_samples_share_a_signature(linked: Linked) -> Non
 
 
 def test_blocking_keys_are_keyed_digests_and_differ_between_rules(linked: Linked) -> None:
-    wire = linked.bytes_sent
+    wire = linked.calls.sent()
     digests = [
         {int(key) for part in linked.contributions[side][:-1] for key in part.blocks[rule.name]} - {0}
         for side in Side
@@ -145,27 +135,28 @@ def test_blocking_keys_are_keyed_digests_and_differ_between_rules(linked: Linked
     for first in range(3):
         for second in range(first):
             assert not digests[first] & digests[second]
+    texts: set[str] = set()
     for side in Side:
         columns = clean(linked.files[side].drop(TRUTH), SPEC, side).columns
         for rule in SPEC.blocking:
-            texts = key_text(columns, SPEC, rule, split=True).drop_nulls().unique().to_list()
-            assert len(texts) > 20
-            for text in texts[:50]:
-                assert text.encode() not in wire
-                assert hashlib.blake2b(text.encode(), digest_size=8).digest() not in wire
+            of_rule = key_text(columns, SPEC, rule, split=True).drop_nulls().unique().to_list()
+            assert len(of_rule) > 20
+            texts.update(of_rule)
+    digests = {hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts}
+    assert occurring({*digests, *(text.encode() for text in texts if len(text) >= SHORTEST)}, wire) == set()
+    assert not any(text.encode() in wire for text in sorted(text for text in texts if len(text) < SHORTEST)[:100])
 
 
 def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
-    wire = linked.bytes_sent
+    wire = linked.calls.sent()
     values = {value for frame in linked.files.values() for column in frame for value in column.drop_nulls().to_list()}
     texts = {text.encode() for value in values if len(value) >= 8 for text in (value, value.lower())}
     assert len(texts) > 2 * N
-    assert occurring(texts, wire) == set()
     assert occurring({*texts, SPEC.project.encode()}, wire) == {SPEC.project.encode()}
 
 
 def test_handles_go_sealed(linked: Linked) -> None:
-    artifacts = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    artifacts = linked.calls.requests(resolution_pb2.PutArtifactRequest)
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
     assert all(artifact.chunk.data.startswith(b"gemel sealed 1\n") for artifact in handles)
@@ -180,13 +171,11 @@ def test_handles_go_sealed(linked: Linked) -> None:
 
 def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
     """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
-    made = Deployment(tmp_path, [TEXT], people(60, 30, seed=9))
-    try:
+    with Deployment(tmp_path, [TEXT], people(60, 30, seed=9)) as made:
         (carole,) = made.processes("carole")
         for side in Side:
             made.start(side)
-        project = made.create(TEXT)
-        made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        project = made.contributed(TEXT)
         run = made.coordinator.start(project).run
         made.eventually(lambda: made.status(project).run.stage == "resolve")
         carole.kill()
@@ -210,8 +199,6 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         (resolved,) = (entry["details"] for entry in made.audited() if entry["action"] == "resolve-run")
         resolver = made.made.members.in_role(Role.COORDINATOR).identity
         verify_result(resolver, bytes.fromhex(resolved["signature"]), project, run, bytes.fromhex(resolved["result"]))
-    finally:
-        made.close()
 
 
 def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:

@@ -158,7 +158,7 @@ def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deplo
 
         made.eventually(lambda: changes() == [{}, {"alice": ["certificate"]}])
     made.start(Side.BOB)
-    made.wait_for(made.create(text), STATE.PROJECT_STATE_CONTRIBUTED)
+    made.contributed(text)
 
 
 def test_everyone_sees_whose_certificate_ends_soon(deploy: Deploy) -> None:

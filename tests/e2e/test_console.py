@@ -117,8 +117,7 @@ def _measured(person: Watched) -> str:
 @pytest.fixture(scope="module")
 def held(consoles: Consoles) -> str:
     """A project whose result is held; its name."""
-    consoles.made.create(HELD)
-    consoles.made.wait_for("cancer-registry", STATE.PROJECT_STATE_CONTRIBUTED)
+    consoles.made.contributed(HELD)
     consoles.made.coordinator.start("cancer-registry")
     consoles.made.wait_for("cancer-registry", STATE.PROJECT_STATE_HELD)
     return "cancer-registry"

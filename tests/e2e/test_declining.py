@@ -29,8 +29,7 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
     amended = text.replace("results_days: 30", "results_days: 10")
     made = deploy(text, amended, files=people(60, 30))
     _, alice, _ = made.processes("carole", "alice", "bob")
-    made.create(text)
-    made.wait_for("declined", STATE.PROJECT_STATE_CONTRIBUTED)
+    made.contributed(text)
     config = ("--config", made.configs[Side.ALICE])
     short = gemel("alice", "decline", "declined", "--reason", "no", "--yes", *config)
     assert (short.returncode, "10 to 1000 characters" in " ".join(short.stderr.split())) == (1, True), short

@@ -25,7 +25,7 @@ from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_progress import HELD, REFUSED
 from gemel.coordinator.demonstration.people.insured import trait_variables
 from gemel.coordinator.rehearsal.processes import ServiceProcess
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.e2e.deployment import STATE, Deployment, entries_in, insured, people, specification, typed, variables_of
 
 REASON = "used inside the secure room only, see the minutes of May"
@@ -49,7 +49,7 @@ assessment:
   on_breach: {on_breach}
 {protect}{latent}release: {{assessment: policy, alice: links, bob: links, coordinator: statistics{to}}}
 """
-    return specification(project, bits=512, more=more)
+    return specification(project, bits=256, more=more)
 
 
 PROTECT = """\
@@ -99,8 +99,7 @@ class Judged:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     """All linked, none decided on."""
     more = {"second": Role.STEWARD}
-    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), insured(people()), more)
-    try:
+    with Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), insured(people()), more) as made:
         _, *custodians = made.processes("carole", "alice", "bob")
         runs = {}
         for text in TEXTS.values():
@@ -113,14 +112,12 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         for project in TEXTS:
             made.eventually(lambda project=project: made.status(project).state in ends, lambda: str(runs))
         yield Judged(made, runs, steward, second, custodians)
-    finally:
-        made.close()
 
 
 def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> None:
     made = judged.made
     assert made.status("passes").state == STATE.PROJECT_STATE_RELEASED
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
+    made.received("passes")
     assert all(judged.fetched(side, "passes") for side in Side)
     assert made.coordinator.statistics("passes", judged.runs["passes"]).linkage.links > 40
     printed = typed("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
@@ -166,7 +163,7 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
     printed = typed("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
     assert "the policy is breached" in " ".join(printed.split())
     assert "released" in judged.decides("held", "release")
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
+    made.received("held")
     assert all(judged.fetched(side, "held") for side in Side)
     shown = typed("audit", "show", "--project", "held", "--config", made.carole_yaml)
     read = typed("steward", "log", "held", "--config", judged.steward)
@@ -191,7 +188,7 @@ def test_what_two_must_sign_is_released_by_the_second(judged: Judged) -> None:
         listing = "status" if command == "project" else "list"
         assert "awaits 1 more of second" in " ".join(typed(command, listing, "--config", config).split())
     assert "awaits" not in judged.decides("twice", "release", judged.second)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("twice").sides))
+    made.received("twice")
     assert all(judged.fetched(side, "twice") for side in Side)
     entries = judged.logged("twice", judged.second)
     signed = [(entry["actor"], entry["details"]["signatures"]) for entry in entries if entry["action"] == "override"]
@@ -213,7 +210,7 @@ def test_a_joint_distribution_that_discloses_too_much_waits_for_a_steward(judged
     assert "Something sensitive follows from the joint distribution" in page
     assert "Release no joint distribution" in page
     judged.decides("joint", "release")
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("joint").sides))
+    made.received("joint")
     received = {side: (made.folders[side] / "results" / "joint").rglob("joint.json") for side in Side}
     assert {side: len(list(found)) for side, found in received.items()} == {Side.ALICE: 1, Side.BOB: 0}
 
@@ -222,7 +219,7 @@ def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: P
     """The log says what was changed, the report what was before, each custodian's result how to use its variables."""
     made = judged.made
     assert made.status("coarsened").state == STATE.PROJECT_STATE_RELEASED
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("coarsened").sides))
+    made.received("coarsened")
     printed = " ".join(typed("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split())
     document = json.loads((tmp_path / "assessment.json").read_text())
     protection = document["protection"]

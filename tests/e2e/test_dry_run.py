@@ -25,17 +25,12 @@ TEXT, OTHERS = specification(PROJECT), specification(OTHER)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A project that is contributed, and another that waits for its operators; no run begins."""
-    deployment = Deployment(tmp_path_factory.mktemp("dry") / "d", [TEXT])
-    try:
-        deployment.start_carole()
-        for side in Side:
-            deployment.start(side)
+    with Deployment(tmp_path_factory.mktemp("dry") / "d", [TEXT]) as deployment:
+        deployment.start_all()
         deployment.create(OTHERS)
         deployment.wait_for(deployment.create(TEXT), STATE.PROJECT_STATE_CONTRIBUTED)
         deployment.eventually(lambda: deployment.shown(Side.ALICE, OTHER).waits_for_operator)
         yield deployment
-    finally:
-        deployment.close()
 
 
 def invoke(made: Deployment, *arguments: str) -> Result:

@@ -15,7 +15,7 @@ from gemel.common.rpc import pages
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.operator.control import Control
 from tests.carole.service.test_project_lists import fill
-from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, people, specification
+from tests.e2e.deployment import CUSTODIANS, Deployment, people, specification
 
 OTHERS = [f"other-{number}" for number in range(60)]
 
@@ -25,12 +25,12 @@ def test_erased_while_away_restarted_and_restored(
 ) -> None:
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 4096)
     monkeypatch.setattr(pages, "PAGE_BYTES", 2048)
-    one, two = (specification(name, bits=512) for name in ("one", "two"))
+    one, two = (specification(name, bits=256) for name in ("one", "two"))
     made = deploy(one, two, files=people(20, 10))
     application = made.start_carole()
     alice, bob = made.start(Side.ALICE), made.start(Side.BOB)
     for text in (one, two):
-        made.wait_for(made.create(text), STATE.PROJECT_STATE_CONTRIBUTED)
+        made.contributed(text)
     state = load_custodian(made.configs[Side.ALICE]).state
     made.eventually(lambda: secrets(state) == {"one", "two"})
     alice.close()

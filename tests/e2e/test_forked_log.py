@@ -23,7 +23,7 @@ from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.ports import free_port
 
 PROJECT = "forked"
-TEXT = specification(PROJECT, bits=512)
+TEXT = specification(PROJECT, bits=256)
 WAITS = "has not countersigned Carole's audit log up to the release yet"
 
 
@@ -61,8 +61,7 @@ def fork(tmp_path: Path) -> Iterator[Fork]:
     copied = None
     try:
         carole, _, bob = made.processes("carole", "alice", "bob")
-        made.create(TEXT)
-        made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
+        made.contributed(TEXT)
         for service in (bob, carole):
             service.dismiss()
         for service in (bob, carole):

@@ -19,17 +19,11 @@ from gemel.common.parties import Side
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from tests.common.keys.key_stores import TransitServer, softhsm
-from tests.e2e.deployment import STATE, Deployment, specification
+from tests.e2e.deployment import STATE, Deployment, specification, typed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MANUAL = (REPOSITORY / "deploy" / "README.md").read_text()
 TOKEN, VAULT = re.findall(r"```yaml\n(identity:.*?)```", MANUAL, flags=re.DOTALL)
-
-
-def gemel(*words: str) -> str:
-    ran = CliRunner().invoke(app, list(words))
-    assert ran.exit_code == 0, ran.output
-    return ran.output
 
 
 def test_both_blocks_of_the_manual_are_valid() -> None:
@@ -44,7 +38,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
     listed = {member.name: member for member in made.made.members}
     for name, block in places.items():
         configs[name].write_text(configs[name].read_text() + block)
-        shown = gemel("party", "identity", "--config", str(configs[name]))
+        shown = typed("party", "identity", "--config", configs[name])
         folder = PartyFolder(made.folders[name])
         identity = open_identity(load_configuration(configs[name], IdentitySection).identity, folder.identity)
         assert identity.public.fingerprint in shown
@@ -60,7 +54,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
             configs[name].write_text(text)
     # The log begins with the identity that Carole has now.
     shutil.rmtree(made.folders["carole"] / "store")
-    gemel("carole", "init", "--config", str(made.carole_yaml))
+    typed("carole", "init", "--config", made.carole_yaml)
 
 
 def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> None:
@@ -90,8 +84,8 @@ def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> 
     project, run = made.link(text)
     assert run.links > 0
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
-    assert "Intact" in gemel("audit", "verify", "--config", str(made.carole_yaml))
-    assert "failed" not in gemel("carole", "check", "--config", str(made.carole_yaml))
+    assert "Intact" in typed("audit", "verify", "--config", made.carole_yaml)
+    assert "failed" not in typed("carole", "check", "--config", made.carole_yaml)
     vault.stop()
 
 

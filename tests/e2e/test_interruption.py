@@ -133,43 +133,15 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
     assert sorted(index for _, index in puts) == list(range(chunk_count(held.bytes_expected)))
 
 
-STOPPING_WORKER = """\
-# A worker that, the first time, stands still while it fits the model, and in no write, which would lock the database.
-import os, signal, sys, threading
-from pathlib import Path
-from gemel.carole.service import worker
-from gemel.carole.store.runs import Runs
-
-reached = Path(sys.argv.pop(1))
-progress, renew_lease, writing = worker.Heartbeat.progress, Runs.renew_lease, threading.Lock()
-
-def renew(runs, *given):
-    with writing:
-        return renew_lease(runs, *given)
-
-def stand_still(heart, stage, fraction):
-    progress(heart, stage, fraction)
-    if stage == "model" and not reached.exists():
-        with writing:
-            reached.touch()
-            os.kill(os.getpid(), signal.SIGSTOP)
-
-Runs.renew_lease, worker.Heartbeat.progress = renew, stand_still
-sys.exit(worker.main())
-"""
-
-
 def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
     text = specification("worker-killed")
     made = deploy(text)
-    script, reached = made.root / "worker.py", made.root / "reached"
-    script.write_text(STOPPING_WORKER)
-    program = (sys.executable, str(script), str(reached))
+    reached = made.root / "reached"
+    program = (sys.executable, "-m", "tests.e2e.stopping_worker", str(reached))
     application = made.start_carole(lambda store, path: Supervisor(store, path, program))
     for side in Side:
         made.start(side)
-    project = made.create(text)
-    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    project = made.contributed(text)
     run = made.coordinator.start(project).run
     made.eventually(reached.exists)
     assert made.status(project).run.state == project_pb2.RUN_STATE_RUNNING
@@ -179,7 +151,7 @@ def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
     assert former is not None
     os.kill(former, signal.SIGKILL)
     made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+    made.received(project)
     status = made.status(project)
     assert (status.run.run, status.run.attempt) == (run, 2)
     assert application.worker_pid != former

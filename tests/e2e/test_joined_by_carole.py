@@ -25,11 +25,11 @@ from gemel.coordinator.rehearsal.output_folder import report_content
 from gemel.coordinator.reports.linkage import render_report
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, linked_people, people, specification, typed
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, pairs_of, people, specification, typed
 from tests.e2e.test_block_keyed import BLOCKING
 
 N, COMMON, CAP = 200, 100, 150
-RESOLVED = specification("joined", bits=512, more=BLOCKING, mode="block_keyed")
+RESOLVED = specification("joined", bits=256, more=BLOCKING, mode="block_keyed")
 LINKS = "link_id", "identifier"
 
 
@@ -77,36 +77,24 @@ def approves(operator: Control, project: str, digest: bytes) -> bool:
     return False
 
 
-def linked(made: Deployment, project: str) -> set[tuple[str, str]]:
-    """Who is linked with whom, by the custodians' own shares of the newest run."""
-    joined = linked_people(made.truth, made.links(project))
-    return set(joined.select("identifier", "identifier_bob").rows())
-
-
 @pytest.fixture(scope="module")
 def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
     root = tmp_path_factory.mktemp("joined") / "d"
     root.mkdir()
-    made = Deployment(root, [RESOLVED], people(N, COMMON, seed=5))
-    try:
-        made.processes("carole")
-        for side in Side:
-            made.start(side)
-        project = made.create(RESOLVED)
-        made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    with Deployment(root, [RESOLVED], people(N, COMMON, seed=5)) as made:
+        made.start_all(worker=True)
+        project = made.contributed(RESOLVED)
         follow_run(made.coordinator, project, made.coordinator.start(project).run)
-        found = Joined(made, [linked(made, project)], {})
+        found = Joined(made, [pairs_of(made.links(project))], {})
         found.amend(capped(CAP))
         # No resolver: this coordinator has no key to open anything with.
         folder = made.made.parties["coordinator"]
         with connection_of(made.address, folder.path) as connection:
             coordinator = Coordinator(connection, open_identity(None, folder.identity))
             run = follow_run(coordinator, project, coordinator.start(project).run).run
-        found.links.append(linked(made, project))
+        found.links.append(pairs_of(made.links(project)))
         found.statistics = made.coordinator.statistics(project, run)
         yield found
-    finally:
-        made.close()
 
 
 def test_it_links_the_same_records_as_the_coordinators_resolution(joined: Joined) -> None:
@@ -186,4 +174,4 @@ def test_a_custodian_refuses_handles_of_more_rows_than_the_specification_allows(
     assert (status.run, status.stage, status.state) == (run, "handles", project_pb2.RUN_STATE_RESOLVING)
     joined.amend(f"{RESOLVED}resolution: {{max_requested: 1}}\n")
     follow_run(made.coordinator, project, made.coordinator.start(project).run)
-    assert linked(made, project) == joined.links[0]
+    assert pairs_of(made.links(project)) == joined.links[0]

@@ -21,7 +21,7 @@ from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 
-N = 100
+N = 60
 COMMON = ("anderson", "brown", "clarke", "davies", "evans", "foster", "green", "hughes")
 RARE = ("andrews", "brooks", "clayton", "davenport", "evanson", "fosdyke", "gregory", "hughson")
 MORE = """\
@@ -47,13 +47,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     rng = np.random.default_rng(1)
     columns = {Side.ALICE: "surname", Side.BOB: BOBS_NAMES["surname"]}
     files = {side: skewed(frame, columns[side], rng) for side, frame in people(N, N // 2, seed=3).items()}
-    made = Deployment(tmp_path_factory.mktemp("leaky"), [TEXT], files)
-    try:
+    with Deployment(tmp_path_factory.mktemp("leaky"), [TEXT], files) as made:
         made.start_carole()
         made.processes("alice", "bob")  # which measure, unlike a service without its program
         yield made
-    finally:
-        made.close()
 
 
 def types(*words: str | Path) -> Result:

@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,11 +44,22 @@ LINES = (
 DAY_MS = 86_400_000
 
 
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with Deployment(tmp_path_factory.mktemp("checked"), [specification("checked")]) as made:
+        made.start_carole()
+        yield made
+
+
 @pytest.fixture
-def made(deploy: Callable[..., Deployment]) -> Deployment:
-    found = deploy(specification("checked"))
-    found.start_carole()
-    return found
+def made(deployment: Deployment) -> Iterator[Deployment]:
+    """What a test has changed in Alice's installation, and in Carole's list, is mended after it."""
+    members = PartyFolder(deployment.folders["carole"]).members
+    changed = (deployment.configs[Side.ALICE], deployment.files[Side.ALICE], members)
+    good = {path: path.read_bytes() for path in changed}
+    yield deployment
+    for path, content in good.items():
+        path.write_bytes(content)
 
 
 def check(made: Deployment, *more: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -82,12 +93,13 @@ def test_all_is_well(made: Deployment, tmp_path: Path) -> None:
 
 
 def test_what_waits_for_approval_is_compared(made: Deployment) -> None:
-    made.start(Side.ALICE)
+    service = made.start(Side.ALICE)
     project = made.create(specification("waiting"))  # which no list of digests approves
     made.eventually(lambda: made.shown(Side.ALICE, project).waits_for_operator or None)
     _, lines = check(made)
     assert lines["specification"]["what"] == "waiting"
     assert lines["records for waiting"]["finding"] == lines["memory for waiting"]["finding"] == "ok"
+    service.close()
 
 
 @contextmanager

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import Deployment, people, specification
+from tests.e2e.deployment import Deployment, people, specification, typed
 
 STATE = project_pb2.ProjectState
 BLOCKING = """\
@@ -28,10 +26,7 @@ release: {alice: pairs, bob: links, coordinator: statistics}
 
 
 def project(config: Path, *words: str) -> None:
-    """A coordinator's command; its error is raised."""
-    result = CliRunner().invoke(app, ["project", *words, "--config", str(config)])
-    if result.exception is not None:
-        raise result.exception
+    typed("project", *words, "--config", config)
 
 
 def refused(owner: str, config: Path, *words: str) -> None:
@@ -41,14 +36,11 @@ def refused(owner: str, config: Path, *words: str) -> None:
 
 
 def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[..., Deployment]) -> None:
-    text = specification("moved", bits=512, more=BLOCKING, mode="block_keyed")
-    made = deploy(text, files=people(120, 60), more={"successor": Role.COORDINATOR})
+    text = specification("moved", bits=256, more=BLOCKING, mode="block_keyed")
+    made = deploy(text, files=people(80, 50), more={"successor": Role.COORDINATOR})
     former, successor = made.coordinator_yaml, made.client_yaml("successor")
-    made.processes("carole")
-    for side in Side:
-        made.start(side)
-    made.create(text)
-    made.wait_for("moved", STATE.PROJECT_STATE_CONTRIBUTED)
+    made.start_all(worker=True)
+    made.contributed(text)
     refused("coordinator", successor, "start", "moved")
     project(former, "start", "moved")
     # Both custodians have sealed their handles to the coordinator, and it does not resolve them.
@@ -66,8 +58,8 @@ def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[...,
     project(successor, "watch", "moved")
     status = made.wait_for("moved", STATE.PROJECT_STATE_RELEASED)
     assert status.run.run != first
-    assert status.run.links > 50
+    assert status.run.links > 40
     project(successor, "results", "moved", "--out", str(made.root / "out"))
     assert json.loads((made.root / "out" / "model.json").read_text())["linkage"]
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("moved").sides))
+    made.received("moved")
     assert all(made.shown(side, "moved").results for side in Side)

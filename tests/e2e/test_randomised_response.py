@@ -16,10 +16,9 @@ import pytest
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet
 from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
-from tests.e2e.recording import recorded
-from tests.e2e.test_block_keyed import contribution
+from tests.e2e.recording import contribution, recorded
 
-N, COMMON = 300, 150
+N, COMMON = 160, 80
 TEXT = specification("noisy", bits=1024).replace("bits: 1024}", "bits: 1024, randomised_response: 0.05}")
 FLIPPED = ("given_name", "surname", "street")
 
@@ -39,20 +38,14 @@ class Linked:
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     files = people(N, COMMON, seed=4)
-    made = Deployment(tmp_path_factory.mktemp("noisy"), [TEXT], files)
-    with pytest.MonkeyPatch.context() as patch:
-        sent = recorded(patch)
-        try:
-            made.processes("carole")
-            services = {side: made.start(side) for side in Side}
-            project, _ = made.link(TEXT)
-            links = made.links(project)
-            contributions = {side: contribution(sent, side)[1][0] for side in Side}
-            keys = {side: service._context.state.noise_key().reveal() for side, service in services.items()}
-            wire = b"\0".join(message.SerializeToString() for _, message in sent)
-            yield Linked(made, files, wire, links, contributions, keys)
-        finally:
-            made.close()
+    with Deployment(tmp_path_factory.mktemp("noisy"), [TEXT], files) as made, pytest.MonkeyPatch.context() as patch:
+        calls = recorded(patch)
+        services = made.start_all(worker=True)
+        project, _ = made.link(TEXT)
+        links = made.links(project)
+        contributions = {side: contribution(calls, side)[1][0] for side in Side}
+        keys = {side: service._context.state.noise_key().reveal() for side, service in services.items()}
+        yield Linked(made, files, calls.sent(), links, contributions, keys)
 
 
 def test_the_links_are_right(linked: Linked) -> None:

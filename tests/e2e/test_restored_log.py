@@ -31,13 +31,13 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import Folder
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
-from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification
+from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, pairs_of, specification
 
 COMMON = 30
-RELEASED, ENDED, REFUSED = (specification(name, bits=512) for name in ("released", "ended", "refused"))
+RELEASED, ENDED, REFUSED = (specification(name, bits=256) for name in ("released", "ended", "refused"))
 HELD = specification(
     "held",
-    bits=512,
+    bits=256,
     more="""\
 blocking:
   - {name: born, keys: [{field: born}]}
@@ -110,14 +110,10 @@ class Site:
     def links(self, project: str) -> set[tuple[str, str]]:
         """The persons of each link, by both custodians' shares."""
         named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
-        shares = {}
-        for side in Side:
-            links = pl.read_parquet(Path(self.made.shown(side, project).results) / "links.parquet")
-            people = self.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH)
-            shares[side] = links.join(people, on="identifier", validate="1:1").select("link_id", TRUTH)
-        joined = shares[Side.ALICE].join(shares[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == shares[Side.ALICE].height == shares[Side.BOB].height
-        return set(joined.select(TRUTH, f"{TRUTH}_bob").iter_rows())
+        folders = {side: Path(self.made.shown(side, project).results) for side in Side}
+        pairs = pairs_of({side: pl.read_parquet(folder / "links.parquet") for side, folder in folders.items()})
+        alice, bob = (dict(self.files[side].select(named[side], TRUTH).iter_rows()) for side in Side)
+        return {(alice[one], bob[other]) for one, other in pairs}
 
 
 def follow_linkage_unit(site: Site) -> None:
@@ -171,7 +167,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         made.wait_for("released", STATE.PROJECT_STATE_RELEASED)
         site.types("steward", "release", "held", "--reason", AGREED, "--yes")
         for name in ("released", "held"):
-            made.eventually(lambda name=name: all(side.result_acknowledged for side in made.status(name).sides))
+            made.received(name)
         site.held_links = site.links("held")
         assert "released" in site.types("project", "status")
         assert "released" in site.types("steward", "list")
@@ -210,7 +206,7 @@ def test_accepted_by_all_by_signature_it_ends_once(site: Site) -> None:
     assert "waits for no party any more" in site.accept("ended", "alice")  # again is harmless
     made.coordinator.start("ended")
     made.wait_for("ended", STATE.PROJECT_STATE_RELEASED)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("ended").sides))
+    made.received("ended")
     assert site.links("ended") == {(person, person) for person, _ in site.links("ended")}
     assert len(site.links("ended")) == COMMON
     audited = site.audited("ended")
@@ -237,7 +233,7 @@ def test_what_a_steward_released_after_the_backup_stays_released_by_the_digests_
     assert made.status("held").state == STATE.PROJECT_STATE_HELD
     assert "waits for no party any more" in site.accept("held", "steward")
     made.wait_for("held", STATE.PROJECT_STATE_RELEASED)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
+    made.received("held")
     assert len(site.held_links) >= COMMON // 2
     assert site.links("held") == site.held_links
     actions = [action for action, _ in site.audited("held")]

@@ -59,28 +59,18 @@ def files(n: int, common: int) -> dict[Side, pl.DataFrame]:
 
 
 @pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.long)], ids=["small", "large"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param))
-    try:
-        yield deployment
-    finally:
-        deployment.close()
-
-
-@pytest.fixture(scope="module")
-def linking(made: Deployment) -> Iterator[Deployment]:
-    """The deployment with all its services."""
-    made.processes("carole")
-    computing = [ComputeService(made, party) for party in ("coordinator", "steward")]
-    try:
-        for service in computing:
-            service.start()
-        for side in Side:
-            made.start(side)
-        yield made
-    finally:
-        for service in computing:
-            service.kill()
+def linking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment with all its services."""
+    with Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param)) as made:
+        made.start_all(worker=True)
+        computing = [ComputeService(made, party) for party in ("coordinator", "steward")]
+        try:
+            for service in computing:
+                service.start()
+            yield made
+        finally:
+            for service in computing:
+                service.kill()
 
 
 def test_links_come_out_of_padded_shares_and_are_assessed(linking: Deployment) -> None:

@@ -66,9 +66,12 @@ def encoder(python: str | Path, side: Side) -> dict[str, Any]:
 
 def others() -> Iterator[Path]:
     """Pythons of other versions beside this checkout that have what Gemel needs."""
-    request = "import sys, unicodedata, polars, pydantic, cryptography, numba; print(unicodedata.unidata_version)"
+    # An environment that is only being made lacks something of this.
+    request = "import unicodedata, gemel.custodian.steps.seed_agreement; print(unicodedata.unidata_version)"
     for python in sorted(ROOT.glob(".venv*/bin/python")):
-        done = subprocess.run([str(python), "-c", request], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [str(python), "-c", request], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        )
         if done.returncode == 0 and done.stdout.strip() != unicodedata.unidata_version:
             yield python
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import gemel
 from gemel.command import app
-from gemel.risk.library import identification, protection, tables
+from gemel.risk.library import identification, tables
+from gemel.risk.library import tables as protection
 
 KEYS = ["age", "sex", "town"]
 

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gemel.risk.attribution.sap import exhausted, expected_zeros, sap
-from gemel.risk.identification.calibration.largest_tau import greatest_means
-from gemel.risk.identification.calibration.records import expected_reciprocal_with_company
+from gemel.risk.identification.calibration.records import expected_reciprocal_with_company, greatest_means
 from gemel.risk.identification.file_level import dis
-from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from gemel.risk.identification.individual_risk import Units, expected_reciprocal_of_sampled
 from gemel.risk.identification.loglinear.criterion import averaged_h1, averaged_h2, h1, h2, second_moment
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import expected_reciprocal
 from gemel.risk.identification.population_spectrum import Pitman
-from gemel.risk.identification.unit_risk import Units
-from gemel.risk.models.divergence import divergence_terms
+from gemel.risk.models.queries import divergence_terms
 
 COUNTS = st.one_of(st.integers(1, 5), st.integers(1, 10**7))
 RATES = st.one_of(st.just(0.0), st.floats(-300, 18).map(lambda power: float(10.0**power)))

@@ -26,14 +26,13 @@ from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, m
 from gemel.carole.extended_latent.explanation import explain_pairs
 from gemel.carole.extended_latent.fit import log_likelihood
 from gemel.carole.fellegi_sunter.model import PatternCounts
-from gemel.risk.models import JointDistribution, JointVariable
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import distinct_rows
-from gemel.risk.models.divergence import divergence_terms, jensen_shannon
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import members
 from gemel.risk.models.incomplete import fit_incomplete
-from gemel.risk.models.sampling import sample
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
+from gemel.risk.models.queries import divergence_terms, jensen_shannon, sample
 
 # What the values of the extended latent step added: links made and undone, and the joint distribution's distance.
 #

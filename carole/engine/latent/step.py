@@ -44,7 +44,7 @@ from gemel.common.progress import Progress, StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.specification.model.schemes import SCHEMES
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 # Warnings about what the latent step was estimated from.
 

@@ -30,7 +30,7 @@ from gemel.common.documents.linkage_document import Counts, LinkageDocument
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from gemel.carole.fellegi_sunter.model import Model
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 
 
 @dataclass(frozen=True)

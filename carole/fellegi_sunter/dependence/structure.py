@@ -22,8 +22,7 @@ from scipy.special import gammaln
 from gemel.carole.arrays import F64, I8, U32, Flags
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from gemel.risk.models.bits import members
-from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.graphs import Graph, empty_graph, members
 
 MIN_GAIN = 3.0
 """Minimum log Bayes factor of an edge: odds of twenty."""

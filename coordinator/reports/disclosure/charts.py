@@ -10,7 +10,7 @@ import altair as alt
 from gemel.common.documents.disclosure_measures import MEASURES, report_order
 from gemel.common.language import clauses, decimals, gettext, marked, named, written
 from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, LINES, Chart, wrapped
-from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 

@@ -8,7 +8,7 @@ from typing import Any
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language import decimals, gettext, listed, marked, ngettext
 from gemel.coordinator.reports.linkage import wording
-from gemel.risk.report.phrases import WARNINGS, Phrases
+from gemel.risk.report.page import WARNINGS, Phrases
 
 METHODS = (
     "{law}; sampling fraction {fraction:g}; times the probability that each link is true",

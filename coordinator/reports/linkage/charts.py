@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gemel.common.documents.linkage_document import Curve
 from gemel.common.documents.model_document import FieldParameters
 from gemel.common.language import clauses, gettext, ngettext
-from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .content import ReportContent

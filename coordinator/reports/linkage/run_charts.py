@@ -20,7 +20,7 @@ from gemel.coordinator.reports.linkage import wording
 from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, Chart
 from gemel.coordinator.reports.linkage.content import ReportContent
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES
-from gemel.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 COMMONEST = "one of the commonest"
 """What an example is that is there for its frequency alone."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gemel.common.language import marked
 from gemel.common.specification.model.schemes import SCHEMES
-from gemel.risk.report.phrases import WARNINGS, Phrases
+from gemel.risk.report.page import WARNINGS, Phrases
 
 STANDARD_ERRORS = (
     "standard errors: each pair a draw, from the information that the comparison vectors hold",

@@ -3,17 +3,26 @@
 `Chain` composes them. Those that are optimisations solve to the optimum, or report the gap when time runs out.
 """
 
-from gemel.risk.attribution.protections.adjustment import TabularAdjustment
-from gemel.risk.attribution.protections.controlled import ControlledRounding, UnbiasedControlledRounding
-from gemel.risk.attribution.protections.protection import Chain, Outcome, Protection
-from gemel.risk.attribution.protections.records import AttributeSuppression, Pram, Recoding, Sampling, Swapping
-from gemel.risk.attribution.protections.rounding import (
+from gemel.risk.attribution.protections.records import (
+    AttributeSuppression,
+    Chain,
+    Outcome,
+    Pram,
+    Protection,
+    Recoding,
+    Sampling,
+    Swapping,
+)
+from gemel.risk.attribution.protections.suppression import CellSuppression, IntervalPublication
+from gemel.risk.attribution.protections.tabular import (
     Barnardisation,
+    ControlledRounding,
     ConventionalRounding,
     RandomRounding,
     RecordSuppression,
+    TabularAdjustment,
+    UnbiasedControlledRounding,
 )
-from gemel.risk.attribution.protections.suppression import CellSuppression, IntervalPublication
 
 __all__ = [
     "AttributeSuppression",

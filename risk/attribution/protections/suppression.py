@@ -1,9 +1,4 @@
-"""Cell suppression with complementary cells, and interval publication: withhold as little as protects the risky cells.
-
-Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
-there by at least the required width: one as large, one as small as required. The tables are whole, so an attacker
-who knows that counts are whole gains nothing.
-"""
+"""Cell suppression with complementary cells, and intervals instead of counts: withhold as little as protects."""
 
 from __future__ import annotations
 
@@ -12,14 +7,115 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import block_array, csr_array, eye_array
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import block_array, csr_array, eye_array, sparray, vstack
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact
-from gemel.risk.attribution.protections.programmes import Layout, Solved, layout, solve
-from gemel.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact
 from gemel.risk.attribution.release import Axis, Published
+
+# The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS).
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A table's cells followed by those of some of its margins, as sums of the table's cells.
+
+    Parameters
+    ----------
+    matrix : sparse, shape (n_published, n_cells)
+        Which cells each published cell sums; the identity for the table's own.
+    """
+
+    table: Published
+    margins: tuple[tuple[str, ...], ...]
+    matrix: csr_array
+
+    @property
+    def counts(self) -> Integers:
+        """True counts of all published cells."""
+        return np.asarray(self.matrix @ self.table.counts.ravel()).astype(np.int64)
+
+    @property
+    def cells(self) -> int:
+        """Number of the table's own cells."""
+        return int(self.table.counts.size)
+
+    def margin_tables(self, values: Integers) -> list[tuple[tuple[Axis, ...], Integers]]:
+        """Cut values of all published cells into the margins, each shaped."""
+        found, start = [], self.cells
+        for names in self.margins:
+            axes = tuple(a for a in self.table.axes if a.variable in names)
+            shape = tuple(len(a.labels) for a in axes)
+            size = int(np.prod(shape, dtype=np.int64))
+            found.append((axes, values[start : start + size].reshape(shape)))
+            start += size
+        return found
+
+
+def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
+    """Lay a table and its margins out."""
+    shape = table.counts.shape
+    numbers = np.arange(table.counts.size).reshape(shape)
+    rows: list[Integers] = [np.asarray([c]) for c in range(table.counts.size)]
+    for names in margins:
+        unknown = set(names) - set(table.names)
+        if unknown:
+            raise parameter(table.name, f"a margin over unknown variables: {', '.join(sorted(unknown))}")
+        kept = [i for i, n in enumerate(table.names) if n in names]
+        moved = np.moveaxis(numbers, kept, range(len(kept)))
+        size = int(np.prod([shape[i] for i in kept], dtype=np.int64))
+        rows.extend(moved.reshape(size, -1))
+    starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
+    columns = np.concatenate(rows)
+    matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(rows), table.counts.size))
+    return Layout(table, tuple(tuple(m) for m in margins), matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solution and its relative gap to the optimum."""
+
+    values: Floats
+    gap: float
+
+
+def solve(
+    objective: Floats,
+    rows: Sequence[sparray],
+    lower: Floats,
+    upper: Floats,
+    floor: Floats,
+    ceiling: Floats,
+    whole: Floats,
+    what: str,
+    seconds: float | None,
+) -> Solved:
+    """Solve one programme, or raise with the reason."""
+    options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
+    matrix = vstack(list(rows), format="csr")
+    result = milp(
+        objective,
+        constraints=[LinearConstraint(matrix, lower, upper)],
+        bounds=Box(floor, ceiling),
+        integrality=whole,
+        options=options,
+    )
+    if result.x is None:
+        reason = "there is no solution" if result.status == 2 else "none was found in the time allowed"
+        raise parameter(
+            "", f"{what}: {reason}", remedy="require less protection, publish fewer margins, or allow more time"
+        )
+    gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
+    return Solved(np.asarray(result.x), gap)
+
+
+# Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
+# there by at least the required width: one as large, one as small as required. The tables are whole, so an attacker
+# who knows that counts are whole gains nothing.
 
 
 @dataclass(frozen=True)
@@ -33,7 +129,7 @@ class _ProtectingCells(Protection):
     upper: int = 0
     margins: tuple[tuple[str, ...], ...] | None = None
 
-    def _planned(self, given: Published, what: str) -> tuple[Layout, NDArray[np.int64]]:
+    def _planned(self, given: Published, what: str) -> tuple[Layout, Integers]:
         """The layout of the table with its margins, and the risky cells."""
         require_exact(given, what)
         plan = layout(given, all_margins(given.names) if self.margins is None else self.margins)
@@ -47,25 +143,6 @@ class _ProtectingCells(Protection):
 @dataclass(frozen=True)
 class CellSuppression(_ProtectingCells):
     """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
-
-    Parameters
-    ----------
-    threshold
-        Counts from 1 to under this are risky, unless `cells` names them.
-    cells
-        Risky cells, as indices of the table.
-    width
-        Least width of the range that an attacker is left with for each risky cell.
-    lower, upper
-        How far that range must reach below and above the true count.
-    margins
-        Sets of variables whose margins are published; by default all, with the total.
-    suppress_margins
-        Whether margins' cells may be withheld, too.
-    weight
-        ``cells``: fewest cells. ``counts``: least sum of counts withheld.
-    seconds
-        Time allowed; the gap is reported.
 
     Notes
     -----
@@ -134,7 +211,7 @@ class IntervalPublication(_ProtectingCells):
         return Outcome(table, also, found.gap)
 
 
-def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> NDArray[np.int64]:
+def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
     """Flat numbers of the risky cells: those named, or those with counts from 1 to under the threshold."""
     if cells is not None:
         return np.asarray([int(np.ravel_multi_index(c, given.counts.shape)) for c in cells], dtype=np.int64)
@@ -144,10 +221,10 @@ def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...
 
 def _programme(
     plan: Layout,
-    risky: NDArray[np.int64],
+    risky: Integers,
     need: tuple[int, int, int],
-    price: NDArray[np.float64],
-    free: NDArray[np.float64],
+    price: Floats,
+    free: Floats,
     *,
     binary: bool,
     seconds: float | None,

@@ -13,6 +13,7 @@ from gemel.risk.commands.keyvars.edit import app as edit_app
 from gemel.risk.commands.keyvars.export import app as export_app
 from gemel.risk.commands.keyvars.options import Folder, pairs, put, where_option
 from gemel.risk.commands.keyvars.show import app as show_app
+from gemel.risk.commands.option_values import argument, option
 
 if TYPE_CHECKING:
     from gemel.risk.keyvars.environment import Finding
@@ -41,21 +42,21 @@ def check(environment: Folder = Path("environment"), as_json: Json = False) -> N
 
 @app.command()
 def analyse(
-    form: Annotated[str, typer.Argument(help="The target: the form to match.")],
-    prevalence: Annotated[float, typer.Option("--prevalence", "-p", help="Share of the forms, from 0 to 1.")] = 0.5,
+    form: Annotated[str, argument("The target: the form to match.")],
+    prevalence: Annotated[float, option("Share of the forms, from 0 to 1.", "--prevalence", "-p")] = 0.5,
     against: Annotated[
-        list[str] | None, typer.Option(help="A group or form to match against; several are joined. All by default.")
+        list[str] | None, option("A group or form to match against; several are joined. All by default.")
     ] = None,
     where: Annotated[list[str] | None, where_option()] = None,
-    variable: Annotated[list[str] | None, typer.Option(help="A variable of the target; all by default.")] = None,
+    variable: Annotated[list[str] | None, option("A variable of the target; all by default.")] = None,
     with_target: Annotated[
-        bool, typer.Option("--with-target", help="Count the target as one of the forms it is matched against.")
+        bool, option("Count the target as one of the forms it is matched against.", "--with-target")
     ] = False,
     loose: Annotated[
-        bool, typer.Option("--loose", help="Compute although categorisations are inconsistent; trust it little.")
+        bool, option("Compute although categorisations are inconsistent; trust it little.", "--loose")
     ] = False,
     json_file: JsonFile = None,
-    chart: Annotated[Path | None, typer.Option(help="Where to draw size against p: SVG or PNG.")] = None,
+    chart: Annotated[Path | None, option("Where to draw size against p: SVG or PNG.")] = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """For each variable the finest categories in which the target can be matched with a share of the forms."""

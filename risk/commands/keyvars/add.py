@@ -9,12 +9,13 @@ import typer
 
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
+from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 
 
 @app.command()
-def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Path("environment")) -> None:
+def environment(folder: Annotated[Path, argument("Its folder.")] = Path("environment")) -> None:
     """Make an empty environment: three JSON files in a folder."""
     from gemel.risk.keyvars.folder import create
 
@@ -24,9 +25,9 @@ def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Pa
 
 @app.command()
 def form(
-    name: Annotated[str, typer.Argument(help="The form's name.")],
-    metadata: Annotated[list[str] | None, typer.Option(help="What is known of it: 'Form Type=Paper'.")] = None,
-    like: Annotated[str | None, typer.Option(help="A form to copy, with its variables.")] = None,
+    name: Annotated[str, argument("The form's name.")],
+    metadata: Annotated[list[str] | None, option("What is known of it: 'Form Type=Paper'.")] = None,
+    like: Annotated[str | None, option("A form to copy, with its variables.")] = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """Add a form, questionnaire or file."""
@@ -43,33 +44,29 @@ def form(
 
 @app.command()
 def variable(
-    name: Annotated[str, typer.Argument(help="The variable's name.")],
-    form: Annotated[
-        str | None, typer.Option(help="The form that has it; without, only its categories are made.")
-    ] = None,
-    categories: Annotated[str, typer.Option(help=f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
-    value: Annotated[
-        list[str] | None, typer.Option(help="What the form's data hold for a category: '1=England'.")
-    ] = None,
+    name: Annotated[str, argument("The variable's name.")],
+    form: Annotated[str | None, option("The form that has it; without, only its categories are made.")] = None,
+    categories: Annotated[str, option(f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
+    value: Annotated[list[str] | None, option("What the form's data hold for a category: '1=England'.")] = None,
     scale: Annotated[
-        str | None, typer.Option(help="Of a new variable: nominal, interval (0-16, 16-21) or whole (0-15, 16-20).")
+        str | None, option("Of a new variable: nominal, interval (0-16, 16-21) or whole (0-15, 16-20).")
     ] = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """Define in which categories a form has a variable. The first categories of a variable must be exhaustive."""
-    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.errors import ErrorCode, GemelError, parameter
     from gemel.risk.keyvars.codebook import split
     from gemel.risk.keyvars.folder import changed
     from gemel.risk.keyvars.intervals import SCALES
 
     chosen = next((each for each in SCALES if each == (scale or "nominal")), None)
     if chosen is None:
-        raise GemelError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", got=repr(scale))
+        raise parameter("", f"a scale is one of {', '.join(SCALES)}", repr(scale))
     with changed(environment) as env:
         if name not in env.variables:
             env.add_variable(name, chosen)
         elif scale not in (None, env.variables[name].scale):
-            raise GemelError(ErrorCode.PARAMETER, f"{name} has scale {env.variables[name].scale}", got=repr(scale))
+            raise parameter("", f"{name} has scale {env.variables[name].scale}", repr(scale))
         if form is None:
             env.make_known(name, split(categories))
             typer.echo(f"added variable {name}")
@@ -87,9 +84,9 @@ def variable(
 
 @app.command()
 def group(
-    name: Annotated[str, typer.Argument(help="The group's name.")],
-    form: Annotated[list[str] | None, typer.Option(help="A form or a group; may be given several times.")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="A form or a group to leave out.")] = None,
+    name: Annotated[str, argument("The group's name.")],
+    form: Annotated[list[str] | None, option("A form or a group; may be given several times.")] = None,
+    without: Annotated[list[str] | None, option("A form or a group to leave out.")] = None,
     where: Annotated[list[str] | None, where_option()] = None,
     environment: Folder = Path("environment"),
 ) -> None:
@@ -107,14 +104,14 @@ def group(
 
 @app.command()
 def codebook(
-    file: Annotated[Path, typer.Argument(help="CSV with the columns form, variable, category; see docs/keyvars.md.")],
+    file: Annotated[Path, argument("CSV with the columns form, variable, category; see docs/keyvars.md.")],
     environment: Folder = Path("environment"),
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
     from gemel.common.records.csv_form import CsvOptions, csv_source
-    from gemel.risk.commands.shown_form import show_form
+    from gemel.risk.commands.option_values import show_form
     from gemel.risk.keyvars.codebook import import_codebook
     from gemel.risk.keyvars.folder import changed, read_text
 

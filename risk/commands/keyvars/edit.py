@@ -8,21 +8,22 @@ from typing import Annotated
 import typer
 
 from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs
+from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(
     help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True
 )
 
-Variable = Annotated[str, typer.Argument(help="The variable.")]
-Category = Annotated[str, typer.Argument(help="The category.")]
-Form = Annotated[str, typer.Argument(help="The form.")]
+Variable = Annotated[str, argument("The variable.")]
+Category = Annotated[str, argument("The category.")]
+Form = Annotated[str, argument("The form.")]
 
 
 @app.command()
 def divide(
     variable: Variable,
     category: Category,
-    parts: Annotated[str, typer.Argument(help=f"Its new parts, {SEPARATED}.")],
+    parts: Annotated[str, argument(f"Its new parts, {SEPARATED}.")],
     environment: Folder = Path("environment"),
 ) -> None:
     """Divide a category that has no parts yet into new ones."""
@@ -37,8 +38,8 @@ def divide(
 @app.command()
 def aggregate(
     variable: Variable,
-    name: Annotated[str, typer.Argument(help="The new category.")],
-    parts: Annotated[str, typer.Argument(help=f"What it is made of, {SEPARATED}.")],
+    name: Annotated[str, argument("The new category.")],
+    parts: Annotated[str, argument(f"What it is made of, {SEPARATED}.")],
     environment: Folder = Path("environment"),
 ) -> None:
     """Put categories together to a new one."""
@@ -53,8 +54,8 @@ def aggregate(
 @app.command()
 def rename(
     variable: Variable,
-    old: Annotated[str, typer.Argument(help="The category's name.")],
-    new: Annotated[str, typer.Argument(help="Its new name.")],
+    old: Annotated[str, argument("The category's name.")],
+    new: Annotated[str, argument("Its new name.")],
     environment: Folder = Path("environment"),
 ) -> None:
     """Rename a category, in every form that has it."""
@@ -69,8 +70,8 @@ def rename(
 def coding(
     form: Form,
     variable: Variable,
-    categories: Annotated[str, typer.Option(help=f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
-    value: Annotated[list[str] | None, typer.Option(help="What the data hold for a category: '1=England'.")] = None,
+    categories: Annotated[str, option(f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
+    value: Annotated[list[str] | None, option("What the data hold for a category: '1=England'.")] = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """Change in which categories a form has a variable."""
@@ -85,7 +86,7 @@ def coding(
 @app.command()
 def metadata(
     form: Form,
-    entries: Annotated[list[str], typer.Argument(help="'Form Type=Paper'; with nothing after = it is dropped.")],
+    entries: Annotated[list[str], argument("'Form Type=Paper'; with nothing after = it is dropped.")],
     environment: Folder = Path("environment"),
 ) -> None:
     """Change what is known of a form."""
@@ -98,14 +99,14 @@ def metadata(
 
 @app.command()
 def delete(
-    form: Annotated[str | None, typer.Option(help="A form.")] = None,
-    variable: Annotated[str | None, typer.Option(help="A variable: of the form, or one that no form has.")] = None,
-    category: Annotated[str | None, typer.Option(help="A category of the variable that nothing uses.")] = None,
-    group: Annotated[str | None, typer.Option(help="A group; its forms stay.")] = None,
+    form: Annotated[str | None, option("A form.")] = None,
+    variable: Annotated[str | None, option("A variable: of the form, or one that no form has.")] = None,
+    category: Annotated[str | None, option("A category of the variable that nothing uses.")] = None,
+    group: Annotated[str | None, option("A group; its forms stay.")] = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """Delete a form, a variable, a category or a group. What is in use is not deleted."""
-    from gemel.common.errors import ErrorCode, GemelError
+    from gemel.common.errors import parameter
     from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
@@ -121,8 +122,8 @@ def delete(
         elif variable is not None and category is None and group is None:
             env.delete_variable(variable)
         else:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "what to delete is not clear",
                 remedy="give --group, or --form, or --variable, or --form and --variable, or --variable and --category",
             )

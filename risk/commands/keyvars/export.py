@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from gemel.risk.commands.keyvars.options import Folder, put
+from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
 
-Variable = Annotated[str, typer.Argument(help="The variable.")]
+Variable = Annotated[str, argument("The variable.")]
 
 
 @app.command()
 def codebook(
-    out: Annotated[Path, typer.Argument(help="Where to write the CSV.")],
-    environment: Folder = Path("environment"),
+    out: Annotated[Path, argument("Where to write the CSV.")], environment: Folder = Path("environment")
 ) -> None:
     """The whole environment as one CSV, which `gemel keyvars add codebook` reads."""
     from gemel.risk.keyvars import folder
@@ -29,20 +29,17 @@ def codebook(
 @app.command()
 def linkage(
     variable: Variable,
-    alice: Annotated[str, typer.Option(help="The form that describes Alice's file.")],
-    bob: Annotated[str, typer.Option(help="The form that describes Bob's file.")],
-    into: Annotated[Path | None, typer.Option(help="The specification to complete; without, it is printed.")] = None,
-    field: Annotated[
-        str | None, typer.Option(help="The specification's field or variable. Default: the variable's name.")
-    ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Write over a table that is there.")] = False,
+    alice: Annotated[str, option("The form that describes Alice's file.")],
+    bob: Annotated[str, option("The form that describes Bob's file.")],
+    into: Annotated[Path | None, option("The specification to complete; without, it is printed.")] = None,
+    field: Annotated[str | None, option("The specification's field or variable. Default: the variable's name.")] = None,
+    replace: Annotated[bool, option("Write over a table that is there.", "--replace")] = False,
     environment: Folder = Path("environment"),
 ) -> None:
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
     from gemel.common.specification.text.writing import entry_lines
     from gemel.risk.keyvars import folder
-    from gemel.risk.keyvars.insertion import insert
-    from gemel.risk.keyvars.linkage import common_categories
+    from gemel.risk.keyvars.linkage import common_categories, insert
 
     found = common_categories(folder.read(environment), variable, alice, bob)
     for loss in found.losses:

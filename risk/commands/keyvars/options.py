@@ -9,36 +9,31 @@ from typing import Annotated, Any
 import typer
 
 from gemel.common.durable import write_text
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import parameter
+from gemel.risk.commands.option_values import option
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
 """How the help describes several names."""
 
-Folder = Annotated[Path, typer.Option("--environment", "-e", help="The environment's folder.")]
+Folder = Annotated[Path, option("The environment's folder.", "--environment", "-e")]
 
 
 def where_option() -> Any:
     """The option that chooses forms by what is known of them."""
-    return typer.Option("--where", help="Forms with this metadata: 'Form Type=On-line'; all given must hold.")
+    return option("Forms with this metadata: 'Form Type=On-line'; all given must hold.", "--where")
 
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """What stands on both sides of the first ``=`` of each text.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for a text without one, or a key given twice.
-    """
+    """What stands on both sides of the first ``=`` of each text."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not key or key in found:
-            raise GemelError(
-                ErrorCode.PARAMETER,
+            raise parameter(
+                "",
                 "given twice" if key in found else "a name, an equals sign and a value expected",
-                got=repr(text),
-                remedy="write 'Organisation=Pollsters'",
+                repr(text),
+                "write 'Organisation=Pollsters'",
             )
         found[key] = value
     return found

@@ -9,10 +9,11 @@ import typer
 
 from gemel.common.terminal.output import Json, print_json
 from gemel.risk.commands.keyvars.options import Folder, put
+from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
 
-Variable = Annotated[str, typer.Argument(help="The variable.")]
+Variable = Annotated[str, argument("The variable.")]
 
 
 @app.command()
@@ -42,15 +43,15 @@ def forms(environment: Folder = Path("environment"), as_json: Json = False) -> N
 @app.command()
 def variable(
     name: Variable,
-    code: Annotated[str | None, typer.Option(help="A code to look up, C or H.")] = None,
-    categories: Annotated[Path | None, typer.Option(help="Where to draw its categories: SVG or PNG.")] = None,
-    harmonisations: Annotated[Path | None, typer.Option(help="Where to draw its harmonisations.")] = None,
+    code: Annotated[str | None, option("A code to look up, C or H.")] = None,
+    categories: Annotated[Path | None, option("Where to draw its categories: SVG or PNG.")] = None,
+    harmonisations: Annotated[Path | None, option("Where to draw its harmonisations.")] = None,
     environment: Folder = Path("environment"),
     as_json: Json = False,
 ) -> None:
     """The codes of a variable and what they mean; its graphs."""
     from gemel.risk.keyvars import folder
-    from gemel.risk.keyvars.codes import ARBITRARY
+    from gemel.risk.keyvars.partitions import ARBITRARY
     from gemel.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
 
     known = folder.read(environment).variable(name)

@@ -1,4 +1,10 @@
-"""What is known of the records beside their keys, and the parts of an assessment that need it."""
+"""What is known of the records beside their keys, and the parts of an assessment that need it.
+
+People who are in the file more than once: they look like company, and every claim comes out too low.
+
+Key values alone cannot tell two people who are alike from one person twice. The other columns can: two people who share
+a combination of keys seldom agree in everything else.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +15,171 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
-from gemel.common.documents.result_warning import result_warning
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.records.typed_table import Labelled
+from gemel.risk.arrays import Codes, Floats
 from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.rank_plots import auc, logit_rank_plot
-from gemel.risk.identification.copies import copies_warnings
-from gemel.risk.identification.individual_risk import individual_risk_document
+from gemel.risk.identification.individual_risk import (
+    Units,
+    Weights,
+    check_weights,
+    individual_risk_document,
+    unit_risk_document,
+)
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.numeric_risk import numeric_risk_document
 from gemel.risk.identification.privacy_models import privacy_models_document
-from gemel.risk.identification.survey_weights import Weights, check_weights
-from gemel.risk.identification.unit_risk import Units, unit_risk_document
+
+_OTHERS = 3  # columns that are no keys, from which agreement in all of them says something
+_SHARE = 0.02  # of the combinations of two records; public files have .001 to .006
+
+
+def copied_share(file: KeyFile, rows: NDArray[np.uint64]) -> float:
+    """Share of the combinations of exactly two records whose records agree in every column.
+
+    Parameters
+    ----------
+    rows : ndarray of uint64, shape (n_records,)
+        A number of each record's whole content; equal where the contents are.
+    """
+    pairs = np.flatnonzero(file.counts == 2)
+    if not len(pairs):
+        return 0.0
+    own = np.flatnonzero(np.isin(file.of_record, pairs))
+    both = rows[own[np.argsort(file.of_record[own], kind="stable")]].reshape(-1, 2)
+    return float((both[:, 0] == both[:, 1]).mean())
+
+
+def copies_warnings(file: KeyFile, rows: NDArray[np.uint64], n_columns: int) -> list[ResultWarning]:
+    """A warning where more pairs agree in everything than people do."""
+    share = copied_share(file, rows)
+    if n_columns - file.n_keys < _OTHERS or share <= _SHARE:
+        return []
+    return [result_warning("records_copied", share=share, columns=n_columns)]
+
+
+# Comparing scores by how they rank: Copas's logit rank plot, and the area under the ROC curve.
+#
+# Both show how well a score separates events (sample uniques that are population unique, say) from the rest, and not
+# whether its values are probabilities: they do not change under a monotone transformation of the score.
+
+_RIDGE = 1e-3  # of a window in which only one kind occurs: keeps its logit finite
+_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class LogitRankPlot:
+    """The smoothed logit of the event's probability against the logit of the score's rank.
+
+    Parameters
+    ----------
+    t : ndarray of float64, shape (n_points,)
+        Logits of relative ranks.
+    logit : ndarray of float64, shape (n_points,)
+        Smoothed logit of the probability at each.
+    """
+
+    t: Floats = field(repr=False)
+    logit: Floats = field(repr=False)
+    slope: float
+
+    @property
+    def probability(self) -> Floats:
+        """The smoothed probability at each point."""
+        return np.asarray(1.0 / (1.0 + np.exp(-self.logit)))
+
+
+def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: float = 0.1) -> LogitRankPlot:
+    r"""Copas's plot.
+
+    Parameters
+    ----------
+    scores : array of float, shape (n,)
+        Greater is riskier; equal scores share their mean rank.
+    events : array of bool, shape (n,)
+        Whether the event took place.
+
+    Notes
+    -----
+    At :math:`t = \log(j/(m + 1 - j))` a logistic regression on the logit ranks :math:`t_i`, weighted by
+    :math:`\exp(-(t - t_i)^2/(2 h_t^2))` with :math:`h_t = h / (4 \Psi(t)(1 - \Psi(t)))`, gives the value
+    :math:`a_t + b_t t`. Where a window holds events only, or none, a weak ridge keeps the value finite.
+
+    References
+    ----------
+    .. [1] Copas, The effectiveness of risk scores: the logit rank plot, Applied Statistics 48, 1999.
+    """
+    s, y = _pairs(scores, events)
+    if points < 1 or not h > 0:
+        raise parameter("logit_rank_plot", "points and h must be positive")
+    share = rankdata(s) / (len(s) + 1.0)
+    t_all = np.log(share / (1.0 - share))
+    ranks, which = np.unique(t_all, return_inverse=True)  # equal scores are one point with a weight
+    number = np.bincount(which).astype(np.float64)
+    happened = np.bincount(which, weights=y).astype(np.float64)
+    j = np.arange(1, points + 1)
+    t = np.log(j / (points + 1.0 - j))
+    width = h / (4.0 * (j / (points + 1.0)) * (1.0 - j / (points + 1.0)))
+    logit = np.empty(points)
+    for k in range(points):
+        weight = np.exp(-0.5 * ((t[k] - ranks) / width[k]) ** 2)
+        logit[k], _ = _regression(ranks - t[k], weight * number, weight * happened)
+    _, slope = _regression(ranks, number, happened)
+    return LogitRankPlot(t, logit, slope)
+
+
+def auc(scores: ArrayLike, events: ArrayLike) -> float:
+    """Area under the ROC curve: the chance that an event scores higher than a non-event, ties counting half.
+
+    NaN where there are only events, or none.
+    """
+    s, y = _pairs(scores, events)
+    n1 = float(y.sum())
+    n0 = len(y) - n1
+    if n1 == 0 or n0 == 0:
+        return float("nan")
+    return float((rankdata(s)[y > 0].sum() - n1 * (n1 + 1.0) / 2.0) / (n1 * n0))
+
+
+def _pairs(scores: ArrayLike, events: ArrayLike) -> tuple[Floats, Floats]:
+    s, y = np.asarray(scores, dtype=np.float64), np.asarray(events, dtype=np.float64)
+    if s.ndim != 1 or s.shape != y.shape or not len(s):
+        raise parameter("", "one score and one event are needed for each record", f"{s.shape} and {y.shape}")
+    if not np.isfinite(s).all() or not np.isin(y, (0.0, 1.0)).all():
+        raise parameter("scores, events", "scores must be finite, and events yes or no")
+    return s, y
+
+
+def _regression(x: Floats, trials: Floats, events: Floats) -> tuple[float, float]:
+    """Logistic regression of events among trials on x by Newton's method with halved steps: intercept and slope."""
+    a, b = 0.0, 0.0
+
+    def value(a: float, b: float) -> float:
+        eta = a + b * x
+        likelihood = (events * eta - trials * np.logaddexp(0.0, eta)).sum()
+        return float(likelihood - 0.5 * _RIDGE * (a * a + b * b))
+
+    now = value(a, b)
+    for _ in range(_STEPS):
+        p = 1.0 / (1.0 + np.exp(-np.clip(a + b * x, -500, 500)))
+        residual, curve = events - trials * p, trials * p * (1.0 - p)
+        g0, g1 = residual.sum() - _RIDGE * a, (residual * x).sum() - _RIDGE * b
+        h00, h01, h11 = curve.sum() + _RIDGE, (curve * x).sum(), (curve * x * x).sum() + _RIDGE
+        det = h00 * h11 - h01 * h01
+        da, db = (h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det
+        step = 1.0
+        while (reached := value(a + step * da, b + step * db)) < now and step > 1e-8:
+            step /= 2.0
+        a, b = a + step * da, b + step * db
+        if reached - now < 1e-10:
+            break
+        now = reached
+    return float(a), float(b)
+
 
 # How well each score finds the population uniques among the sample uniques, where the population is known.
 #
@@ -32,13 +189,11 @@ from gemel.risk.identification.unit_risk import Units, unit_risk_document
 _POINTS = 49
 
 
-def score_ranking(file: KeyFile, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]:
     """Compare scores, best first.
 
     Parameters
     ----------
-    file
-        With its population.
     scores
         By name, each of shape (n_records,): greater is riskier.
     """
@@ -79,18 +234,10 @@ class BesideKeys:
 
     Parameters
     ----------
-    sensitive
-        Sensitive variables: for each the values, one for each record.
-    ordinal
-        Names of those whose levels have an order.
     unit
         The unit of each record: a household, an enterprise.
     unit_keys
         Keys of units: for each the level number of each record.
-    fraction_from
-        Where the sampling fraction comes from.
-    labelled
-        The columns whose values have labels in the file, and whether codes or labels were read.
     numeric, original
         Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
     rows, n_columns
@@ -100,11 +247,11 @@ class BesideKeys:
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     ordinal: frozenset[str] = frozenset()
     unit: Any = None
-    unit_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    unit_keys: Mapping[str, Codes] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
     labelled: Labelled | None = None
-    numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    original: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    numeric: Mapping[str, Floats] = field(default_factory=dict)
+    original: Mapping[str, Floats] = field(default_factory=dict)
     rows: NDArray[np.uint64] | None = None
     n_columns: int = 0
 
@@ -121,7 +268,7 @@ class BesideKeys:
         self,
         file: KeyFile,
         weights: Weights | None,
-        scores: Mapping[str, NDArray[np.float64]],
+        scores: Mapping[str, Floats],
         found: dict[str, Any],
         attempt: Attempt,
     ) -> None:
@@ -129,14 +276,8 @@ class BesideKeys:
 
         Parameters
         ----------
-        file, weights
-            The records and their survey weights.
         scores
             By name, each of shape (n_records,): greater is riskier.
-        found
-            The assessment: gets sections, figures of listed records, warnings.
-        attempt
-            Runs each part.
         """
         found["file"]["fraction_from"] = self.fraction_from
         found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)
@@ -158,9 +299,7 @@ class BesideKeys:
             add("score_ranking", lambda: score_ranking(file, scores))
 
 
-def _individual(
-    file: KeyFile, weights: Weights, scores: dict[str, NDArray[np.float64]], found: dict[str, Any]
-) -> dict[str, Any]:
+def _individual(file: KeyFile, weights: Weights, scores: dict[str, Floats], found: dict[str, Any]) -> dict[str, Any]:
     check_weights(weights, n_records=file.n_records)
     share = file.n_records / float(weights.sum())
     if abs(share - file.fraction) > 0.1 * file.fraction:

@@ -10,25 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.assessment.measure_entry import entry, plain
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
+from gemel.risk.identification.assessment.wording import entry, plain
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
 from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
-from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method
-from gemel.risk.identification.matching.population_law import expected_reciprocal
+from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, expected_reciprocal
 from gemel.risk.identification.matching.risk_reduction import reduce_risk
-from gemel.risk.identification.misclassification.matrices import Perturbation, misclassification_document
-from gemel.risk.identification.special_uniques.both_scores import BothScores
+from gemel.risk.identification.misclassification import Perturbation, misclassification_document
 from gemel.risk.identification.strategies import Frequencies, attacks
+from gemel.risk.identification.suda_ranking import BothScores
 
 # The risk of single records: by every method, as a histogram, and those of highest risk with what makes them so.
 
@@ -37,11 +36,8 @@ _BINS = 20
 
 
 def chances(
-    file: KeyFile,
-    calibrated: CalibratedRisk | None,
-    loglinear: LogLinearRisk | None,
-    matching: BayesianMatching | None,
-) -> dict[str, NDArray[np.float64]]:
+    file: KeyFile, calibrated: CalibratedRisk | None, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
+) -> dict[str, Floats]:
     """Chance of a correct match of each record, by every way there is."""
     found = {}
     if calibrated is not None:
@@ -57,22 +53,19 @@ def chances(
     return found
 
 
-def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+def histogram(by_way: dict[str, Floats]) -> dict[str, Any]:
     """Shares of the records by their chance of a correct match, and of records at or above each chance."""
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     series = {}
     for name, chance in by_way.items():
         number, _ = np.histogram(np.clip(chance, 0.0, 1.0), edges)
         share = number / len(chance)
-        series[name] = {
-            "share": share.tolist(),
-            "at_or_above": np.cumsum(share[::-1])[::-1].tolist(),
-        }
+        series[name] = {"share": share.tolist(), "at_or_above": np.cumsum(share[::-1])[::-1].tolist()}
     return {"edges": edges.tolist(), "series": series}
 
 
 def highest_risk_records(
-    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
+    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, Floats]
 ) -> list[dict[str, Any]]:
     """The sample uniques most likely to be matched correctly, and what makes them stand out.
 
@@ -112,7 +105,7 @@ def assess(
     max_msu: int | None = None,
     models: Method = "default",
     seed: int = 1,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     perturbation: Perturbation | None = None,
     selected: float | None = None,
     records: bool = True,
@@ -123,14 +116,10 @@ def assess(
 
     Parameters
     ----------
-    file
-        The records.
     max_msu
         Largest minimal sample unique; by default any for up to 10 keys, 4 for more.
     models
         Search for the decomposable models of the modelling intruder.
-    seed
-        Of that search.
     weights
         Survey weights, where records were not sampled alike.
     perturbation
@@ -202,7 +191,7 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
         return None
 
 
-def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> None:
+def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
     """Measures from counts, and the strategies where the population is known."""
     measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
     if measures is None:
@@ -235,7 +224,7 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] 
             ]
 
 
-def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
+def _calibrated(file: KeyFile, found: dict[str, Any], weights: Floats | None, seed: int) -> CalibratedRisk:
     risk = calibrated_risk(file, weights=weights, seed=seed)
     found["calibrated"] = risk.summary()
     found["warnings"] += risk.warnings(file_dis(file, weights=weights))

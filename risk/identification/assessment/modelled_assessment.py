@@ -11,23 +11,21 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.measure_entry import entry, plain
+from gemel.risk.identification.assessment.wording import entry, plain
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear.decomposable_path import cliques_of, likeliest
-from gemel.risk.identification.loglinear.dis_agreement import agrees, disagreement
-from gemel.risk.identification.loglinear.model_choice import choose_model
+from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.graphs import Graph
-from gemel.risk.models.precision_grid import GammaPrior
+from gemel.risk.models.precision_search import GammaPrior
 
 _CELLS = 2**18  # of a two-way model
 _MODELS = 8  # two-way models on the path
@@ -36,21 +34,9 @@ _TRACED = 200  # points of a search's trace
 
 
 def log_linear(
-    file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, searched: Iterable[Graph] = ()
+    file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
-    """Put the log-linear models tried into an assessment, and give the preferred one.
-
-    Parameters
-    ----------
-    file
-        The records.
-    found
-        The assessment.
-    weights
-        Survey weights, where records were not sampled alike.
-    searched
-        Decomposable models found otherwise, to be tried as well.
-    """
+    """Put the log-linear models tried into an assessment, and give the preferred one."""
     if weights is not None:
         return _weighted(file, found, weights)
     choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
@@ -90,7 +76,7 @@ def _add(found: dict[str, Any], *measures: dict[str, Any]) -> None:
     found["measures"][at:at] = measures
 
 
-def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]) -> LogLinearRisk:
+def _weighted(file: KeyFile, found: dict[str, Any], weights: Floats) -> LogLinearRisk:
     """Independence, the likeliest decomposable model, and all two-way interactions where they have few cells enough.
 
     No criterion is known for unequal weights, and DIS supposes equal ones: the last is taken.

@@ -11,10 +11,10 @@ from gemel.common.progress import Progress
 from gemel.common.records.frames import Records
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.coding import Missing
+from gemel.risk.identification.individual_risk import implied_fraction
 from gemel.risk.identification.matching.bayesian_matching import Method
-from gemel.risk.identification.misclassification.matrices import Perturbation
+from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import read_beside, read_key_file, read_weights
-from gemel.risk.identification.survey_weights import implied_fraction
 from gemel.risk.record_table import record_table
 
 # Several key sets of one file: what an intruder may know in each, assessed alike and compared.
@@ -46,19 +46,7 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
 
 
 def compared(assessments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The assessments of all key sets with a comparison, ready for JSON.
-
-    Parameters
-    ----------
-    assessments
-        Each as `file_assessment.assess` returns it, of the same records.
-
-    Returns
-    -------
-    dict
-        ``scenarios``, the assessments; ``comparison``, a row for each with its keys and main figures; a figure that was
-        not computed is null.
-    """
+    """The assessments of all key sets with a comparison, ready for JSON."""
     return {"scenarios": list(assessments), "comparison": [_row(each) for each in assessments]}
 
 
@@ -112,28 +100,7 @@ def assess_records(
     seed: int = 1,
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
-    """Assess records by each key set, and compare the assessments where there are several.
-
-    Parameters
-    ----------
-    records, population
-        Files or tables; see `record_table`.
-    key_sets
-        What an intruder may know.
-    fraction
-        Sampling fraction; by default that of the population, or what the weights imply.
-    weights
-        Column of survey weights.
-    beside
-        Columns beside the keys.
-    perturbation, max_msu, models, target, listed, seed, progress
-        As for `assess`, where `target` is `selected` and `listed` is `records`.
-
-    Returns
-    -------
-    dict
-        As of `assess`, or of `compared`.
-    """
+    """Assess records by each key set, and compare the assessments where there are several."""
     columns = beside or BesideColumns()
     changed = perturbation or Perturbation()
     table = record_table(records, "records")

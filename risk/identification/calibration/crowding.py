@@ -1,30 +1,114 @@
-r"""The law of how many other records share a record's combination, given how crowded the table is around it.
+"""The law of how many other records share a record's combination, given how crowded the table is around it.
 
-Take a record at random, and let Y be the *other* records of its cell. Given the cell's neighbourhood x
-(`neighbours`), Y is Poisson with a mean that has a gamma law: with linear predictor :math:`\eta = x b`,
+How crowded the table is around each occupied cell, counted without the cell itself.
 
-.. math:: E[Y] = \mu = \exp\{\eta + q (\eta - \bar\eta)^2\}, \qquad \log a = c_0 + c_1 \eta,
+How many people share a combination of key values is not seen in the combination's own count, which is 1 for every
+sample unique; it shows in the records *near* it. Four numbers are taken for each cell, all from counts of the other
+cells, so that they are independent of the cell's own count whatever it is:
 
-a the shape, so that Y is negative binomial. Only small Y are looked at (the law given Y <= 3): the chance that a unique
-record has company outside the sample is decided there, and large cells would teach the model about crowds instead. With
-no predictor at all and Y <= 1 this is DIS; the neighbourhood tells one unique record from another, and the sum over
-them stays anchored at what DIS reads: how often two records are alike for each that is alone.
-
-The shape decides how far the law reaches below one record, and a small sample says little of it: different shapes are
-as likely and claim half as much again (`python -m benchmarks claimed_risk --sections shapes`). It has a prior; this and
-the bend's were set on samples of eusilcP and of Adult and on nothing else. The benchmark also has populations that
-played no part in it.
+- records that differ in exactly one key variable, and in exactly two;
+- what independence of the keys would expect here;
+- what the tree of the strongest pairwise dependences (Chow and Liu) would expect here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+
+PREDICTORS = ("independence", "tree", "differ in one key", "differ in two keys")
+
+_HALF = 0.5  # added to a count before its logarithm
+
+
+def neighbourhood(table: SparseCounts) -> Floats:
+    r"""Logarithms of the four predictors of each cell.
+
+    Parameters
+    ----------
+    table
+        The occupied cells and their counts f.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_cells, 4)
+        In the order of `PREDICTORS`; counts have 1/2 added before the logarithm is taken. Records that differ in every
+        key are no predictor (with the others they would give the cell's own count away): with two keys or one, that
+        column is the same for all cells.
+
+    Notes
+    -----
+    With :math:`c_S` the other records that agree with the cell on the variables S (the margin's count less f), the
+    records that differ in exactly one variable are :math:`\sum_k c_{-k}`, and those that differ in exactly two
+    :math:`\sum_{k<l} c_{-kl} - (K - 1) \sum_k c_{-k}`. One sort of the cells for each pair of variables:
+    O(K^2 n log n).
+
+    References
+    ----------
+    .. [1] Chow and Liu, Approximating discrete probability distributions with dependence trees, 1968.
+    """
+    K = len(table.levels)
+    others = range(K)
+    single = [_others(table, [k]) for k in others]
+    one, two = np.zeros(len(table.cells)), np.zeros(len(table.cells))
+    if K > 1:
+        one = np.sum([_others(table, [q for q in others if q != k]) for k in others], axis=0)
+    if K > 2:
+        for k, m in combinations(others, 2):
+            two += _others(table, [q for q in others if q not in (k, m)])
+        two -= (K - 1) * one
+    independence = np.sum([_log(c) for c in single], axis=0) - (K - 1) * _log(table.total - table.counts)
+    return np.stack([independence, _tree(table, single), _log(one), _log(two)], axis=1)
+
+
+def _tree(table: SparseCounts, single: list[Floats]) -> Floats:
+    """Logarithm of the mean by the spanning tree of greatest mutual information."""
+    K, f = len(single), table.counts
+    pairs = {pair: _others(table, list(pair)) for pair in combinations(range(K), 2)}
+    information = {
+        (k, m): float((f * np.log((c + f) * table.total / ((single[k] + f) * (single[m] + f)))).sum())
+        for (k, m), c in pairs.items()
+    }
+    joined = list(range(K))
+    mean = np.sum([_log(c) for c in single], axis=0) - (K - 1) * np.log(table.total)  # the total cancels
+    for k, m in sorted(information, key=lambda pair: -information[pair]):
+        if joined[k] != joined[m]:
+            mean = mean + _log(pairs[k, m]) + np.log(table.total) - _log(single[k]) - _log(single[m])
+            joined = [joined[k] if group == joined[m] else group for group in joined]
+    return np.asarray(mean)
+
+
+def _others(table: SparseCounts, kept: list[int]) -> Floats:
+    """Records that agree with each cell on the kept variables and are not of the cell itself."""
+    _, group = distinct_rows(table.cells[:, kept], [table.levels[v] for v in kept])
+    return np.bincount(group, weights=table.counts)[group] - table.counts
+
+
+def _log(counts: Floats) -> Floats:
+    return np.log(counts + _HALF)
+
+
+# Take a record at random, and let Y be the *other* records of its cell. Given the cell's neighbourhood x
+# (`neighbourhood`), Y is Poisson with a mean that has a gamma law: with linear predictor :math:`\eta = x b`,
+#
+# .. math:: E[Y] = \mu = \exp\{\eta + q (\eta - \bar\eta)^2\}, \qquad \log a = c_0 + c_1 \eta,
+#
+# a the shape, so that Y is negative binomial. Only small Y are looked at (the law given Y <= 3): the chance that a
+# unique record has company outside the sample is decided there, and large cells would teach the model about crowds
+# instead. With no predictor at all and Y <= 1 this is DIS; the neighbourhood tells one unique record from another,
+# and the sum over them stays anchored at what DIS reads: how often two records are alike for each that is alone.
+#
+# The shape decides how far the law reaches below one record, and a small sample says little of it: different shapes
+# are as likely and claim half as much again (`python -m benchmarks claimed_risk --sections shapes`). It has a prior;
+# this and the bend's were set on samples of eusilcP and of Adult and on nothing else. The benchmark also has
+# populations that played no part in it.
 
 COUNTED = 3  # other records up to which a cell is looked at
 FEWEST_PAIRS = 10  # combinations of two records from which the law is estimated
@@ -63,37 +147,31 @@ class Crowding:
         b (the level first), q, c0, c1: the greatest posterior density.
     covariance : ndarray of float64, square
         Of the parameters, by the sandwich: cells are what was sampled, not records.
-    converged
     log_likelihood
         Of the cells looked at, at these parameters; without the prior.
     """
 
-    predictors: NDArray[np.float64] = field(repr=False)
+    predictors: Floats = field(repr=False)
     used: tuple[int, ...]
     centre: float
-    parameters: NDArray[np.float64]
-    covariance: NDArray[np.float64] = field(repr=False)
+    parameters: Floats
+    covariance: Floats = field(repr=False)
     converged: bool
     log_likelihood: float
 
-    def law(
-        self, cells: NDArray[np.int64], parameters: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def law(self, cells: Integers, parameters: Floats | None = None) -> tuple[Floats, Floats]:
         """Mean mu and shape a of the other records of some cells."""
         own = self.parameters if parameters is None else parameters
         logs = _logs(self.predictors[cells], self.centre, own)
         return np.exp(logs[0]), np.exp(logs[1])
 
-    def draws(self, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draws(self, number: int, rng: np.random.Generator) -> Floats:
         """Parameters drawn from their normal approximation, shape (number, n_parameters)."""
         return rng.multivariate_normal(self.parameters, self.covariance, size=number, method="eigh")
 
 
 def fit_crowding(
-    predictors: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-    shape: ShapePrior = _SHAPE,
+    predictors: Floats, counts: Floats, weights: Floats | None = None, shape: ShapePrior = _SHAPE
 ) -> Crowding:
     """Fit the law.
 
@@ -143,13 +221,10 @@ def fit_crowding(
     reached = start
     for _ in range(2):  # the centre of the linear predictor follows its first fit
 
-        def objective(t: NDArray[np.float64], centre: float = centre) -> tuple[float, NDArray[np.float64]]:
+        def objective(t: Floats, centre: float = centre) -> tuple[float, Floats]:
             value, gradient = _likelihood(own, y, centre, t)
             off = t - prior_mean
-            return (
-                -float(w @ value) + 0.5 * float((prior * off * off).sum()),
-                -(w @ gradient) + prior * off,
-            )
+            return (-float(w @ value) + 0.5 * float((prior * off * off).sum()), -(w @ gradient) + prior * off)
 
         found = minimize(objective, reached, jac=True, method="L-BFGS-B", options={"maxiter": _SEARCH})
         reached = np.asarray(found.x)
@@ -166,9 +241,7 @@ def fit_crowding(
     return Crowding(X, used, centre, reached, (covariance + covariance.T) / 2.0, bool(found.success), float(w @ value))
 
 
-def _logs(
-    X: NDArray[np.float64], centre: float, t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _logs(X: Floats, centre: float, t: Floats) -> tuple[Floats, Floats, Floats]:
     """Logarithms of mean and shape, and the linear predictor."""
     p = X.shape[1]
     eta = X @ t[:p]
@@ -176,9 +249,7 @@ def _logs(
     return mean, np.clip(t[p + 1] + t[p + 2] * eta, -8.0, 10.0), eta
 
 
-def _likelihood(
-    X: NDArray[np.float64], y: NDArray[np.float64], centre: float, t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _likelihood(X: Floats, y: Floats, centre: float, t: Floats) -> tuple[Floats, Floats]:
     """Log-likelihood of each cell given Y <= COUNTED, and its gradient, shape (n_cells, n_parameters)."""
     p = X.shape[1]
     log_mu, log_a, eta = _logs(X, centre, t)

@@ -1,16 +1,17 @@
 r"""Calibrated risk of single records: claims that are as often right as they say, anchored at what DIS reads.
 
-A log-linear model that leaves out an interaction is surest where it is most wrong: of the combinations it expects
-least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor (`neighbours`),
-and what it means for a record is read off the file itself: how often records in such a neighbourhood have company in
-the sample (`crowding`).
+The largest tau that a file's own counts allow, whatever the law of the crowds behind its combinations.
 
-For a record with y = f - 1 others of its cell in the sample, the sampling fraction pi and c = (1 - pi)/pi, the people
-of the cell outside the sample are negative binomial: their mean has a gamma law of shape a + y and rate
-:math:`(a/\mu + 1)/c`. So with :math:`b = a/\mu + 1`, for a sample unique
+Calibrated risk takes a combination's people to follow a gamma law. A sample cannot tell: where a fifth of the
+combinations are of a single person and the others of a hundred, and no key tells which, a sample of one per cent looks
+as a gamma law's does. What it does tell are two moments of the people behind sample uniques. With Y the other records
+of a record's combination, Poisson of mean nu,
 
-.. math:: P(F = 1) = \{b/(b + c)\}^a, \qquad E[F] = 1 + c a/b, \qquad
-   E[1/F] = \frac{b}{c (1 - a)} \left\{ (1 + c/b)^{1 - a} - 1 \right\}.
+.. math:: E[\nu \\mid Y = 0] = 2 n_2 / n_1, \\qquad E[\nu^2 \\mid Y = 0] = 6 n_3 / n_1,
+
+n_r being the combinations of r records. P(F = 1) = exp(-c nu) and E[1/F] = (1 - exp(-c nu))/(c nu) are convex and
+falling, and with these moments m1 and m2 their means are greatest where nu is 0 or m2/m1, the latter with probability
+m1^2/m2. That is done for strata of combinations of like predictions, each with triples enough, and summed.
 """
 
 from __future__ import annotations
@@ -19,15 +20,78 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
-from gemel.risk.identification.calibration.crowding import Crowding, fit_crowding
-from gemel.risk.identification.calibration.largest_tau import LargestTau, largest_tau
-from gemel.risk.identification.calibration.neighbours import PREDICTORS, neighbourhood
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.identification.calibration.crowding import PREDICTORS, Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.file_level import Dis
 from gemel.risk.identification.key_file import KeyFile
+
+_TRIPLES = 100  # of a stratum
+_TAU_DRAWS = 400
+
+
+@dataclass(frozen=True)
+class LargestTau:
+    """Upper limits, with the confidence that they were asked for."""
+
+    tau1: float
+    tau2: float
+
+
+def largest_tau(
+    sizes: Integers, weights: Floats, predicted: Floats, c: Floats, confidence: float, rng: np.random.Generator
+) -> LargestTau:
+    """Upper limits of tau1 and tau2.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (n_cells,)
+        Records of each combination; units, where these were sampled whole.
+    weights : ndarray of float64, shape (n_cells,)
+        Records that count, as in `fit_crowding`.
+    predicted : ndarray of float64, shape (n_cells,)
+        What orders the combinations into strata.
+    c : ndarray of float64, shape (n_cells,)
+        People outside the sample for each in it.
+    """
+    order = np.argsort(predicted, kind="stable")
+    triples = np.cumsum((sizes[order] == 3) * weights[order] / 3.0)
+    stratum = np.minimum(triples // _TRIPLES, max(0.0, triples[-1] // _TRIPLES - 1.0))
+    drawn = np.zeros((2, _TAU_DRAWS))
+    for s in np.unique(stratum):
+        own = order[stratum == s]
+        n1, n2, n3 = (float(weights[own][sizes[own] == r].sum()) / r for r in (1, 2, 3))
+        if n1 == 0:
+            continue
+        pairs, threes = rng.gamma(n2 + 0.5, size=_TAU_DRAWS), rng.gamma(n3 + 0.5, size=_TAU_DRAWS)
+        outside = float(c[own][sizes[own] == 1].mean())
+        drawn += n1 * np.stack(greatest_means(2.0 * pairs / n1, 6.0 * threes / n1, outside))
+    tau1, tau2 = np.quantile(drawn, confidence, axis=1)
+    return LargestTau(float(tau1), float(tau2))
+
+
+def greatest_means(m1: Floats, m2: Floats, c: float) -> tuple[Floats, Floats]:
+    """Greatest P(F = 1) and E[1/F] of sample uniques whose nu has mean m1 and mean square m2."""
+    square = np.maximum(m2, m1 * m1)  # moments that no law has are drawn too
+    with_company = m1 * m1 / square
+    outside = np.maximum(c * square / m1, 1e-12)
+    alone = 1.0 - with_company
+    return alone + with_company * np.exp(-outside), alone - with_company * np.expm1(-outside) / outside
+
+
+# A log-linear model that leaves out an interaction is surest where it is most wrong: of the combinations it expects
+# least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor
+# (`neighbourhood`), and what it means for a record is read off the file itself: how often records in such a
+# neighbourhood have company in the sample (`crowding`).
+#
+# For a record with y = f - 1 others of its cell in the sample, the sampling fraction pi and c = (1 - pi)/pi, the people
+# of the cell outside the sample are negative binomial: their mean has a gamma law of shape a + y and rate
+# :math:`(a/\mu + 1)/c`. So with :math:`b = a/\mu + 1`, for a sample unique
+#
+# .. math:: P(F = 1) = \{b/(b + c)\}^a, \qquad E[F] = 1 + c a/b, \qquad
+#    E[1/F] = \frac{b}{c (1 - a)} \left\{ (1 + c/b)^{1 - a} - 1 \right\}.
 
 _DRAWS = 400
 _RESTS = 1.5  # largest tau2 over the end of its interval from which a note states that the law decides
@@ -77,11 +141,11 @@ class CalibratedRisk:
     cm_given_um: Estimate
     largest: LargestTau
     level: float
-    uniques: NDArray[np.int64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    correct: NDArray[np.float64] = field(repr=False)
-    expected_population: NDArray[np.float64] = field(repr=False)
-    of_records: NDArray[np.float64] = field(repr=False)
+    uniques: Integers = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    correct: Floats = field(repr=False)
+    expected_population: Floats = field(repr=False)
+    of_records: Floats = field(repr=False)
     predictors: dict[str, float]
     crowding: Crowding | None = field(repr=False)
 
@@ -116,11 +180,7 @@ class CalibratedRisk:
 
 
 def calibrated_risk(
-    file: KeyFile,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    level: float = 0.95,
-    seed: int = 1,
+    file: KeyFile, *, weights: Floats | None = None, level: float = 0.95, seed: int = 1
 ) -> CalibratedRisk:
     """Calibrated risk of every record.
 
@@ -131,10 +191,6 @@ def calibrated_risk(
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
         shrunk towards the file's as far as weights differ inside cells.
-    level
-        Confidence of the intervals.
-    seed
-        Of the draws behind the intervals.
 
     Raises
     ------
@@ -205,12 +261,8 @@ def calibrated_risk(
 
 
 def expected_reciprocal_with_company(
-    f: NDArray[np.int64] | NDArray[np.float64],
-    mu: NDArray[np.float64],
-    a: NDArray[np.float64],
-    c: NDArray[np.float64],
-    units: NDArray[np.int64] | None = None,
-) -> NDArray[np.float64]:
+    f: Integers | Floats, mu: Floats, a: Floats, c: Floats, units: Integers | None = None
+) -> Floats:
     r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
 
     Parameters
@@ -244,9 +296,7 @@ def expected_reciprocal_with_company(
     return found
 
 
-def _of_uniques(
-    mu: NDArray[np.float64], a: NDArray[np.float64], c: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _of_uniques(mu: Floats, a: Floats, c: Floats) -> tuple[Floats, Floats, Floats]:
     """P(F = 1), E[1/F] and E[F] of sample uniques."""
     ratio = c / (a / mu + 1.0)  # c / b
     grown = np.log1p(ratio)
@@ -260,11 +310,7 @@ def _of_uniques(
 
 
 def _one_population(
-    law: Crowding,
-    parameters: NDArray[np.float64],
-    own: NDArray[np.int64],
-    c: NDArray[np.float64],
-    rng: np.random.Generator,
+    law: Crowding, parameters: Floats, own: Integers, c: Floats, rng: np.random.Generator
 ) -> tuple[float, float, float]:
     """tau1, tau2 and Pr(CM | UM) of one population that the parameters lead to expect."""
     mu, a = law.law(own, parameters)
@@ -272,7 +318,7 @@ def _one_population(
     return float((outside == 0).sum()), float((1.0 / (1.0 + outside)).sum()), len(own) / float((1.0 + outside).sum())
 
 
-def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
     """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
@@ -289,7 +335,7 @@ def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> ND
     return np.asarray(1.0 / (1.0 + mean + trust * (own - mean)), dtype=np.float64)
 
 
-def _likeness(logs: NDArray[np.float64], cell: NDArray[np.int64], f: NDArray[np.int64]) -> float:
+def _likeness(logs: Floats, cell: Integers, f: Integers) -> float:
     """How alike the weights inside a cell are: the correlation of two records' logarithms; 1 where none vary.
 
     A cell of few records whose weights differ inside cells says little of the people it stands for.

@@ -1,17 +1,73 @@
-"""Iterative proportional fitting over the cells of positive mean."""
+"""Log-linear models of a key's counts: the cells they are fitted on, the fit, the closed form where decomposable."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gemel.risk.identification.loglinear.support import LIMIT, support
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.graphs import Graph, members
+from gemel.risk.models.junction_trees import JunctionTree
+
+LIMIT = 2**24
+"""Cells from which a model is refused: 16.8 million, some 0.6 GB."""
+
+_WIDEST = 32  # bytes that may be needed for each cell allowed
+
+
+def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> Codes:
+    """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_cells, n_variables)
+        In lexicographic order.
+
+    Notes
+    -----
+    Variable by variable: the cells so far are extended by every level, and those that have an empty margin go. Cost
+    grows with the cells that remain, for sparse tables far fewer than the full table has.
+    """
+    cells = np.zeros((1, 0), dtype=np.int32)
+    for q, n in enumerate(table.levels):
+        if len(cells) * n > _WIDEST * limit:
+            raise _too_many(limit, q, table)
+        keep = np.ones((len(cells), n), dtype=bool)
+        for generator in generators:
+            if q not in generator:
+                continue
+            earlier = [v for v in generator if v < q]
+            own, level = table.cells[:, earlier], table.cells[:, q]
+            levels = [table.levels[v] for v in earlier]
+            both = np.concatenate([own, cells[:, earlier]]) if earlier else np.zeros((len(own) + len(cells), 1), int)
+            first, group = distinct_rows(both, levels or [1])
+            there = np.zeros((len(first), n), dtype=bool)
+            there[group[: len(own)], level] = True
+            keep &= there[group[len(own) :]]
+        row, added = np.nonzero(keep)
+        if len(row) > limit:
+            raise _too_many(limit, q, table)
+        cells = np.column_stack([cells[row], added]).astype(np.int32)
+    return cells
+
+
+def _too_many(limit: int, q: int, table: SparseCounts) -> GemelError:
+    return GemelError(
+        ErrorCode.MEMORY,
+        "the log-linear model has too many cells of positive mean",
+        got=f"more than {limit:,} at variable {q + 1} of {len(table.levels)}",
+        remedy="use fewer or coarser key variables, more interactions, or Bayesian matching",
+    )
+
+
+# Iterative proportional fitting over the cells of positive mean.
 
 _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 
@@ -26,19 +82,11 @@ class Fit:
         Cells of positive mean, in lexicographic order; the occupied cells are among them.
     means : ndarray of float64, shape (n_cells,)
     observed : ndarray of float64, shape (n_cells,)
-    converged
-        Whether every fitted margin agrees with its observed one to the tolerance.
-    deviation
-        Largest absolute difference of a margin's cell.
-    rounds
-        Passes over all margins.
-    deviance
-        Likelihood-ratio statistic against the saturated model.
     """
 
-    cells: NDArray[np.int32] = field(repr=False)
-    means: NDArray[np.float64] = field(repr=False)
-    observed: NDArray[np.float64] = field(repr=False)
+    cells: Codes = field(repr=False)
+    means: Floats = field(repr=False)
+    observed: Floats = field(repr=False)
     converged: bool
     deviation: float
     rounds: int
@@ -94,7 +142,7 @@ def fit_margins(
     return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds, deviance)
 
 
-def _observed(table: SparseCounts, cells: NDArray[np.int32]) -> NDArray[np.float64]:
+def _observed(table: SparseCounts, cells: Codes) -> Floats:
     """The counts of the support's cells; every occupied cell is one of them."""
     first, group = distinct_rows(np.concatenate([cells, table.cells]), table.levels)
     counts = np.zeros(len(first))
@@ -102,7 +150,7 @@ def _observed(table: SparseCounts, cells: NDArray[np.int32]) -> NDArray[np.float
     return counts[group[: len(cells)]]
 
 
-def _passed(means: NDArray[np.float64], groups: list[NDArray[np.int32]], targets: list[NDArray[np.float64]]) -> float:
+def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
     """One pass over all margins, in place; how far any was off."""
     return float(max(_fit_one(means, group, target) for group, target in zip(groups, targets, strict=True)))
 
@@ -149,3 +197,225 @@ def _fit_one(means, group, target):  # type: ignore[no-untyped-def]  # compiled
     for i in range(len(means)):
         means[i] *= sums[group[i]]
     return worst
+
+
+# Decomposable log-linear models in closed form: means where there are records, sums over cells that are never made.
+#
+# The fitted mean of a cell is the product of its clique margins over its separator margins, so that a table of a file's
+# occupied cells, with the margins of each, is all there is to fit. Everything else follows from the junction tree:
+#
+# - The variance of the logarithm of a fitted mean is the sum of 1/margin over cliques less that over separators, and
+#   of a linear function of the log means, :math:`\sum_j d_j \, \delta \log \mu_j`, it is :math:`\sum_C \sum_x
+#   D_C(x)^2 / n_C(x) - \sum_S \sum_x D_S(x)^2 / n_S(x)`, D being the sums of d over margins.
+# - A sum over all cells, :math:`\sum_j g(\mu_j)`, is n times the mean of :math:`g(\mu)/\mu` over cells drawn from the
+#   model. Where the tree has few cells of positive mean they are all visited, and the sum is exact.
+
+EXACT_CELLS = 2**17
+"""Cells of positive mean up to which a sum over them is exact."""
+DRAWN = 2**15
+"""Cells drawn where there are more."""
+
+_HELD = 256  # margins kept at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """The table over some variables.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n_cells,)
+        The margin's row of each occupied cell.
+    first : ndarray of int64, shape (n_rows,)
+        An occupied cell of each row.
+    totals : ndarray of float64, shape (n_rows,)
+    """
+
+    group: Integers = field(repr=False)
+    first: Integers = field(repr=False)
+    totals: Floats = field(repr=False)
+
+
+class Margins:
+    """Margins of a table, each made once: neighbouring models share all but a few."""
+
+    def __init__(self, table: SparseCounts) -> None:
+        self.table = table
+        self._made: dict[int, Margin] = {}
+
+    def of(self, variables: int) -> Margin:
+        """The margin over a set of variables. O(n log n) for n occupied cells."""
+        if variables not in self._made:
+            if len(self._made) >= _HELD:
+                self._made.clear()
+            own = list(members(variables))
+            if own:
+                first, group = distinct_rows(self.table.cells[:, own], [self.table.levels[v] for v in own])
+            else:
+                first, group = np.zeros(1, dtype=np.int64), np.zeros(len(self.table.cells), dtype=np.int64)
+            totals = np.bincount(group, weights=self.table.counts, minlength=len(first)).astype(np.float64)
+            self._made[variables] = Margin(group, first, totals)
+        return self._made[variables]
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """Cells that stand for all cells of positive mean.
+
+    Parameters
+    ----------
+    means, spread : ndarray of float64, shape (n_visited,)
+        Fitted mean, and variance of its logarithm.
+    rows : tuple of ndarray of int64, shape (n_visited,)
+        For each clique the row of its margin; then for each separator.
+    weights : ndarray of float64, shape (n_visited,)
+        How many cells each stands for: 1 where all are visited.
+    """
+
+    means: Floats = field(repr=False)
+    spread: Floats = field(repr=False)
+    rows: tuple[Integers, ...] = field(repr=False)
+    weights: Floats = field(repr=False)
+    exact: bool
+
+    def total(self, values: Floats) -> tuple[float, float]:
+        """The sum of a function's values over all cells, and its standard error."""
+        terms = self.weights * values
+        error = 0.0 if self.exact else float(terms.std(ddof=1)) * len(terms) ** 0.5
+        return float(terms.sum()), error
+
+
+class ClosedForm:
+    """A decomposable model of a table."""
+
+    def __init__(self, margins: Margins, graph: Graph) -> None:
+        graph.require_decomposable()
+        self.graph, self.tree = graph, JunctionTree.of(graph)
+        self._cliques = [margins.of(c) for c in self.tree.cliques]
+        self._separators = [margins.of(s) for s in self.tree.separators]
+        self._walk = list(self.tree.walk())
+        edges = {frozenset(edge): k for k, edge in enumerate(self.tree.edges)}
+        self._edge = {c: edges[frozenset((c, p))] for c, p in self._walk if p >= 0}
+        self.total = margins.table.total
+
+    @cached_property
+    def means(self) -> Floats:
+        """Fitted means of the occupied cells, shape (n_cells,)."""
+        log = sum((np.log(m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
+        return np.exp(sum((-np.log(m.totals)[m.group] for m in self._separators), log))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Variance of the logarithms of `means`, counts being Poisson, shape (n_cells,)."""
+        found = sum(((1.0 / m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
+        return np.maximum(sum((-(1.0 / m.totals)[m.group] for m in self._separators), found), 0.0)
+
+    def variance(self, d: Floats) -> float:
+        """Variance of ``sum(d * log(means))`` over the occupied cells: the module's second formula."""
+
+        def part(m: Margin) -> float:
+            return float((np.bincount(m.group, weights=d, minlength=len(m.totals)) ** 2 / m.totals).sum())
+
+        return max(0.0, sum(part(m) for m in self._cliques) - sum(part(m) for m in self._separators))
+
+    def explained(self, cells: Visited, values: Floats) -> float:
+        """What the model can fit of a function over all cells: the same formula with d = mean * value.
+
+        Where cells are drawn, squares of sums leave out each draw's own square, which would only add noise.
+        """
+        d = cells.weights * cells.means * values
+        m = len(d)
+
+        def part(margin: Margin, rows: Integers) -> float:
+            sums = np.bincount(rows, weights=d, minlength=len(margin.totals)).astype(np.float64) ** 2
+            if not cells.exact:
+                sums = (sums - np.bincount(rows, weights=d * d, minlength=len(margin.totals))) * m / (m - 1)
+            return float((sums / margin.totals).sum())
+
+        margins = [*self._cliques, *self._separators]
+        found = [part(own, rows) for own, rows in zip(margins, cells.rows, strict=True)]
+        return sum(found[: len(self._cliques)]) - sum(found[len(self._cliques) :])
+
+    @cached_property
+    def n_cells(self) -> float:
+        """How many cells have a positive mean, counted along the tree."""
+        ways = [np.ones(len(m.totals)) for m in self._cliques]
+        for c, parent in reversed(self._walk):
+            if parent >= 0:
+                s = self._separators[self._edge[c]]
+                message = np.bincount(s.group[self._cliques[c].first], weights=ways[c], minlength=len(s.totals))
+                ways[parent] = ways[parent] * message[s.group[self._cliques[parent].first]]
+        return float(ways[self._walk[0][0]].sum())
+
+    def visit(self, rng: np.random.Generator, exact: int = EXACT_CELLS, drawn: int = DRAWN) -> Visited:
+        """All cells of positive mean where they are no more than `exact`, otherwise some drawn from the model."""
+        return self._all() if self.n_cells <= exact else self._some(drawn, rng)
+
+    def _all(self) -> Visited:
+        cliques: dict[int, Integers] = {}
+        separators: dict[int, Integers] = {}
+        for c, parent in self._walk:
+            own = self._cliques[c]
+            if parent < 0:
+                cliques[c] = np.arange(len(own.totals))
+                continue
+            at, order, start, size = self._joined(c, parent, cliques[parent])
+            kept = np.repeat(np.arange(len(at)), size)
+            offset = np.arange(len(kept)) - np.repeat(np.cumsum(size) - size, size)
+            cliques = {k: rows[kept] for k, rows in cliques.items()}
+            separators = {k: rows[kept] for k, rows in separators.items()}
+            separators[self._edge[c]] = at[kept]
+            cliques[c] = order[start[kept] + offset]
+        return self._visited(cliques, separators, exact=True)
+
+    def _joined(self, c: int, parent: int, rows: Integers) -> tuple[Integers, ...]:
+        """For rows of a parent their separator's row; a clique's rows in the order of the separator's, and which."""
+        s, own = self._separators[self._edge[c]], self._cliques[c]
+        at = s.group[self._cliques[parent].first][rows]
+        mine = s.group[own.first]
+        number = np.bincount(mine, minlength=len(s.totals))
+        return at, np.argsort(mine, kind="stable"), (np.cumsum(number) - number)[at], number[at]
+
+    def _some(self, drawn: int, rng: np.random.Generator) -> Visited:
+        cliques: dict[int, Integers] = {}
+        separators: dict[int, Integers] = {}
+        for c, parent in self._walk:
+            own = self._cliques[c].totals
+            if parent < 0:
+                target = rng.random(drawn) * own.sum()
+                cliques[c] = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
+                continue
+            at, order, start, size = self._joined(c, parent, cliques[parent])
+            ends = np.cumsum(own[order])
+            before = np.concatenate([[0.0], ends])[start]
+            target = before + rng.random(drawn) * (ends[start + size - 1] - before)
+            place = np.clip(np.searchsorted(ends, target, side="right"), start, start + size - 1)
+            separators[self._edge[c]] = at
+            cliques[c] = order[place]
+        return self._visited(cliques, separators, exact=False)
+
+    def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
+        rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
+        log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
+        for k, (margin, own) in enumerate(zip([*self._cliques, *self._separators], rows, strict=True)):
+            sign = 1.0 if k < len(self._cliques) else -1.0
+            log += sign * np.log(margin.totals)[own]
+            spread += sign * (1.0 / margin.totals)[own]
+        means = np.exp(log)
+        weights = np.ones(len(means)) if exact else self.total / (len(means) * means)
+        return Visited(means, np.maximum(spread, 0.0), tuple(rows), weights, exact)
+
+
+def graph_of(generators: Sequence[tuple[int, ...]], names: Sequence[Hashable]) -> Graph | None:
+    """The decomposable graph whose cliques are these terms; None where there is none."""
+    adjacency = [0] * len(names)
+    for generator in generators:
+        for v in generator:
+            for w in generator:
+                if v != w:
+                    adjacency[v] |= 1 << w
+    graph = Graph(tuple(adjacency), tuple(names))
+    if not graph.is_decomposable:
+        return None
+    cliques = {frozenset(members(clique)) for clique in graph.cliques}
+    return graph if cliques == {frozenset(g) for g in generators} else None

@@ -1,7 +1,15 @@
-"""Which log-linear model to use: the minimum-error criterion over a path of models, held to the file's DIS."""
+"""Which log-linear model to use: the minimum-error criterion over a path of models, held to the file's DIS.
+
+A path of decomposable models from independence to as many interactions as a file can carry.
+
+Edges are added one by one, always the one that the marginal likelihood likes best, and on past its maximum: the model
+most likely for the table as a whole still has too few interactions for its rarest cells, which is what tau is about.
+Cliques grow along the path, so that three-way and higher terms come in where the data have them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -9,17 +17,113 @@ from typing import Literal
 
 import numpy as np
 
+from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear.closed_form import Margins, graph_of
-from gemel.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
-from gemel.risk.identification.loglinear.dis_agreement import agrees, distance
+from gemel.risk.identification.loglinear.criterion import precision_of_fit
+from gemel.risk.identification.loglinear.fitting import LIMIT, Margins, graph_of
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
-from gemel.risk.identification.loglinear.support import LIMIT
-from gemel.risk.identification.loglinear.tau_precision import of_fit
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.greedy_search import climb, move_changes
+from gemel.risk.models.result import n_pairs
+from gemel.risk.models.scores import HyperDirichlet
+
+_TIE = 1e-9  # edges whose gain differs by less are taken in their order
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model of the path.
+
+    Parameters
+    ----------
+    added
+        The names of the edge that it has and the model before it lacks; None for the first.
+    """
+
+    graph: Graph
+    added: tuple[str, str] | None
+    log_score: float
+
+
+def decomposable_path(table: SparseCounts) -> list[Step]:
+    """The path from independence to the saturated model.
+
+    Notes
+    -----
+    1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.
+    """
+    scores = HyperDirichlet(table, 1.0)
+    graph = empty_graph(table.names)
+    steps = [Step(graph, None, scores.graph(graph))]
+    while True:
+        changes = move_changes(scores, graph)
+        legal = [
+            (float(changes[n_pairs(v) + w]), v, w)
+            for v in range(len(graph))
+            for w in range(v)
+            if not graph.has_edge(v, w) and np.isfinite(changes[n_pairs(v) + w])
+        ]
+        if not legal:
+            return steps
+        top = max(change for change, _, _ in legal)
+        change, v, w = next(move for move in legal if move[0] >= top - _TIE)
+        graph = graph.toggled(v, w)
+        added = str(graph.names[w]), str(graph.names[v])
+        steps.append(Step(graph, added, steps[-1].log_score + change))
+
+
+def likeliest(table: SparseCounts) -> Graph:
+    """The model at the local maximum of the marginal likelihood, edges added and deleted from independence."""
+    scores = HyperDirichlet(table, 1.0)
+    return climb(scores, empty_graph(table.names), 10_000)[0]
+
+
+def cliques_of(graph: Graph) -> list[tuple[str, ...]]:
+    """The model's terms, by names."""
+    return [tuple(str(graph.names[v]) for v in range(len(graph)) if clique >> v & 1) for clique in graph.cliques]
+
+
+# A model against the file's own DIS: both say how likely a unique match is right, and only one needs a model for it.
+#
+# DIS counts the pairs of the file, and its interval covers whatever goes together with what. A model implies the same
+# chance, n1 over the people expected to match a sample unique. Where that is outside the interval, the model expects
+# too few or too many people in the rare combinations as a whole, and what it says of single records, or of tau, is
+# not to be relied on. Inside the interval it may still be wrong; at a confidence of .95 a right model is outside in
+# one file of twenty.
+
+
+def agrees(dis: Dis, implied: float) -> bool:
+    """Whether Pr(CM | UM) that a model implies is in the interval of DIS; true of a file without sample uniques."""
+    return distance(dis, implied) == 0.0
+
+
+def distance(dis: Dis, implied: float) -> float:
+    """How far it is outside: logarithm of the ratio to the nearer limit, 0 inside."""
+    if dis.uniques == 0:
+        return 0.0
+    rounding = 1e-9
+    if implied < dis.low * (1.0 - rounding):
+        return math.log(dis.low / implied) if implied > 0 else math.inf
+    return math.log(implied / dis.high) if implied > dis.high * (1.0 + rounding) else 0.0
+
+
+def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
+    """The warning where a model contradicts DIS."""
+    if agrees(dis, implied):
+        return None
+    return result_warning(
+        "model_contradicts_dis",
+        model=model,
+        implied=implied,
+        dis=dis.value,
+        low=dis.low,
+        high=dis.high,
+        direction="too high" if implied > dis.high else "too low",
+    )
+
 
 Criterion = Literal["B1", "B2"]
 Origin = Literal["two-way path", "decomposable path", "search"]
@@ -30,24 +134,7 @@ _OPEN = 1.5  # averaged tau2 over the plug-in from which a fit leaves too much o
 
 @dataclass(frozen=True, eq=False)
 class ModelChoice:
-    """Models that were tried, and the preferred one.
-
-    Parameters
-    ----------
-    models
-        In the order tried: independence, then one interaction more each, up to all two-way ones; then, beyond them,
-        decomposable models of more and more interactions.
-    chosen
-        Position of the preferred model.
-    criterion
-        ``B1`` for tau1, ``B2`` for tau2.
-    dis
-        The file's DIS.
-    origins
-        How each model came to be tried.
-    left_out
-        Two-way models with too many cells to be fitted.
-    """
+    """Models that were tried, and the preferred one."""
 
     models: tuple[LogLinearRisk, ...]
     chosen: int
@@ -107,10 +194,6 @@ def choose_model(
 
     Parameters
     ----------
-    file
-        The records.
-    criterion
-        Which error counts.
     max_models
         How many two-way models at most; interactions are then added several at a time.
     limit
@@ -217,7 +300,7 @@ def _overfits(model: LogLinearRisk) -> bool:
 def _precise(model: LogLinearRisk, margins: Margins, fraction: float) -> LogLinearRisk:
     """The same with its standard deviations."""
     generators = [margins.table.positions(term) for term in model.terms]
-    return replace(model, precision=of_fit(model.fit, generators, margins.table.levels, fraction))
+    return replace(model, precision=precision_of_fit(model.fit, generators, margins.table.levels, fraction))
 
 
 def _preferred(models: Sequence[LogLinearRisk], usable: Sequence[bool], criterion: Criterion, dis: Dis | None) -> int:

@@ -1,11 +1,12 @@
-r"""Poisson log-linear risk: how likely a sample unique is alone, or one of how many, in the population.
+"""Poisson log-linear risk: how likely a sample unique is alone, or one of how many, in the population.
 
-Population counts are Poisson with means lambda_j, the sample is drawn from them with fraction pi, so that sample counts
-are Poisson with means mu_j = pi lambda_j, and F_j - f_j given f_j is Poisson with mean L_j = (1 - pi) lambda_j. A
-log-linear model of the sample gives mu. Then for a sample unique P(F = 1) = exp(-L) and E[1/F] = (1 - exp(-L))/L.
+Population counts are Poisson with means lambda_j, the sample is drawn from them with fraction pi, so that sample
+counts are Poisson with means mu_j = pi lambda_j, and F_j - f_j given f_j is Poisson with mean L_j = (1 - pi)
+lambda_j. A log-linear model of the sample gives mu. Then for a sample unique P(F = 1) = exp(-L) and E[1/F] = (1 -
+exp(-L))/L.
 
 Which model is right decides everything: too few interactions and rare combinations look rarer than they are (risk
-overstated), too many and the model overfits the sample (understated). `B1` and `B2` estimate the error that a
+overstated), too many and the model overfits the sample (understated). ``B1`` and ``B2`` estimate the error that a
 model's misfit puts into tau1 and tau2; the smallest |B| is preferred.
 """
 
@@ -16,23 +17,22 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.loglinear import tau_precision
-from gemel.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
 from gemel.risk.identification.loglinear.criterion import (
+    TauPrecision,
     averaged_h1,
     averaged_h2,
     error_terms,
     h1,
     h2,
     minimum_error,
+    precision_of_closed_form,
+    precision_of_fit,
 )
-from gemel.risk.identification.loglinear.fitting import Fit, fit_margins
-from gemel.risk.identification.loglinear.support import LIMIT
-from gemel.risk.identification.loglinear.tau_precision import TauPrecision
+from gemel.risk.identification.loglinear.fitting import LIMIT, ClosedForm, Fit, Margins, fit_margins, graph_of
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.graphs import Graph
 
@@ -45,8 +45,6 @@ class LogLinearRisk:
 
     Parameters
     ----------
-    model
-        In words.
     terms
         Its highest-order terms, by names of variables.
     tau1
@@ -81,11 +79,11 @@ class LogLinearRisk:
     tau2: float
     B1: float
     B2: float
-    uniques: NDArray[np.int64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    correct: NDArray[np.float64] = field(repr=False)
-    expected_population: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    uniques: Integers = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    correct: Floats = field(repr=False)
+    expected_population: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
     fit: Fit = field(repr=False)
     plug_in: tuple[float, float]
     graph: Graph | None = field(repr=False)
@@ -117,13 +115,12 @@ def log_linear_risk(
     file: KeyFile,
     terms: Terms | str = "two-way",
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     averaged: bool = False,
     margins: Margins | None = None,
     tolerance: float = 0.01,
     max_rounds: int = 1_000,
     limit: int = LIMIT,
-    seed: int = 1,
     precise: bool = True,
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
@@ -132,28 +129,9 @@ def log_linear_risk(
     ----------
     file
         The records. Where missing values agree with everything, no cell can be counted: refused.
-    terms
-        ``independence``, ``two-way`` (all two-way interactions), or the highest-order terms by names.
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
         to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
-    averaged
-        Average each record's risk over what the fit leaves open, its expected others having a gamma law with the
-        variance of the fit: a rich model, whose mean of a sample unique rests on few records, then understates the risk
-        less. Without effect on models that have no closed form, and with survey weights.
-    margins
-        Those of ``file.table()``, to share between models.
-    tolerance, max_rounds, limit
-        Of `fit_margins`, for models that have no closed form.
-    seed
-        Of the cells drawn for the criterion of a decomposable model with many cells.
-    precise
-        Find the standard deviations of a model without a closed form, too, which takes longer than its fit.
-
-    Returns
-    -------
-    LogLinearRisk
-        With ``converged`` False where the fit did not reach its tolerance.
 
     Notes
     -----
@@ -171,12 +149,12 @@ def log_linear_risk(
     elif graph is not None:
         form = ClosedForm(margins or Margins(table), graph)
         found, others, spread = _closed(form, table), c * form.means, form.spread
-        (B1, B2), precision = _criterion(form, table, file.fraction, seed)
+        (B1, B2), precision = _criterion(form, table, file.fraction, 1)
     else:
         found = fit_margins(table, generators, tolerance, max_rounds, limit)
         others = c * found.means
         B1, B2 = minimum_error(found.means, found.observed, file.fraction)
-        precision = tau_precision.of_fit(found, generators, table.levels, file.fraction) if precise else None
+        precision = precision_of_fit(found, generators, table.levels, file.fraction) if precise else None
     records = file.uniques
     place = _positions(found.cells, file.cells[:, file.varying], table.levels)
     outside = others[place]
@@ -222,7 +200,7 @@ def _criterion(
     sums = [cells.total(e) for e in empty]
     B1, B2 = (total + float((o - i).sum()) for (total, _), o, i in zip(sums, occupied, instead, strict=True))
     drawn = (sums[0][1], sums[1][1])
-    return (B1, B2), tau_precision.of_closed_form(form, cells, table.counts, fraction, drawn)
+    return (B1, B2), precision_of_closed_form(form, cells, table.counts, fraction, drawn)
 
 
 def _weighted(
@@ -230,11 +208,11 @@ def _weighted(
     table: SparseCounts,
     generators: list[tuple[int, ...]],
     graph: Graph | None,
-    weights: NDArray[np.float64],
+    weights: Floats,
     tolerance: float,
     max_rounds: int,
     limit: int,
-) -> tuple[Fit, NDArray[np.float64]]:
+) -> tuple[Fit, Floats]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
@@ -282,7 +260,7 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
     return generators, " + ".join(words) if words else "independence"
 
 
-def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+def _positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
     """Where requested cells are among distinct ones that hold them all."""
     first, group = distinct_rows(np.concatenate([cells, requested]), levels)
     where = np.full(len(first), -1, dtype=np.int64)
@@ -291,6 +269,3 @@ def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: S
     if (found < 0).any():
         raise AssertionError("an occupied cell has no positive mean")
     return found
-
-
-__all__ = ["LogLinearRisk", "h1", "h2", "log_linear_risk", "minimum_error"]

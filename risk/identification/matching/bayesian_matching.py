@@ -1,45 +1,103 @@
-r"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
 
-T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination outside
-the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a released
-record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results are averaged by
-their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
+The law of a population count F by a model, given the sample count f: F - f is Poisson (T11 chapter 7).
 
-What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
-(docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not help:
-the prior is worth one record.
+With K ~ Poisson(lambda) people of a combination outside the sample, the chance that a match is the right person is
+:math:`E[1/(f + K)]`; `expected_reciprocal` is its closed form.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
+from numpy.typing import ArrayLike
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
-from gemel.risk.identification.matching.population_law import expected_reciprocal
-from gemel.risk.models import (
+from gemel.risk.models.annealing import anneal
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.defaults import search
+from gemel.risk.models.enumeration import enumerate_models
+from gemel.risk.models.fitted import Estimate
+from gemel.risk.models.greedy_search import occam_window
+from gemel.risk.models.mc3_search import mc3
+from gemel.risk.models.precision_search import (
     GammaPrior,
-    HyperDirichlet,
-    ModelAverage,
     PrecisionSearch,
-    SearchResult,
-    SparseCounts,
-    anneal,
-    enumerate_models,
     enumerate_with_precision,
-    mc3,
     mc3_with_precision,
-    occam_window,
-    search,
     search_precision,
 )
-from gemel.risk.models.fitted import Estimate
+from gemel.risk.models.queries import ModelAverage
+from gemel.risk.models.result import SearchResult
+from gemel.risk.models.scores import HyperDirichlet
+
+
+def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
+    r"""E[1/(f + K)] for K ~ Poisson(rate).
+
+    Parameters
+    ----------
+    f : array of int
+        Sample counts, at least 1.
+    rate : array of float
+        Expected people outside the sample, not negative.
+
+    Notes
+    -----
+    With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
+    :math:`I_f = \int_0^1 t^{f-1} e^{-\lambda(1-t)} dt` gives :math:`\lambda I_f = 1 - (f-1) I_{f-1}`. Climbing is
+    stable while f <= lambda (an error shrinks by (f-1)/lambda at each step). Otherwise Kummer's series
+    :math:`I_f = \frac1f \sum_k \frac{(-\lambda)^k}{(f+1) \cdots (f+k)}` has falling terms. O(f) for each value, so O(n)
+    for the cells of a file of n records.
+    """
+    sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
+    if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
+        raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
+    found = np.empty(sizes.shape)
+    _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(rates).ravel(), found.reshape(-1))
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _fill(f: Integers, rate: Floats, found: Floats) -> None:
+    for i in range(len(f)):
+        found[i] = _one(f[i], rate[i])
+
+
+@njit(nogil=True, cache=True)
+def _one(f: int, rate: float) -> float:
+    if rate == 0.0:
+        return 1.0 / f
+    if f <= rate or f == 1:
+        value = -math.expm1(-rate) / rate
+        for size in range(2, f + 1):
+            value = (1.0 - (size - 1) * value) / rate
+        return value
+    total, term, k = 1.0, 1.0, 1
+    while abs(term) > 1e-17 * total:
+        term *= -rate / (f + k)
+        total += term
+        k += 1
+    return total / f
+
+
+# T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination
+# outside the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a
+# released record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results
+# are averaged by their weight; probabilities of cells are not averaged first, since 1/F is no linear function of
+# them.
+#
+# What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
+# (docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not
+# help: the prior is worth one record.
 
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 
@@ -102,12 +160,6 @@ def fit_models(
         or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
     share, at_most
         The heaviest models that hold this share of the weight are kept, and no more than so many.
-    settings
-        Of the search, such as ``moves=20_000``.
-
-    Returns
-    -------
-    FittedModels
     """
     if method not in METHODS:
         raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))
@@ -155,8 +207,6 @@ class BayesianMatching:
 
     Parameters
     ----------
-    file
-        The release.
     models
         The models, and how they were found.
     correct_match : ndarray of float64, shape (n_cells,)
@@ -169,17 +219,17 @@ class BayesianMatching:
 
     file: KeyFile = field(repr=False)
     models: FittedModels
-    correct_match: NDArray[np.float64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    correct_match: Floats = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
 
     @property
-    def expected_count(self) -> NDArray[np.float64]:
+    def expected_count(self) -> Floats:
         """E(F_j | f_j), shape (n_cells,)."""
         return np.asarray(self.file.counts + self.outside)
 
     @property
-    def of_records(self) -> NDArray[np.float64]:
+    def of_records(self) -> Floats:
         """Pr(cm) of each record, shape (n_records,)."""
         return np.asarray(self.correct_match[self.file.of_record])
 
@@ -203,12 +253,7 @@ class ModelMeasures:
     greatest: float
 
 
-def measures_of(
-    counts: NDArray[np.int64],
-    correct_match: NDArray[np.float64],
-    population_unique: NDArray[np.float64],
-    outside: NDArray[np.float64],
-) -> ModelMeasures:
+def measures_of(counts: Integers, correct_match: Floats, population_unique: Floats, outside: Floats) -> ModelMeasures:
     """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
     own = counts == 1
     n1 = int(own.sum())
@@ -241,12 +286,8 @@ def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
 
 
 def averaged(
-    counts: NDArray[np.int64],
-    probabilities: list[NDArray[np.float64]],
-    weights: NDArray[np.float64],
-    n_records: int,
-    fraction: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    counts: Integers, probabilities: list[Floats], weights: Floats, n_records: int, fraction: float
+) -> tuple[Floats, Floats, Floats]:
     """Pr(cm), Pr(F = 1) and lambda of cells, from their probabilities under each model and the models' weights."""
     outside = n_records / fraction * (1.0 - fraction)
     cm, alone, mean = (np.zeros(len(counts)) for _ in range(3))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
+from gemel.risk.arrays import Floats, Mask
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Claims:
         return None if self.true is None else self.true * self.number
 
 
-def claim_most_probable(probability: NDArray[np.float64], is_match: NDArray[np.bool_] | None = None) -> Claims:
+def claim_most_probable(probability: Floats, is_match: Mask | None = None) -> Claims:
     """One claim: the most probable pair, drawn at random from those that are as probable.
 
     Parameters
@@ -57,10 +58,7 @@ def claim_most_probable(probability: NDArray[np.float64], is_match: NDArray[np.b
 
 
 def claim_best_of_each(
-    target: NDArray[np.integer],
-    probability: NDArray[np.float64],
-    is_match: NDArray[np.bool_] | None = None,
-    minimum: float = 0.0,
+    target: NDArray[np.integer], probability: Floats, is_match: Mask | None = None, minimum: float = 0.0
 ) -> Claims:
     """One claim for every target whose most probable pair reaches `minimum`; equally probable pairs by lot.
 
@@ -98,7 +96,7 @@ def claim_best_of_each(
     return Claims(number, claimed, float(right[claiming].mean()))
 
 
-def _check(probability: NDArray[np.float64], is_match: NDArray[np.bool_] | None) -> None:
+def _check(probability: Floats, is_match: Mask | None) -> None:
     if len(probability) and not (probability.min() >= 0 and probability.max() <= 1):
         raise _wrong("probabilities", "numbers outside 0 to 1")
     if is_match is not None and is_match.shape != probability.shape:

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching
 
 
@@ -39,24 +39,14 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class ModelAttack:
-    """An attack on some combinations of a file.
+    """An attack on some combinations of a file."""
 
-    Parameters
-    ----------
-    cells : ndarray of int64
-        Which, best first.
-    claimed
-        What the models expect.
-    true
-        What happens, where the population is known.
-    """
-
-    cells: NDArray[np.int64] = field(repr=False)
+    cells: Integers = field(repr=False)
     claimed: Outcome
     true: Outcome | None
 
 
-def outcome(f: NDArray[np.int64], F: NDArray[np.float64], reciprocal: NDArray[np.float64], N: float) -> Outcome:
+def outcome(f: Integers, F: Floats, reciprocal: Floats, N: float) -> Outcome:
     """Chances and costs (with replacement) of attacking combinations with sample counts f and population counts F.
 
     `reciprocal` is 1/F, or what is expected of it. An attack on nothing never succeeds and never ends.
@@ -68,7 +58,7 @@ def outcome(f: NDArray[np.int64], F: NDArray[np.float64], reciprocal: NDArray[np
     return Outcome(from_sample, len(f) / people, N * from_sample, N / people)
 
 
-def attack_on(matching: BayesianMatching, cells: NDArray[np.int64]) -> ModelAttack:
+def attack_on(matching: BayesianMatching, cells: Integers) -> ModelAttack:
     """What an attack on these combinations claims, and what it achieves."""
     file = matching.file
     f, N = file.counts[cells], file.population_total
@@ -90,16 +80,6 @@ def best_cells(matching: BayesianMatching, number: int = 10) -> ModelAttack:
 def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> ModelAttack:
     """As many combinations as a search affords, those expected to be smallest in the population first.
 
-    Parameters
-    ----------
-    matching
-        The intruder's model.
-    people
-        N/C for an expected cost of C people looked at: how many people the combinations should hold together.
-    by_true_counts
-        Add up the population's counts instead of the expected ones: what a perfect knowledge of cost would give (the
-        thesis's MCMCMC1; the expected ones are its MCMCMC2).
-
     Notes
     -----
     Matching from population to sample, Pr(cm) = cells * cost / N: at equal cost, more combinations are better. The
@@ -109,7 +89,7 @@ def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: b
         raise parameter("people", "must be above 0", f"{people:g}")
     expected = matching.expected_count
     order = np.argsort(expected, kind="stable")
-    held: NDArray[np.float64] = expected
+    held: Floats = expected
     if by_true_counts:
         F = matching.file.population_sizes
         if F is None:

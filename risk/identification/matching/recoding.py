@@ -1,25 +1,29 @@
-"""Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
-
-A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
-needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and the
-probability of a recoded combination is a marginal (T11 chapter 8).
-"""
+"""Recodings of key variables: what is lost, what models give for the result, and for every merge of two groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.identification.coding import Codes, Counts, tally
+from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.identification.coding import Counts, tally
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from gemel.risk.models import FittedModel, Graph, JunctionTree
-from gemel.risk.models.bits import mask_of
+from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, mask_of
+from gemel.risk.models.junction_trees import JunctionTree
+
+# Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
+#
+# A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
+# needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and
+# the probability of a recoded combination is a marginal (T11 chapter 8).
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Recoding:
         columns = [np.array(own, dtype=np.int32)[codes[:, q]] for q, own in enumerate(self.groups)]
         return np.stack(columns, axis=1)
 
-    def loss(self, file: KeyFile) -> NDArray[np.float64]:
+    def loss(self, file: KeyFile) -> Floats:
         """Bits of information lost in each variable: the entropy of its levels given its groups, among the records."""
         lost = []
         for q, own in enumerate(self.groups):
@@ -66,17 +70,22 @@ class Recoding:
             lost.append(max(0.0, _entropy(fine) - _entropy(coarse)))
         return np.array(lost)
 
-    def described(self, file: KeyFile) -> list[str]:
-        """In words, one line for each variable that changes."""
-        sentences = []
+    def changes(self, file: KeyFile) -> Iterator[tuple[str, list[list[str]]]]:
+        """Each variable that changes, with the labels of its groups of several levels; with none if it is left out."""
         for name, labels, own in zip(file.names, file.labels, self.groups, strict=True):
             members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
-            if len(members) == 1 < len(labels):
-                sentences.append(f"leave out {name}")
-            elif len(members) < len(labels):
-                joined = "; ".join(_span(group, labels) for group in members if len(group) > 1)
-                sentences.append(f"{name}: merge {joined}")
-        return sentences
+            if len(members) < len(labels):
+                yield name, [group for group in members if 1 < len(group) < len(labels)]
+
+    def described(self, file: KeyFile) -> list[str]:
+        """In words, one line for each variable that changes."""
+        labels = dict(zip(file.names, file.labels, strict=True))
+        return [
+            f"{name}: merge {'; '.join(_span(group, labels[name]) for group in groups)}"
+            if groups
+            else f"leave out {name}"
+            for name, groups in self.changes(file)
+        ]
 
 
 def _span(group: Sequence[str], labels: Sequence[str]) -> str:
@@ -87,7 +96,7 @@ def _span(group: Sequence[str], labels: Sequence[str]) -> str:
     return " with ".join(group)
 
 
-def _entropy(p: NDArray[np.float64]) -> float:
+def _entropy(p: Floats) -> float:
     p = p[p > 0]
     return float(-(p * np.log2(p)).sum())
 
@@ -98,14 +107,10 @@ class Recoded:
 
     Parameters
     ----------
-    recoding
-        Which.
     cells : ndarray of int32, shape (n_cells, n_keys)
         Distinct combinations of groups.
     counts : ndarray of int64, shape (n_cells,)
         Their sample counts.
-    of_cell : ndarray of int64
-        For each combination of the original file, its place in `cells`.
     probabilities : ndarray of float64, shape (n_models, n_cells)
         Under each model.
     correct_match, population_unique, outside : ndarray of float64, shape (n_cells,)
@@ -115,11 +120,11 @@ class Recoded:
     recoding: Recoding
     cells: Codes = field(repr=False)
     counts: Counts = field(repr=False)
-    of_cell: NDArray[np.int64] = field(repr=False)
-    probabilities: NDArray[np.float64] = field(repr=False)
-    correct_match: NDArray[np.float64] = field(repr=False)
-    population_unique: NDArray[np.float64] = field(repr=False)
-    outside: NDArray[np.float64] = field(repr=False)
+    of_cell: Integers = field(repr=False)
+    probabilities: Floats = field(repr=False)
+    correct_match: Floats = field(repr=False)
+    population_unique: Floats = field(repr=False)
+    outside: Floats = field(repr=False)
 
     @property
     def measures(self) -> ModelMeasures:
@@ -136,7 +141,7 @@ class KnownProbabilities:
         self._place: dict[bytes, int] = {}
         self._known = np.zeros((len(matching.models.average.models), 1024))
 
-    def of(self, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+    def of(self, recoding: Recoding, cells: Codes) -> Floats:
         """As `probabilities`."""
         width = 4 * cells.shape[1]
         columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
@@ -181,14 +186,14 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
     return Recoded(recoding, cells, counts, of_cell, found, *law)
 
 
-def probabilities(matching: BayesianMatching, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+def probabilities(matching: BayesianMatching, recoding: Recoding, cells: Codes) -> Floats:
     """Probability of each combination of groups under each model, shape (n_models, n_cells)."""
     kept = matching.file.varying
     groups = [recoding.groups[q] for q in kept]
     return np.stack([np.exp(_log_marginal(model, groups, cells[:, kept])) for model in matching.models.average.models])
 
 
-def _log_marginal(model: FittedModel, groups: Sequence[tuple[int, ...]], cells: Codes) -> NDArray[np.float64]:
+def _log_marginal(model: FittedModel, groups: Sequence[tuple[int, ...]], cells: Codes) -> Floats:
     coarse = [v for v, own in enumerate(groups) if 1 < max(own) + 1 < len(own)]
     records = cells.copy()
     for v, own in enumerate(groups):
@@ -217,3 +222,119 @@ def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tup
     tree = JunctionTree.of(graph)
     levels = (*model.levels, *(max(groups[v]) + 1 for v in coarse))
     return FittedModel(graph, levels, tree, tuple(held[c] for c in tree.cliques), model.estimate)
+
+
+# The effect of merging two groups of one variable, for all candidates at once.
+#
+# `recoded` answers for one recoding. A search and the measures of categories need hundreds that each merge two groups
+# of what there is; only the combinations with one of the two change, and a merged combination's probability is the
+# sum of two.
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two groups of one variable merged, and the file measures after it."""
+
+    variable: int
+    first: int
+    second: int
+    measures: ModelMeasures
+
+
+def candidate_pairs(sizes: Sequence[int], ordered: Sequence[bool], variable: int) -> list[tuple[int, int]]:
+    """The groups of a variable that may be merged: neighbours where levels have an order, else any two."""
+    n = sizes[variable]
+    if ordered[variable]:
+        return [(g, g + 1) for g in range(n - 1)]
+    return [(g, h) for g in range(n) for h in range(g + 1, n)]
+
+
+def merges(
+    matching: BayesianMatching,
+    now: Recoded,
+    ordered: Sequence[bool],
+    variables: Sequence[int] | None = None,
+    known: KnownProbabilities | None = None,
+) -> Iterator[Merge]:
+    """All candidate merges of a recoded file, with the file measures after each.
+
+    Parameters
+    ----------
+    known
+        Keeps probabilities from one call to the next.
+
+    Notes
+    -----
+    For a variable with G groups, G - 1 probabilities of each combination where any two may be merged, two where
+    neighbours only.
+    """
+    known = known or KnownProbabilities(matching)
+    sizes = now.recoding.sizes
+    for q in range(len(sizes)) if variables is None else variables:
+        pairs = candidate_pairs(sizes, ordered, q)
+        if pairs:
+            partner = _partners(known, now, q, pairs)
+            for first, second in pairs:
+                yield Merge(q, first, second, _merged(matching, now, q, first, second, partner))
+
+
+def _partners(
+    known: KnownProbabilities, now: Recoded, q: int, pairs: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], Floats]:
+    """For each ordered pair (g, h): the probabilities of g's combinations with h in g's place."""
+    requested, spans, start = [], [], 0
+    for g, h in [*pairs, *((h, g) for g, h in pairs)]:
+        rows = now.cells[now.cells[:, q] == g].copy()
+        rows[:, q] = h
+        requested.append(rows)
+        spans.append((g, h, start, start + len(rows)))
+        start += len(rows)
+    found = known.of(now.recoding, np.concatenate(requested))
+    return {(g, h): found[:, a:b] for g, h, a, b in spans}
+
+
+def _merged(
+    matching: BayesianMatching, now: Recoded, q: int, first: int, second: int, partner: dict[tuple[int, int], Floats]
+) -> ModelMeasures:
+    one = np.flatnonzero(now.cells[:, q] == first)
+    two = np.flatnonzero(now.cells[:, q] == second)
+    rows = now.cells[np.concatenate([one, two])].copy()
+    rows[:, q] = 0
+    counts = now.counts[np.concatenate([one, two])]
+    # What a combination has after the merge, its own probability and its partner's, is the same from either side.
+    p = np.concatenate(
+        [now.probabilities[:, one] + partner[first, second], now.probabilities[:, two] + partner[second, first]], axis=1
+    )
+    at, which = distinct_rows(rows, now.recoding.sizes)
+    joined = np.bincount(which, weights=counts, minlength=len(at)).astype(np.int64)
+    file = matching.file
+    weights = matching.models.average.weights
+    changed = averaged(joined, list(p[:, at]), weights, file.n_records, file.fraction)
+    rest = np.ones(len(now.counts), dtype=bool)
+    rest[one] = rest[two] = False
+    kept = (now.correct_match[rest], now.population_unique[rest], now.outside[rest])
+    return measures_of(
+        np.concatenate([now.counts[rest], joined]),
+        *(np.concatenate([a, b]) for a, b in zip(kept, changed, strict=True)),
+    )
+
+
+def apply(now: Recoding, merge: Merge) -> Recoding:
+    """The recoding after a merge."""
+    return now.merged(merge.variable, merge.first, merge.second)
+
+
+def ordered_variables(labels: Sequence[Sequence[str]]) -> tuple[bool, ...]:
+    """A guess at which variables have an order: those with more than two levels, all whole numbers but missing ones.
+
+    A guess only: numbered categories look the same.
+    """
+    return tuple(len(own) > 2 and sum(_is_number(x) for x in own) >= len(own) - 1 for own in labels)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True

@@ -9,20 +9,28 @@ with and without leaving variables out, and the lesser loss is taken.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
+from gemel.risk.arrays import Floats
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
-from gemel.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
-from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding, recoded
+from gemel.risk.identification.matching.recoding import (
+    KnownProbabilities,
+    Recoded,
+    Recoding,
+    apply,
+    candidate_pairs,
+    merges,
+    ordered_variables,
+    recoded,
+)
+from gemel.risk.lattice_search import cheapest_first, stepwise
 
 Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
 
@@ -72,8 +80,6 @@ def minimal_recoding(
     ----------
     matching
         The models. Probabilities after a recoding come from them, nothing is fitted again.
-    selected
-        The greatest risk allowed.
     measure
         ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
         at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
@@ -89,10 +95,6 @@ def minimal_recoding(
     merging
         Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
         however many levels there are.
-
-    Returns
-    -------
-    RecodingFound
     """
     file = matching.file
     if measure not in MEASURES:
@@ -131,7 +133,7 @@ def minimal_recoding(
     )
 
 
-def _worth(file: KeyFile, worth: Mapping[str, float]) -> NDArray[np.float64]:
+def _worth(file: KeyFile, worth: Mapping[str, float]) -> Floats:
     unknown = [name for name in worth if name not in file.names]
     if unknown or any(not w > 0 for w in worth.values()):
         raise parameter(
@@ -155,7 +157,7 @@ class _Problem:
         selected: float,
         measure: Measure,
         ordered: Sequence[bool],
-        worth: NDArray[np.float64],
+        worth: Floats,
         *,
         merging: bool,
     ) -> None:
@@ -189,21 +191,13 @@ class _Problem:
         return risk <= self.selected + 1e-12
 
     def by_loss(self) -> list[Step]:
-        """Recodings in order of loss, up to the first that reaches the target risk."""
-        start = Recoding.none(self.file)
-        queue, known, number = [(0.0, 0, start)], {start}, 1
-        last = None
-        while queue:
-            _, _, recoding = heapq.heappop(queue)
-            last = self.step(recoding, recoded(self.matching, recoding, self.known))
-            if self.enough(last.risk):
+        """The recoding of least loss that reaches the target risk; where none does, the coarsest."""
+        last = []
+        for recoding in cheapest_first(Recoding.none(self.file), self._neighbours, self.loss):
+            last = [self.step(recoding, recoded(self.matching, recoding, self.known))]
+            if self.enough(last[0].risk):
                 break
-            for after in self._neighbours(recoding):
-                if after not in known:
-                    known.add(after)
-                    heapq.heappush(queue, (self.loss(after), number, after))
-                    number += 1
-        return [last] if last else []
+        return last
 
     def _neighbours(self, recoding: Recoding) -> Iterator[Recoding]:
         for q in self.free:
@@ -212,20 +206,16 @@ class _Problem:
 
     def greedily(self, *, leaving_out: bool) -> list[Step]:
         """The best merge for its loss, again and again, then what was not needed given back."""
-        recoding = Recoding.none(self.file)
-        now = recoded(self.matching, recoding, self.known)
-        steps = [self.step(recoding, now)]
-        while not self.enough(steps[-1].risk):
-            best = self._best(now, steps[-1], leaving_out)
-            if best is None:
-                break
-            now = recoded(self.matching, best, self.known)
-            steps.append(self.step(best, now))
+        start = recoded(self.matching, Recoding.none(self.file), self.known)
+        course = stepwise(
+            start, lambda now: self._best(now, leaving_out), lambda now: self.enough(self.risk(now.measures))
+        )
+        steps = [self.step(now.recoding, now) for now in course]
         return [*steps, *self._given_back(steps[-1])]
 
-    def _best(self, now: Recoded, at: Step, leaving_out: bool) -> Recoding | None:
+    def _best(self, now: Recoded, leaving_out: bool) -> Recoded | None:
         """Greatest fall of the risk per bit; where nothing lowers it, of the expected matches; then least loss."""
-        matches = now.measures.expected_matches
+        at, matches = self.step(now.recoding, now), now.measures.expected_matches
         best, rank = None, (-math.inf, -math.inf, -math.inf)
         for recoding, measures in self._candidates(now, leaving_out):
             cost = max(self.loss(recoding) - at.loss, 1e-12)
@@ -234,7 +224,7 @@ class _Problem:
             ranked = (fall / cost if fall > 1e-12 else 0.0, saved / cost if saved > 1e-12 else 0.0, -cost)
             if ranked > rank:
                 best, rank = recoding, ranked
-        return best
+        return None if best is None else recoded(self.matching, best, self.known)
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
         for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():

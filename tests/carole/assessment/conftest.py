@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 
 LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 

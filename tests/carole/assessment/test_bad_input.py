@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
-from gemel.carole.assessment import AssessmentContext, Combined, assess
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.common.errors import GemelError
 from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 

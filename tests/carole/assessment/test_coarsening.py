@@ -13,17 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, built
-from gemel.carole.assessment import Assessment, AssessmentContext, Combined, assess, coarsening_search
+from gemel.carole.assessment import coarsening_search
 from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
 from gemel.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
+from gemel.carole.assessment.combined import Combined
+from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder, Levels, alike, as_levels, ladders_of
 from gemel.carole.assessment.protected import UNCHANGED, Protected, protected
 from gemel.carole.assessment.released_counts import counted, unpack
 from gemel.common.specification import Specification, dump_specification, load_specification
-from gemel.risk.models import FittedModel, Graph, JointDistribution, JointVariable, JunctionTree
-from gemel.risk.models.bits import members
 from gemel.risk.models.factors import Factor
+from gemel.risk.models.fitted import FittedModel
+from gemel.risk.models.graphs import Graph, members
+from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
+from gemel.risk.models.junction_trees import JunctionTree
 
 PROTECT = """\
   protect:

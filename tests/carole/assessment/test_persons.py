@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, specification
-from gemel.carole.assessment import AssessmentContext, Combined, assess, combine
+from gemel.carole.assessment.combined import Combined, combine
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.parties import Side

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
 from benchmarks.modes import people
-from gemel.carole.assessment import AssessmentContext, assess, combine
+from gemel.carole.assessment.combined import combine
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.decision.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result

@@ -26,7 +26,7 @@ from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.carole.engine.progress import quiet
 
 RESOURCES = Resources(2**31, 2)

@@ -24,8 +24,9 @@ from gemel.carole.extended_latent import ValueFit, Values, Variable, WeightedPai
 from gemel.carole.extended_latent.bayes_factor import ValueModel
 from gemel.carole.extended_latent.estimation import match_records
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.risk.models import empty_graph, jensen_shannon
+from gemel.risk.models.graphs import empty_graph
 from gemel.risk.models.incomplete import fit_incomplete
+from gemel.risk.models.queries import jensen_shannon
 from tests.risk.models.definition import expected_counts
 
 VARIABLES = (Variable("key", "both", 3), Variable("x", "alice", 3), Variable("z", "bob", 3), Variable("w", "bob", 4))

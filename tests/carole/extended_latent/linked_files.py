@@ -14,7 +14,7 @@ from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel, fit
 from gemel.risk.models.graphs import Graph
-from gemel.risk.models.sampling import sample
+from gemel.risk.models.queries import sample
 
 VARIABLES = (
     Variable("income", "alice", 3),

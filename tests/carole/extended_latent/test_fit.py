@@ -13,7 +13,7 @@ from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.errors import GemelError
-from gemel.risk.models.divergence import jensen_shannon
+from gemel.risk.models.queries import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population
 
 

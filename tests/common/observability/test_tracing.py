@@ -26,7 +26,7 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
 
-from gemel.carole.service.linking import Stages
+from gemel.carole.service.worker import Stages
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability.tracing import begin_span, fail_span
 

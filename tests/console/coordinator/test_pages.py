@@ -12,7 +12,7 @@ from gemel.console.coordinator.waiting import waits
 from gemel.console.web.pages import Pages
 from gemel.console.web.sessions import Sessions
 from gemel.protos.linkage.v1 import project_pb2
-from gemel.risk.report.palette import COLOURS
+from gemel.risk.report.drawing import COLOURS
 from tests.console.coordinator.conftest import DRAFT
 from tests.console.coordinator.served import Served, served
 from tests.e2e.deployment import Deployment, digest_of

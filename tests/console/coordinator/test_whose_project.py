@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from benchmarks._built_population import SMALL, built
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.projects.project import PolicyDecision, State
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT

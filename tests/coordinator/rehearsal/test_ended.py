@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.deployment import people, specification
 from tests.e2e.interrupted.terminal import interrupts
+from tests.fork_server import started_by_exec
 
 SECONDS = 120.0
 """How long anything may take before a test gives up; many times what it takes."""
@@ -31,7 +32,8 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
         frame.write_csv(tmp_path / f"{side}.csv")
     own.mkdir()
     files = "--alice", "alice.csv", "--bob", "bob.csv"
-    with (tmp_path / "out.log").open("wb") as out:
+    # Processes are found by their environments, which a fork would not show.
+    with (tmp_path / "out.log").open("wb") as out, started_by_exec():
         program = subprocess.Popen(
             [*(sys.executable, "-m", "gemel", "rehearse", "linkage.yaml", "--out", "out"), *files],
             cwd=tmp_path,

@@ -21,7 +21,7 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth
-from gemel.risk.models import JointDistribution
+from gemel.risk.models.joint_distribution import JointDistribution
 from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 
 PROJECT = "insurers"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.parties import Role, Side
-from tests.e2e.deployment import STATE, Deployment, specification
+from gemel.common.parties import Role
+from tests.e2e.deployment import Deployment, specification
 from tests.e2e.interrupted.terminal import Command, command_of
 
 PROJECT = "stopped"
@@ -35,23 +35,15 @@ def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[
 @pytest.fixture(scope="package")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Carole in this process, without a worker: a run that waits in her queue."""
-    made = Deployment(tmp_path_factory.mktemp("stopped") / "d", [TEXT], more={"analyst": Role.ANALYST})
-    try:
-        made.start_carole()
-        for side in Side:
-            made.start(side)
-        made.wait_for(made.create(TEXT), STATE.PROJECT_STATE_CONTRIBUTED)
+    with Deployment(tmp_path_factory.mktemp("stopped") / "d", [TEXT], more={"analyst": Role.ANALYST}) as made:
+        made.start_all()
+        made.contributed(TEXT)
         made.coordinator.start(PROJECT)
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope="package")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A store and configurations; nothing runs."""
-    made = Deployment(tmp_path_factory.mktemp("idle") / "d", [TEXT])
-    try:
+    with Deployment(tmp_path_factory.mktemp("idle") / "d", [TEXT]) as made:
         yield made
-    finally:
-        made.close()

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gemel.common.terminal.ended_in_order import WORDS
+from tests import fork_server
 from tests.common.commands import commands
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 120.0
 """How long anything may take before a test gives up; many times what it takes."""
 
-COMPUTING = 4.0
+COMPUTING = 2.5
 """Processor seconds after which a command that prints nothing is at work; it needs many times as many to its end."""
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
@@ -69,7 +70,7 @@ class Command:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "TMPDIR": str(self._own), "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, "TMPDIR": str(self._own)},
             start_new_session=True,
         )
         os.close(theirs)
@@ -92,12 +93,14 @@ class Command:
         return (int(columns[11]) + int(columns[12])) / os.sysconf("SC_CLK_TCK")
 
     def processes(self) -> list[int]:
-        """All that have its folder in their environment, which a child inherits; a zombie has none."""
+        """All of its session but zombies, and but what tests fork programs by."""
         found = []
-        for environment in Path("/proc").glob("[0-9]*/environ"):
+        for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
-                if f"TMPDIR={self._own}".encode() in environment.read_bytes().split(b"\0"):
-                    found.append(int(environment.parent.name))
+                name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+                state, session = fields.split()[0], int(fields.split()[3])
+                if session == self._process.pid and state != "Z" and name != fork_server.NAME:
+                    found.append(int(stat.parent.name))
         return found
 
     def wait_until(self, at_work: Callable[[Command], bool]) -> None:

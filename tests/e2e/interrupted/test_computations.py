@@ -58,7 +58,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "release.json").write_text(json.dumps(release))
     for side, frame in people(10_000, 5_000).items():
         frame.write_csv(folder / f"{side}.csv")
-    (folder / "linkage.yaml").write_text(specification("stopped"))
+    (folder / "linkage.yaml").write_text(specification("stopped", bits=1024))
     keyvars_folder.create(folder / "environment")
     with keyvars_folder.changed(folder / "environment") as environment:
         code_in_all_ways(environment)

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.risk.arrays import Floats
 from gemel.risk.attribution.components import components
 from gemel.risk.attribution.laws import Sampled
 from gemel.risk.attribution.posterior import Posterior, Query
 from gemel.risk.attribution.release import Release, block_cells
-from gemel.risk.attribution.sap import Curve, _at_bound
-from gemel.risk.attribution.search import _ALL_FOUND, Search
-from gemel.risk.attribution.search_kernels import explore
+from gemel.risk.attribution.sap import _at_bound
+from gemel.risk.attribution.search import _ALL_FOUND, Search, explore
 from gemel.risk.attribution.shuttle import shuttle
 
 
@@ -102,7 +102,7 @@ def exact_posterior(release: Release, query: Query, limit: int = 200_000) -> Pos
     return Posterior(counts, mass / mass.sum(), tuple(t.name for t in release.tables))
 
 
-def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Floats:
     """SAP(0..N) by the thesis's sum over sets of cells: the plain definition, for up to some 20 cells at their bound.
 
     T11 chapter 3, with C(N, k) under the fraction, and sets of cells whose upper bound equals their count.

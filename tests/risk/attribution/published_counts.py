@@ -7,7 +7,8 @@ from math import comb
 import numpy as np
 from scipy.stats import binom
 
-from gemel.risk.attribution.laws import Floats, Integers, Law
+from gemel.risk.arrays import Floats, Integers
+from gemel.risk.attribution.laws import Law
 from gemel.risk.attribution.protections.records import Randomised, Swapped
 
 

@@ -8,11 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gemel.risk.attribution import Release, Table, publish
 from gemel.risk.attribution.laws import Barnardised, Conventional, Exact, Random
 from gemel.risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
-from gemel.risk.attribution.protections.protection import Protection
-from gemel.risk.attribution.release import Published
+from gemel.risk.attribution.protections.records import Protection
+from gemel.risk.attribution.release import Published, Release, Table, publish
 from research._thesis_tables import anonymous
 
 PROTECTIONS: tuple[Protection | None, ...] = (

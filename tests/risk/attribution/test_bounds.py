@@ -12,15 +12,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.components import components
-from gemel.risk.attribution.constraints import system
-from gemel.risk.attribution.lattice import lattice
 from gemel.risk.attribution.laws import INFINITE, Conventional, Random
-from gemel.risk.attribution.programming import conflict
+from gemel.risk.attribution.posterior import recoded_bounds
+from gemel.risk.attribution.programming import conflict, system
 from gemel.risk.attribution.protections import ConventionalRounding, RandomRounding
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 from gemel.risk.attribution.search import Search
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import lattice, shuttle
 from research._thesis_tables import anonymous, exact_margins
 from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases
@@ -273,3 +273,28 @@ def test_linear_relaxations_first_give_the_same(monkeypatch: pytest.MonkeyPatch)
         assert relaxed.tight
         assert (plain.lower == relaxed.lower).all()
         assert (plain.upper == relaxed.upper).all()
+
+
+# Large tables: bounds stay valid within a time limit, and are marked as not proven.
+
+
+def test_a_time_limit_is_kept_to_and_nothing_more_is_claimed() -> None:
+    """1,024 cells from all pairs: linear relaxations within the shuttle's bounds, the truth within both."""
+    shape = (2,) * 10
+    truth = Table(anonymous(shape), np.random.default_rng(1).poisson(5, shape))
+    release = exact_margins(truth, list(combinations(truth.names, 2)))
+    found, shuttled = bounds(release, seconds=3), bounds(release, "shuttle")
+    assert "linear" in found.method
+    assert not found.tight
+    assert (found.lower <= truth.counts).all()
+    assert (found.upper >= truth.counts).all()
+    assert (found.upper <= shuttled.upper).all()
+    assert (found.upper < shuttled.upper).any()
+
+
+def test_conflict_in_a_large_release_is_named() -> None:
+    truth = Table(anonymous((30, 30)), np.random.default_rng(2).poisson(3, (30, 30)))
+    release = exact_margins(truth, [("V1",), ("V2",)])
+    wrong = Published("wrong", (Axis.full(truth.variables[0]),), truth.over(["V1"]).counts[::-1].copy())
+    with pytest.raises(GemelError, match=r"'V1', 'wrong'"):
+        bounds(release.with_tables(wrong), seconds=5)

@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution.alignment import aligned, in_order
-from gemel.risk.attribution.differences import Difference, Ranges, difference, sum_difference
+from gemel.risk.attribution.differences import Difference, Ranges, aligned, difference, in_order, sum_difference
 from gemel.risk.attribution.laws import Conventional, Exact, Law, Random
 
 Counts = NDArray[np.int64]

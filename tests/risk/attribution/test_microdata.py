@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Table, Variable
 from gemel.risk.attribution.inference import beliefs
 from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+from gemel.risk.attribution.release import Table, Variable
 from gemel.risk.attribution.utility import hellinger, total_variation, utility
-from gemel.risk.models import FittedModel, Graph, SparseCounts, fit
-from gemel.risk.models.divergence import divergence_terms
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel, fit
+from gemel.risk.models.graphs import Graph
+from gemel.risk.models.queries import divergence_terms
 
 Codes = NDArray[np.int64]
 

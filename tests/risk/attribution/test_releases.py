@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import bounds
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.reader import read_release, tables_of_csv
-from gemel.risk.attribution.report import render
+from gemel.risk.attribution.reader import document_of, read_release, tables_of_csv
 from gemel.risk.attribution.table_assessment import assess
-from gemel.risk.attribution.written import document_of
+from gemel.risk.report.attribution import render
 
 FIGURE_18: dict[str, Any] = {
     "name": "figure 18",

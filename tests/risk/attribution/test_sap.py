@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Release, Table, bounds, publish
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.laws import Conventional
+from gemel.risk.attribution.release import Release, Table, publish
 from gemel.risk.attribution.sap import exhausted, expected_zeros, sap
 from gemel.risk.attribution.subtraction import Attacker, monte_carlo_sap, retightened_sap
 from research._thesis_tables import anonymous, total_sap

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.attribution import Release, Table, Variable, publish, recoded_bounds
 from gemel.risk.attribution.laws import Barnardised, Exact, Random, Sampled
-from gemel.risk.attribution.matches import rank_correlation, ranked_matches, unique_matches
-from gemel.risk.attribution.posterior import naive_range, posterior, sum_likelihood, term_likelihood
+from gemel.risk.attribution.posterior import naive_range, posterior, recoded_bounds, sum_likelihood, term_likelihood
 from gemel.risk.attribution.protections import RandomRounding, Sampling
-from gemel.risk.attribution.release import Published
+from gemel.risk.attribution.release import Published, Release, Table, Variable, publish
+from gemel.risk.attribution.table_assessment import rank_correlation, ranked_matches, unique_matches
 from research._thesis_tables import anonymous
 from tests.risk.attribution.definition import exact_posterior
 from tests.risk.attribution.small_releases import brute_force, releases

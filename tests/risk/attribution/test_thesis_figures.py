@@ -5,16 +5,15 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from gemel.risk.attribution import Release, Table, Variable, bounds, publish
+from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.components import components, interaction_graph
-from gemel.risk.attribution.lattice import family, lattice
 from gemel.risk.attribution.laws import INFINITE, Conventional, Random, Within
 from gemel.risk.attribution.microdata import attributions, classes
 from gemel.risk.attribution.protections import CellSuppression, ConventionalRounding, Recoding, TabularAdjustment
-from gemel.risk.attribution.release import Axis, Published
+from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 from gemel.risk.attribution.sap import sap
 from gemel.risk.attribution.search import Search
-from gemel.risk.attribution.shuttle import shuttle
+from gemel.risk.attribution.shuttle import family, lattice, shuttle
 from gemel.risk.attribution.subtraction import retightened_sap
 from gemel.risk.attribution.table_assessment import statements
 from research._thesis_tables import exact_margins, total_sap

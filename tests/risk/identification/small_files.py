@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 
 
 def dependent_columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

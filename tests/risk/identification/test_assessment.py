@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.file_assessment import assess
-from gemel.risk.identification.misclassification.matrices import Perturbation
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import read_key_file, read_weights
-from gemel.risk.identification.report import render
+from gemel.risk.report.identification import render
 
 
 def people(n: int, seed: int = 1) -> pl.DataFrame:

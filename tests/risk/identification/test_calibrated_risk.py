@@ -14,10 +14,12 @@ from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
-from gemel.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding
-from gemel.risk.identification.calibration.largest_tau import greatest_means
-from gemel.risk.identification.calibration.neighbours import neighbourhood
-from gemel.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
+from gemel.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding, neighbourhood
+from gemel.risk.identification.calibration.records import (
+    calibrated_risk,
+    expected_reciprocal_with_company,
+    greatest_means,
+)
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.models.counts import SparseCounts
@@ -77,12 +79,7 @@ def test_the_likelihood_is_that_of_scipy_and_its_gradient_that_of_differences():
     assert gradient.sum(axis=0) == pytest.approx(numeric, rel=1e-4, abs=1e-4)
 
 
-@given(
-    st.integers(1, 30),
-    st.floats(1e-6, 20.0),
-    st.floats(0.01, 30.0) | st.just(1.0),
-    st.floats(0.0, 99.0),
-)
+@given(st.integers(1, 30), st.floats(1e-6, 20.0), st.floats(0.01, 30.0) | st.just(1.0), st.floats(0.0, 99.0))
 def test_the_expected_reciprocal_is_the_sum_over_people_outside(f, mu, a, c):
     found = expected_reciprocal_with_company(*(np.array([v]) for v in (f, mu, a, c)))[0]
     b = a / mu + 1.0

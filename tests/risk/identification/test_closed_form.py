@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
-from gemel.risk.identification import KeyFile, log_linear_risk
-from gemel.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
     averaged_h1,
     averaged_h2,
@@ -21,15 +20,15 @@ from gemel.risk.identification.loglinear.criterion import (
     h1,
     h2,
     minimum_error,
+    precision_of_closed_form,
+    precision_of_fit,
     second_moment,
 )
-from gemel.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
-from gemel.risk.identification.loglinear.fitting import fit_margins
-from gemel.risk.identification.loglinear.support import support
-from gemel.risk.identification.loglinear.tau_precision import of_closed_form, of_fit
-from gemel.risk.models.bits import members
+from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
+from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
+from gemel.risk.identification.loglinear.risk import log_linear_risk
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.graphs import Graph, empty_graph, members
 
 
 @st.composite
@@ -61,8 +60,8 @@ def test_closed_forms_are_the_fit_over_the_whole_support(model, fraction):
     cells = form.visit(np.random.default_rng(1))
     assert cells.exact
     assert np.sort(cells.means) == pytest.approx(np.sort(fit.means), rel=1e-6)
-    by_closed = of_closed_form(form, cells, table.counts, fraction, (0.0, 0.0))
-    by_squares = of_fit(fit, generators, table.levels, fraction)
+    by_closed = precision_of_closed_form(form, cells, table.counts, fraction, (0.0, 0.0))
+    by_squares = precision_of_fit(fit, generators, table.levels, fraction)
     assert by_closed.tau == pytest.approx(by_squares.tau, rel=1e-4, abs=1e-5)
     assert by_closed.criterion == pytest.approx(by_squares.criterion, rel=1e-4, abs=1e-4)
 

@@ -9,13 +9,7 @@ import pytest
 from scipy.stats import betabinom
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification.population_spectrum import (
-    Pitman,
-    Spectrum,
-    expected_number,
-    fit_pitman,
-    log_likelihood,
-)
+from gemel.risk.identification.population_spectrum import Pitman, Spectrum, expected_number, fit_pitman, log_likelihood
 
 PARAMETERS = [(0.4, 3.0), (-0.5, 6.0), (0.0, 2.0)]
 

@@ -10,12 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
-from gemel.risk.identification.matching.category_merging import apply, merges, ordered_variables
-from gemel.risk.identification.matching.recoding import KnownProbabilities, Recoding, probabilities, recoded
+from gemel.risk.identification.matching.recoding import (
+    KnownProbabilities,
+    Recoding,
+    apply,
+    merges,
+    ordered_variables,
+    probabilities,
+    recoded,
+)
 from gemel.risk.identification.matching.recoding_search import MEASURES, minimal_recoding
-from gemel.risk.identification.matching.relative_risk import category_risks, variable_risks
+from gemel.risk.identification.matching.risk_reduction import category_risks, variable_risks
 from tests.risk.identification.small_files import sampled_file
 
 FILE = sampled_file(250, 4_000, 5)

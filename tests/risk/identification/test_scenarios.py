@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.assessment.beside_keys import score_ranking
 from gemel.risk.identification.assessment.file_assessment import assess
-from gemel.risk.identification.report.charts import histogram_chart
-from gemel.risk.identification.special_uniques.suda_ranking import suda_scores
-from gemel.risk.report.palette import INK, OCHRE, RUST, TEAL
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.identification.suda_ranking import suda_scores
+from gemel.risk.report.drawing import INK, OCHRE, RUST, TEAL
+from gemel.risk.report.identification import histogram_chart
 from tests.risk.identification.small_files import sampled_file
 
 

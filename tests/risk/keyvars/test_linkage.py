@@ -14,8 +14,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.common.specification.model.variables import category_of
 from gemel.risk.keyvars.environment import Environment
-from gemel.risk.keyvars.insertion import insert
-from gemel.risk.keyvars.linkage import common_categories
+from gemel.risk.keyvars.linkage import common_categories, insert
 from tests.common.specification.example import EXAMPLE
 
 HERE = ["0-15", "16-24", "25-44", "45-64", "65+"]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from gemel.risk.magnitude import Classification, Contributions, LinkedTables, contributions
+from gemel.risk.magnitude.rules import Contributions, contributions
+from gemel.risk.magnitude.tables import Classification, LinkedTables
 from tests.risk.magnitude.definition import Cell, Record
 
 LETTERS = "abcdef"

@@ -8,12 +8,30 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import GemelError
+from gemel.risk.magnitude.assessment import Choice, assess
+from gemel.risk.magnitude.attacks import Attack, Intruder
+from gemel.risk.magnitude.audit import (
+    Limits,
+    PublishedValues,
+    assess_published,
+    breaches,
+    exact_bounds,
+    feasible_table,
+    pattern_of,
+)
+from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, contributions
+from gemel.risk.magnitude.tables import Classification, LinkedTables
+from tests.risk.magnitude import definition
+from tests.risk.magnitude.small_tables import levels_of, made, named
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = REPOSITORY / "docs" / "magnitude.md"
@@ -161,3 +179,163 @@ def test_bad_input(
 def test_neither_records_nor_a_published_table() -> None:
     with pytest.raises(GemelError, match="records are needed, or a published table"):
         run("--by", "region")
+
+
+# Bounds of withheld cells against enumeration; linked tables, hierarchies, rounding and contributors' knowledge.
+
+
+@settings(max_examples=8)
+@given(st.lists(st.integers(0, 1), min_size=6, max_size=6), st.sets(st.integers(1, 11), min_size=1))
+def test_bounds_are_those_of_all_tables(values: list[int], hidden: set[int]) -> None:
+    """Two-way tables with their total: their extremes are whole, so that enumeration finds them."""
+    shape = (2, 3)
+    inner = [c for c in definition.cells_of(levels_of(shape)) if "Total" not in c]
+    records = [(c, float(v), f"u{k}", 1.0) for k, (c, v) in enumerate(zip(inner, values, strict=True))]
+    tables, found = made(shape, records)
+    suppressed = np.isin(np.arange(12), list(hidden))
+    names = [named(tables, c) for c in range(12)]
+    published = {names[c]: int(found.values[c]) for c in np.flatnonzero(~suppressed)}
+    possible = definition.whole_tables(inner, published, sum(values))
+    sums = [possible[:, [definition.within(i, names[c]) for i in inner]].sum(axis=1) for c in sorted(hidden)]
+    limits = Limits.of(found.values, suppressed, signed=False)
+    for table in (found.values, feasible_table(tables, limits)):  # the truth known, or not
+        lower, upper = exact_bounds(pattern_of(tables, table, limits), table, np.flatnonzero(suppressed))
+        assert lower == pytest.approx([s.min() for s in sums], abs=1e-6)
+        assert upper == pytest.approx([s.max() for s in sums], abs=1e-6)
+
+
+def linked() -> tuple[LinkedTables, np.ndarray]:
+    """Regions by sector, and sectors by size: what the first withholds, the second may tell."""
+    own = [
+        Classification.of("region", ["n", "s"]),
+        Classification.of("sector", ["x", "y"]),
+        Classification.of("size", ["1"]),
+    ]
+    tables = LinkedTables.of(own, [["region", "sector"], ["sector", "size"]])
+    nodes = np.asarray([[1, 1, 1], [1, 2, 1], [2, 1, 1], [2, 2, 1]])
+    return tables, contributions(tables, nodes, np.asarray([1.0, 2.0, 3.0, 4.0])).values
+
+
+def test_linked_tables_are_attacked_together() -> None:
+    tables, values = linked()
+    number = {tuple(sorted(tables.described(c).items())): c for c in range(tables.n_cells)}
+    hidden = [number[key] for key in number if dict(key).keys() == {"region", "sector"}]
+    hidden += [number[(("sector", "x"),)], number[(("sector", "y"),)]]
+    suppressed = np.isin(np.arange(tables.n_cells), hidden)
+    limits = Limits.of(values, suppressed, signed=False)
+    lower, upper = exact_bounds(pattern_of(tables, values, limits), values, np.asarray([number[(("sector", "x"),)]]))
+    assert (lower[0], upper[0]) == (4.0, 4.0)  # the other table has it: its only size
+    alone = LinkedTables.of(tables.classifications[:2], [["region", "sector"]])
+    hidden_alone = np.asarray([len(alone.described(c)) == 2 or "sector" in alone.described(c) for c in range(9)])
+    nodes = np.asarray([[1, 1], [1, 2], [2, 1], [2, 2]])
+    own = contributions(alone, nodes, np.asarray([1.0, 2.0, 3.0, 4.0])).values
+    limits = Limits.of(own, hidden_alone, signed=False)
+    sector = [c for c in range(9) if alone.described(c) == {"sector": "x"}]
+    lower, upper = exact_bounds(pattern_of(alone, own, limits), own, np.asarray(sector))
+    assert (lower[0], upper[0]) == (0.0, 10.0)
+
+
+def test_a_hierarchy_adds_its_sums() -> None:
+    tree = Classification.of("nace", ["01", "02", "10", "11"], {"01": "A", "02": "A", "10": "C", "11": "C"})
+    tables = LinkedTables.of([tree], [["nace"]])
+    values = contributions(tables, np.asarray([[1], [2], [3], [4]]), np.asarray([5.0, 7.0, 11.0, 13.0])).values
+    assert dict(zip(tree.nodes, values, strict=True)) == {
+        "Total": 36, "01": 5, "02": 7, "10": 11, "11": 13, "A": 12, "C": 24,
+    }  # fmt: skip
+    suppressed = np.isin(tree.nodes, ["01", "10"])  # each is its division's sum less the other
+    limits = Limits.of(values, suppressed, signed=False)
+    cells = np.flatnonzero(suppressed)
+    lower, upper = exact_bounds(pattern_of(tables, values, limits), values, cells)
+    assert lower.tolist() == upper.tolist() == [5, 11]
+    with pytest.raises(GemelError, match="cycle"):
+        Classification.of("nace", ["01"], {"01": "A", "A": "B", "B": "A"})
+    with pytest.raises(GemelError, match="other levels add up to"):
+        Classification.of("nace", ["01", "A"], {"01": "A"})
+
+
+def test_contributors_subtract_their_own() -> None:
+    """Of two withheld cells that sum to 30, whoever has 12 in the second knows that the first is at most 18."""
+    tables, found = made((2,), [(("a0",), 10.0, "u", 1.0), (("a1",), 12.0, "s", 1.0), (("a1",), 8.0, "t", 1.0)])
+    suppressed = np.asarray([False, True, True])
+    limits = Limits.of(found.values, suppressed, signed=False)
+    pattern = pattern_of(tables, found.values, limits)
+    outsider, insider = Attack(1, 1, 15.0), Attack(1, 1, 15.0, Intruder((1,), {2: 12.0}))
+    assert breaches(pattern, [outsider]) == []
+    assert [b.reach for b in breaches(pattern, [outsider, insider])] == pytest.approx([8.0])
+    alone = Attack(1, -1, 1.0, Intruder((1,), {}, frozenset({2})))
+    assert [b.reach for b in breaches(pattern, [alone])] == [0.0]
+
+
+def test_rounding_widens_what_is_known_by_what_it_hides() -> None:
+    tables, found = made((2,), [(("a0",), 10.0, "u", 1.0), (("a1",), 13.0, "s", 1.0)])
+    values = np.asarray([20.0, np.nan, 10.0])  # published to tens
+    result = assess_published(tables, PublishedValues(values, 10.0))
+    (entry,) = result["suppressed"]
+    assert (entry["lower"], entry["upper"]) == pytest.approx((0.0, 20.0))  # 25 - 5 at most
+    with pytest.raises(GemelError, match="no table agrees"):
+        assess_published(tables, PublishedValues(np.asarray([20.0, 8.0, 10.0])))
+    audited = assess(tables, found, (MinimumFrequency(2),), published=PublishedValues(values, 10.0))
+    assert audited["breaches"] == []
+    assert audited["published_primary"] == [{"a": "a1"}]
+    with pytest.raises(GemelError, match="not those of the records, got 2 of 2"):
+        assess(tables, found, (MinimumFrequency(2),), published=PublishedValues(values))
+
+
+def test_a_naive_suppression_is_recovered() -> None:
+    """Only the risky cell withheld: its row gives it away, to the last digit."""
+    records = [((a, b), 10.0 + k, f"{a}{b}{k}", 1.0) for a in ("a0", "a1") for b in ("b0", "b1") for k in range(5)]
+    tables, found = made((2, 2), [*records[5:], records[0]])
+    values = found.values.copy()
+    values[[c for c in range(9) if named(tables, c) == ("a0", "b0")]] = np.nan
+    naive = assess(tables, found, (PriorPosterior(10),), published=PublishedValues(values))
+    assert naive["recovered"] == 1
+    assert {(b["by"], b["bound"], b["reached"]) for b in naive["breaches"]} == {
+        ("an outsider", "upper", 0.0),
+        ("an outsider", "lower", 0.0),
+    }
+    done = assess(tables, found, (PriorPosterior(10),), Choice(objective="cells"))
+    assert (done["recovered"], done["breaches"], done["cells"]["secondary"]) == (0, [], 3)
+
+
+def test_negative_values_leave_more_doubt() -> None:
+    records = [(("a0",), -10.0, "u", 1.0), (("a1",), 12.0, "s", 1.0), *((("a2",), 5.0, f"v{k}", 1.0) for k in range(9))]
+    tables, found = made((3,), records)
+    assert found.sizes[0] == 67
+    result = assess(tables, found, (PriorPosterior(10),))
+    assert result["signed"]
+    assert result["cells"] == {
+        "all": 4,
+        "inner": 3,
+        "empty": 0,
+        "primary": 2,
+        "suppressed": 3,
+        "secondary": 1,
+    }  # s would find u
+    assert {entry["lower"] for entry in result["suppressed"]} == {None}
+
+
+def test_what_is_known_beforehand_narrows_the_bounds_and_the_choice() -> None:
+    """Three cells of one sum: without prior knowledge one neighbour does, at 20 per cent it cannot move far enough."""
+    records = [(("a0",), 100.0, "u", 1.0), *((("a1",), 4.0, f"v{k}", 1.0) for k in range(5))]
+    records += [(("a2",), 10.0, f"w{k}", 1.0) for k in range(5)]
+    tables, found = made((3,), records)
+    rules = (MinimumFrequency(2, 10),)
+    free = assess(tables, found, rules)
+    known = assess(tables, found, rules, Choice(known_within=0.2))
+    assert [tuple(e["cell"].values()) for e in free["suppressed"]] == [("a0",), ("a1",)]
+    assert free["known_within"] is None
+    # 100 must reach 110 and 90: a1 may move by 4, a2 by 10.
+    assert [tuple(e["cell"].values()) for e in known["suppressed"]] == [("a0",), ("a2",)]
+    assert [(e["lower"], e["upper"]) for e in known["suppressed"]] == [
+        pytest.approx((90.0, 110.0)),
+        pytest.approx((40.0, 60.0)),
+    ]
+    values = found.values.copy()
+    values[[c for c in range(4) if named(tables, c) in {("a0",), ("a1",)}]] = np.nan
+    audited = assess(tables, found, rules, Choice(known_within=0.2), PublishedValues(values))
+    assert [b["reached"] for b in audited["breaches"]] == pytest.approx([4.0, 4.0])
+    assert assess(tables, found, rules, published=PublishedValues(values))["breaches"] == []
+    hopeless = assess(tables, found, rules, Choice(known_within=0.05))
+    assert hopeless["suppression"]["not_withstood"] == 2
+    with pytest.raises(GemelError, match="share above 0"):
+        Choice(known_within=0.0)

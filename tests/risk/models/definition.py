@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel
-from gemel.risk.models.graphs import Edge, Graph
+from gemel.risk.models.graphs import Edge, Graph, members, triangulated
 from gemel.risk.models.incomplete import IncompleteCounts
 from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.triangulation import triangulated
 
 
 def to_table(counts: SparseCounts) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ spanning forest of the decomposable graph. A rotation of a clique and its parent
 elimination ordering. Where it changes no edge of the graph it is *neutral*; edges are added and deleted by neutral
 rotations that bring a clique to where one variable can simply be put in or taken out.
 
-This is the plain form, which can also rotate when the graph changes with it. `gemel.risk.models.tree_kernels` is the
+This is the plain form, which can also rotate when the graph changes with it. `gemel.risk.models.junction_trees` is the
 same for neutral rotations in compiled code, tested against this one.
 
 Smith, Aspects of statistical disclosure control (thesis, 2011), chapter 6, with the new clique of v after a
@@ -20,9 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.models.bits import members
-from gemel.risk.models.graphs import Graph
-from gemel.risk.models.triangulation import elimination_game, triangulated
+from gemel.risk.models.graphs import Graph, elimination_game, members, triangulated
 
 NONE = -1
 

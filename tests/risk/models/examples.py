@@ -8,10 +8,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemel.risk.models.bits import members
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.graphs import Graph
-from gemel.risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
+from gemel.risk.models.graphs import Graph, members
+from gemel.risk.models.junction_trees import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
 from tests.risk.models.definition import to_networkx
 from tests.risk.models.dynamic_trees import DynamicJunctionTree
 

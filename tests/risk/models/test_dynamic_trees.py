@@ -10,27 +10,17 @@ from hypothesis import strategies as st
 
 from benchmarks.models import wander, wander_by_search
 from gemel.common.errors import GemelError
-from gemel.risk.models import tree_kernels as kernels
+from gemel.risk.models import junction_trees as kernels
 from gemel.risk.models.chains import Chain
-from gemel.risk.models.graphs import Graph, empty_graph
+from gemel.risk.models.graphs import Graph, elimination_game, empty_graph, minimal_triangulation, moralise, triangulated
 from gemel.risk.models.junction_trees import JunctionTree
 from gemel.risk.models.scores import HyperDirichlet
-from gemel.risk.models.triangulation import elimination_game, minimal_triangulation, moralise, triangulated
 from tests.risk.models.bif import read_bif
 from tests.risk.models.definition import is_minimal, names_of, to_networkx
 from tests.risk.models.dynamic_trees import NONE, DynamicJunctionTree
 from tests.risk.models.examples import can_toggle, check_tree, random_counts, random_decomposable
 
-ASIA = {
-    "A": "",
-    "S": "",
-    "T": "A",
-    "L": "S",
-    "B": "S",
-    "E": "TL",
-    "X": "E",
-    "D": "BE",
-}
+ASIA = {"A": "", "S": "", "T": "A", "L": "S", "B": "S", "E": "TL", "X": "E", "D": "BE"}
 NAMES = tuple(ASIA)
 
 

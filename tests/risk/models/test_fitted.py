@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
-from gemel.risk.models.averaging import ModelAverage
 from gemel.risk.models.counts import SparseCounts
-from gemel.risk.models.divergence import jensen_shannon
 from gemel.risk.models.enumeration import enumerate_models
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import Estimate, FittedModel, calibrated, fit
 from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
-from gemel.risk.models.sampling import sample
+from gemel.risk.models.queries import ModelAverage, jensen_shannon, sample
 from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import to_table
 from tests.risk.models.examples import all_cells, random_counts, random_decomposable

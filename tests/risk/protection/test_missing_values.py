@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import GemelError
-from gemel.risk.protection import Levels, Methods, Policy, Request, protect
-from gemel.risk.protection.changes import numeric
+from gemel.risk.protection.changes import Levels, Methods, numeric
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.protected_file import protect
+from gemel.risk.protection.request import Request
 from tests.risk.protection.small_files import TOWNS
 
 WAGES = """k,wage,bonus

@@ -21,10 +21,13 @@ from typer.testing import CliRunner
 import gemel.risk
 from gemel.command import app
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile
-from gemel.risk.identification.calibration.every_record import over_every_record
 from gemel.risk.identification.calibration.records import calibrated_risk
-from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.calibrated import over_every_record
+from gemel.risk.protection.changes import Levels, Methods
+from gemel.risk.protection.policy import Policy
+from gemel.risk.protection.protected_file import protect
+from gemel.risk.protection.request import Request
 from tests.risk.protection.small_files import people
 
 KEYS = ("region", "trade", "school", "tenure")

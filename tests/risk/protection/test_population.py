@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.risk.identification import KeyFile
 from gemel.risk.identification.calibration.records import calibrated_risk
-from gemel.risk.protection import Levels, Methods, Policy, Request, protect
+from gemel.risk.identification.key_file import KeyFile
+from gemel.risk.protection.changes import Levels, Methods
 from gemel.risk.protection.perturbed_keys import perturbed_keys
+from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.population import Population
+from gemel.risk.protection.protected_file import protect
+from gemel.risk.protection.request import Request
 from tests.risk.protection.small_files import KEYS, TOWNS, people
 
 WHOLE = pl.concat([people(150), people(850, seed=5)])

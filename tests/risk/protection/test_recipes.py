@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
 from gemel.risk.commands.disclosure import app
-from gemel.risk.identification import KeyFile
+from gemel.risk.identification.key_file import KeyFile
 from tests.risk.protection.small_files import TOWNS, people
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protection.md"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from tests.coordinator.reports.disclosure.documents import population
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemel.carole.assessment import AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError

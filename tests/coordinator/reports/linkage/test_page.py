@@ -13,7 +13,7 @@ import pytest
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelErrors
 from gemel.coordinator.reports.linkage import render_report, write_report
-from gemel.risk.report.palette import COLOURS
+from gemel.risk.report.drawing import COLOURS
 from tests.coordinator.reports.linkage.documents import content_of
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

@@ -1,0 +1,284 @@
+"""Changes of a whole table: rounding, controlled rounding, controlled tabular adjustment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Integers, Mask
+from gemel.risk.attribution.laws import (
+    UNPUBLISHED,
+    Adjacent,
+    Barnardised,
+    BelowThreshold,
+    Conventional,
+    Exact,
+    Law,
+    Random,
+    Within,
+)
+from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact, with_counts
+from gemel.risk.attribution.protections.suppression import layout, risky_cells, solve
+from gemel.risk.attribution.release import Published
+
+
+@dataclass(frozen=True)
+class ConventionalRounding(Protection):
+    """Each count to the nearest multiple of an odd base."""
+
+    base: int
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        law = Conventional(self.base)
+        rounded = (given.counts + (self.base - 1) // 2) // self.base * self.base
+        return Outcome(with_counts(given, _kept(given, rounded), law))
+
+
+@dataclass(frozen=True)
+class RandomRounding(Protection):
+    """Each count up or down to a multiple of the base; up with probability (remainder / base)."""
+
+    base: int
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        law = Random(self.base)
+        remainder = given.counts % self.base
+        up = generator.random(given.counts.shape) * self.base < remainder
+        rounded = given.counts - remainder + self.base * up
+        return Outcome(with_counts(given, _kept(given, rounded), law))
+
+
+@dataclass(frozen=True)
+class Barnardisation(Protection):
+    """Each count above 0 stays with probability `stay`, else goes one up or one down with equal chances."""
+
+    stay: float
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        law = Barnardised(self.stay)
+        step = generator.choice(
+            [0, -1, 1], size=given.counts.shape, p=[self.stay, (1 - self.stay) / 2, (1 - self.stay) / 2]
+        )
+        moved = np.where(given.counts > 0, given.counts + step, 0).astype(np.int64)
+        return Outcome(with_counts(given, _kept(given, moved), law))
+
+
+@dataclass(frozen=True)
+class RecordSuppression(Protection):
+    """Delete the records of cells with fewer than `threshold` of them (people unusual enough to be recognised)."""
+
+    threshold: int
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        law = BelowThreshold(self.threshold)
+        deleted = np.where(given.counts < self.threshold, 0, given.counts)
+        return Outcome(with_counts(given, _kept(given, deleted), law))
+
+
+def _kept(given: Published, counts: Integers) -> Integers:
+    """Leave withheld counts withheld."""
+    return np.where(given.counts == UNPUBLISHED, UNPUBLISHED, counts)
+
+
+# Controlled rounding: rounded tables that still add up.
+
+
+@dataclass(frozen=True)
+class ControlledRounding(Protection):
+    """Every count and margin to a multiple of the base next to it, so that all add up, as near to the truth as can be.
+
+    Notes
+    -----
+    Least sum of absolute changes over all published cells; ties are broken by the generator. With three or more
+    variables there may be no solution. What a single cell becomes depends on the whole table: its law is its bounds.
+    """
+
+    base: int
+    margins: tuple[tuple[str, ...], ...] | None = None
+    seconds: float | None = None
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "controlled rounding")
+        margins = all_margins(given.names) if self.margins is None else self.margins
+        plan = layout(given, margins)
+        truth = plan.counts
+        down, rest = truth // self.base, truth % self.base
+        # Unknown: how many cells go up. A margin's multiples are the sum of its cells': floors known, ups chosen.
+        own = plan.cells
+        base_down = down[:own].astype(float)
+        fixed = plan.matrix @ base_down
+        lower, upper = down - fixed, down + (rest > 0) - fixed
+        going_up = self.base - 2.0 * rest  # change of |rounded - truth| when a cell goes up instead of down
+        cost = plan.matrix.T @ np.where(rest > 0, going_up, 0.0)
+        cost = cost + generator.random(own) * 1e-4
+        found = solve(
+            cost,
+            [plan.matrix],
+            lower,
+            upper,
+            np.zeros(own),
+            (rest[:own] > 0).astype(float),
+            np.ones(own),
+            "controlled rounding",
+            self.seconds,
+        )
+        rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
+        return _outcome(given, rounded.reshape(given.counts.shape), margins, Adjacent(self.base), found.gap)
+
+
+@dataclass(frozen=True)
+class UnbiasedControlledRounding(Protection):
+    """Controlled rounding of a two-way table whose expectation is the truth, cell by cell and margin by margin.
+
+    Fractions are moved along cycles of cells until none is left, up or down with probabilities that keep the
+    expectation; so each cell by itself has the law of random rounding.
+
+    References
+    ----------
+    .. [1] Cox, A constructive procedure for unbiased controlled rounding, JASA 82, 1987.
+    """
+
+    base: int
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "controlled rounding")
+        if given.counts.ndim != 2:
+            raise parameter(
+                f"table {given.name!r}",
+                "unbiased controlled rounding is for tables of two variables",
+                f"{given.counts.ndim}",
+                "use controlled rounding by least change",
+            )
+        rest = given.counts % self.base
+        # One more row and column take up what is missing to whole multiples, so that every line sums to one.
+        full = np.zeros(tuple(n + 1 for n in rest.shape), dtype=np.int64)
+        full[:-1, :-1] = rest
+        full[:-1, -1] = -rest.sum(axis=1) % self.base
+        full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
+        rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
+        rounded = given.counts - rest + rounded_cells
+        return _outcome(given, rounded, all_margins(given.names), Random(self.base), 0.0)
+
+
+def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
+    """Move units along cycles of unrounded cells until every cell is 0 or the base."""
+    cells = fractions.copy()
+    while True:
+        open_cells = (cells % base) != 0
+        if not open_cells.any():
+            return cells
+        cycle = _cycle(open_cells)
+        plus, minus = cycle[::2], cycle[1::2]
+        up = min(min(base - cells[c] for c in plus), min(cells[c] for c in minus))
+        down = min(min(cells[c] for c in plus), min(base - cells[c] for c in minus))
+        step = int(up) if generator.random() * float(up + down) < float(down) else -int(down)
+        for c in plus:
+            cells[c] += step
+        for c in minus:
+            cells[c] -= step
+
+
+def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
+    """A closed path of unrounded cells that turns at each: along a row, along a column, and so on.
+
+    Every line with one unsettled cell has another, since it sums to a multiple of the base.
+    """
+    row, column = (int(i) for i in np.argwhere(open_cells)[0])
+    path = [(row, column)]
+    left: dict[tuple[str, int], int] = {}  # which cell of the path leaves along a line
+    while True:
+        if ("row", row) in left:
+            return path[left["row", row] + 1 :]
+        left["row", row] = len(path) - 1
+        column = next(int(j) for j in np.flatnonzero(open_cells[row]) if j != path[-1][1])
+        path.append((row, column))
+        if ("column", column) in left:
+            return path[left["column", column] + 1 :]
+        left["column", column] = len(path) - 1
+        row = next(int(i) for i in np.flatnonzero(open_cells[:, column]) if i != path[-1][0])
+        path.append((row, column))
+
+
+def _outcome(given: Published, rounded: Integers, margins: Sequence[Sequence[str]], law: Law, gap: float) -> Outcome:
+    also = []
+    for names in margins:
+        gone = tuple(i for i, n in enumerate(given.names) if n not in names)
+        axes = tuple(a for a in given.axes if a.variable in names)
+        label = ", ".join(a.variable for a in axes) or "total"
+        also.append(Published(f"{given.name}: {label}", axes, rounded.sum(axis=gone), law))
+    return Outcome(replace(given, counts=rounded, law=law), tuple(also), gap)
+
+
+# Controlled tabular adjustment: risky counts go to a safe value nearby, others move so that margins stay.
+
+
+@dataclass(frozen=True)
+class TabularAdjustment(Protection):
+    """Change each risky count to a safe one, and the others least, with chosen margins unchanged.
+
+    References
+    ----------
+    .. [1] Cox, Kelly and Patil, Balancing quality and confidentiality for multivariate tabular data, 2004.
+    """
+
+    threshold: int = 3
+    cells: tuple[tuple[int, ...], ...] | None = None
+    step: int = 1
+    reach: int = 2
+    margins: tuple[tuple[str, ...], ...] | None = None
+    seconds: float | None = None
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "controlled tabular adjustment")
+        margins = [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else list(self.margins)
+        plan = layout(given, margins)
+        risky = risky_cells(given, self.threshold, self.cells)
+        truth = given.counts.ravel().astype(float)
+        n = len(truth)
+        down = np.minimum(truth, self.step) if self.cells is not None else truth
+        up = np.full(n, float(self.step)) if self.cells is not None else self.threshold - truth
+        # Unknowns: by how much each count rises and falls, and for each risky one whether it rises.
+        is_risky = np.zeros(n, dtype=bool)
+        is_risky[risky] = True
+        ceiling = np.concatenate(
+            [
+                np.where(is_risky, np.maximum(up, 0.0), float(self.reach)),
+                np.where(is_risky, down, np.minimum(truth, self.reach)),
+                is_risky.astype(float),
+            ]
+        )
+        sums = plan.matrix[n:]
+        rises, falls = (
+            csr_array(np.diag(np.where(is_risky, -up, 0.0))),
+            csr_array(np.diag(np.where(is_risky, down, 0.0))),
+        )
+        picked = csr_array(np.diag(is_risky.astype(float)))
+        rows = [
+            hstack([sums, -sums, csr_array(sums.shape)], format="csr"),  # margins stay
+            hstack([picked, csr_array((n, n)), rises], format="csr"),  # rise = up * choice
+            hstack([csr_array((n, n)), picked, falls], format="csr"),  # fall = down * (1 - choice)
+        ]
+        right = np.concatenate([np.zeros(sums.shape[0]), np.zeros(n), np.where(is_risky, down, 0.0)])
+        found = solve(
+            np.concatenate([1.0 + generator.random(2 * n) * 1e-3, np.zeros(n)]),
+            rows,
+            right,
+            right,
+            np.zeros(3 * n),
+            ceiling,
+            np.ones(3 * n),
+            "controlled tabular adjustment",
+            self.seconds,
+        )
+        moves = np.rint(found.values).astype(np.int64)
+        adjusted = (given.counts.ravel() + moves[:n] - moves[n : 2 * n]).reshape(given.counts.shape)
+        maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
+        also = tuple(
+            Published(f"{given.name}: {', '.join(a.variable for a in axes) or 'total'}", axes, counts, Exact())
+            for axes, counts in plan.margin_tables(plan.counts)
+        )
+        return Outcome(replace(given, counts=adjusted, law=Within(maximum, maximum)), also, found.gap)

@@ -1,1 +1,0 @@
-"""Risk when key values were swapped or are wrong, and the matrices that say how."""

@@ -1,0 +1,256 @@
+"""Questions to models with parameters: samples, averages over models, divergences."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from gemel.common.errors import parameter
+from gemel.risk.arrays import Codes, Floats
+from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.factors import match_rows
+from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
+from gemel.risk.models.graphs import members
+from gemel.risk.models.result import SearchResult
+
+
+def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
+    """Independent records.
+
+    Returns
+    -------
+    ndarray of int32, shape (size, n_variables)
+
+    Notes
+    -----
+    O((size + rows) log(size + rows)) for each clique, rows being its cells of positive probability.
+    """
+    if size < 0:
+        raise parameter("size", "must not be negative", str(size))
+    records = np.zeros((size, len(model.levels)), dtype=np.int32)
+    for c, parent in model.tree.walk():
+        factor = model.cliques[c]
+        separator = list(members(model.tree.cliques[c] & model.tree.cliques[parent])) if parent >= 0 else []
+        own = factor.cells[:, factor.columns(separator)]
+        both = np.concatenate([own, records[:, separator]])
+        _, group = distinct_rows(both, [model.levels[v] for v in separator])
+        order = np.argsort(group[: len(own)], kind="stable")
+        sorted_group = group[: len(own)][order]
+        cumulative = np.concatenate([[0.0], np.cumsum(factor.values[order])])
+        low = np.searchsorted(sorted_group, group[len(own) :], side="left")
+        high = np.searchsorted(sorted_group, group[len(own) :], side="right")
+        target = cumulative[low] + rng.random(size) * (cumulative[high] - cumulative[low])
+        row = np.clip(np.searchsorted(cumulative, target, side="right") - 1, low, high - 1)
+        records[:, factor.variables] = factor.cells[order[row]]
+    return records
+
+
+# Averages over models by weight: what is inferred does not hang on one model.
+
+
+class ModelAverage:
+    """A mixture of fitted models over the same variables.
+
+    Parameters
+    ----------
+    weights
+        Not negative, with sum 1.
+    """
+
+    def __init__(self, models: Sequence[FittedModel], weights: ArrayLike) -> None:
+        given = np.asarray(weights, dtype=np.float64)
+        if not models or given.shape != (len(models),):
+            raise parameter(
+                "weights",
+                "there must be one weight for each of at least one model",
+                f"{given.shape} for {len(models)} models",
+            )
+        if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1) > 1e-6:
+            raise parameter(
+                "weights",
+                "weights must not be negative and must sum to 1",
+                f"sum {float(given.sum()):.6g}, minimum {float(given.min()):.6g}",
+                "divide them by their sum",
+            )
+        same_variables(models)
+        self.models, self.weights = tuple(models), given / given.sum()
+
+    @classmethod
+    def of(
+        cls,
+        result: SearchResult,
+        counts: SparseCounts,
+        estimate: Estimate = "maximum likelihood",
+        *,
+        precision: float = 1.0,
+        share: float = 0.99,
+        at_most: int = 1000,
+    ) -> ModelAverage:
+        """Fit the heaviest models of a search (those that hold `share` of the weight) and average them."""
+        kept = result.heaviest(share, at_most)
+        models = [fit(counts, model.graph, estimate, precision) for model in kept]
+        return cls(models, [model.weight for model in kept])
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The variables."""
+        return self.models[0].names
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Levels of each variable."""
+        return self.models[0].levels
+
+    def log_probability(self, cells: ArrayLike) -> Floats:
+        """Log joint probability of each given cell."""
+        return self._mixed([model.log_probability(cells) for model in self.models])
+
+    def log_marginal(self, records: ArrayLike) -> Floats:
+        """Log probability of what is known of each record, -1 standing for a missing value."""
+        return self._mixed([model.log_marginal(records) for model in self.models])
+
+    def _mixed(self, by_model: Sequence[Floats]) -> Floats:
+        return np.asarray(logsumexp(np.stack(by_model), axis=0, b=self.weights[:, None]))
+
+    def probability(self, evidence: Mapping[Hashable, int]) -> float:
+        """The probability that some variables have the given values."""
+        return float(self.weights @ [model.probability(evidence) for model in self.models])
+
+    def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
+        """Probabilities of some variables given others: evidence also shifts weight to the models that expected it."""
+        given = evidence or {}
+        likelihoods = self.weights * [model.probability(given) for model in self.models]
+        if not likelihoods.sum() > 0:
+            raise parameter("evidence", "the evidence is impossible under every model", "probability 0")
+        weights = likelihoods / likelihoods.sum()
+        tables = [
+            weight * model.marginal(variables, given)
+            for model, weight in zip(self.models, weights, strict=True)
+            if weight > 0
+        ]
+        return np.asarray(np.sum(tables, axis=0))
+
+    def sample(self, size: int, rng: np.random.Generator) -> Codes:
+        """Independent records, each from a model drawn by weight."""
+        numbers = rng.multinomial(size, self.weights)
+        drawn = [sample(model, int(number), rng) for model, number in zip(self.models, numbers, strict=True)]
+        return np.asarray(rng.permutation(np.concatenate(drawn)))
+
+
+# Jensen-Shannon divergence, base 2: between two models, or a model and data.
+#
+#     JSD(p, q) = [KL(p || m) + KL(q || m)] / 2,   m = (p + q) / 2,   0 for equal distributions, 1 for disjoint ones.
+#
+# Data occupy few cells, and outside them m is half the model: each unit of the model's probability there
+# contributes exactly 1/2. So a divergence from data needs the occupied cells only.
+
+CHUNK = 2**16
+
+
+class Distribution(Protocol):
+    """What a divergence requires of a model."""
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The variables."""
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Levels of each variable."""
+
+    def log_probability(self, cells: ArrayLike) -> Floats:
+        """Log probability of each given cell."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A divergence in bits, with its standard error: 0 where it is exact."""
+
+    bits: float
+    standard_error: float = 0.0
+
+
+def jensen_shannon(
+    p: Distribution | SparseCounts,
+    q: Distribution | SparseCounts,
+    *,
+    limit: int = 2**22,
+    rng: np.random.Generator | None = None,
+    samples: int = 100_000,
+) -> Divergence:
+    """Jensen-Shannon divergence of two distributions, in bits.
+
+    Parameters
+    ----------
+    p, q
+        Models, or data (which stand for their relative frequencies).
+    limit
+        Between two models: up to this number of cells the sum over all of them is made, a chunk at a time.
+    rng, samples
+        Above it: so many records are drawn from each model, and the standard error is given.
+
+    Raises
+    ------
+    GemelError
+        The variables differ; the table is larger than the limit and there is no generator.
+    """
+    if p.names != q.names or p.levels != q.levels:
+        raise parameter("jensen_shannon", "both must have the same variables with the same levels")
+    if isinstance(p, SparseCounts):
+        return _from_data(p, q)
+    if isinstance(q, SparseCounts):
+        return _from_data(q, p)
+    size = int(np.prod([int(n) for n in p.levels], dtype=object))
+    if size <= limit:
+        parts = []
+        for start in range(0, size, CHUNK):
+            cells = np.stack(np.unravel_index(np.arange(start, min(start + CHUNK, size)), p.levels), axis=1)
+            parts.append(divergence_terms(np.exp(p.log_probability(cells)), np.exp(q.log_probability(cells))).sum())
+        return Divergence(float(np.clip(np.sum(parts), 0, 1)))
+    if rng is None:
+        raise parameter(
+            "jensen_shannon",
+            "the table is too large for an exact sum",
+            f"{size} cells",
+            "give a generator to estimate the divergence by sampling",
+        )
+    first, second = (_log_ratio(a, b, samples, rng) for a, b in ((p, q), (q, p)))
+    error = float(np.sqrt(first.var(ddof=1) + second.var(ddof=1)) / (2 * np.sqrt(samples)))
+    return Divergence(float((first.mean() + second.mean()) / 2), error)
+
+
+def divergence_terms(p: Floats, q: Floats) -> Floats:
+    """What each cell of two distributions of one shape adds to their divergence, in bits."""
+    middle = (p + q) / 2
+    terms = np.zeros_like(middle)
+    for side in (p, q):
+        some = (side > 0) & (middle > 0)  # half of the least number is 0
+        terms[some] += side[some] * np.log2(side[some] / middle[some]) / 2
+    return terms
+
+
+def _from_data(data: SparseCounts, other: Distribution | SparseCounts) -> Divergence:
+    p = data.counts / data.counts.sum()
+    if isinstance(other, SparseCounts):
+        place = match_rows(data.cells, other.cells, data.levels)
+        q = np.where(place >= 0, other.counts[place] / other.counts.sum(), 0.0)
+    else:
+        q = np.exp(other.log_probability(data.cells))
+    return Divergence(float(np.clip(divergence_terms(p, q).sum() + (1 - q.sum()) / 2, 0, 1)))
+
+
+def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> Floats:
+    """log2 of p over the middle, at records drawn from p."""
+    if isinstance(p, FittedModel):
+        cells = sample(p, samples, rng)
+    else:
+        draw = getattr(p, "sample", None)
+        if draw is None:
+            raise parameter("", "a model that can be sampled is needed", type(p).__name__)
+        cells = draw(samples, rng)
+    return np.asarray(1 - np.log2(1 + np.exp(q.log_probability(cells) - p.log_probability(cells))))
