@@ -140,7 +140,7 @@ def _joint(array: NDArray[Any] | None, variables: Sequence[VariablePlan]) -> Joi
 # She sees no pair of it, only counts: there are no more links than records, rows or candidate pairs; what the
 # result's document counts is as she counts it herself; and the links by rows of codes are as many (`coded_links`).
 # That a link is a candidate pair, and no record is in two, each custodian checks of its own share
-# (`custodian.steps.resolved_tables`): a pair is named there by its place in the request. No party can check what the
+# (`custodian.steps.requested_rows`): a pair is named there by its place in the request. No party can check what the
 # parameters of the model should be, nor which of several candidates of a record is linked: a resolver who lies about
 # these is believed.
 
