@@ -14,7 +14,7 @@ from gemel.carole.engine import Resources, link
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.result import Linkage, ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import (
+from gemel.carole.evaluation.link_quality import (
     Quality,
     best_threshold,
     calibration,

@@ -18,7 +18,7 @@ from benchmarks.modes import NOISE, RESOURCES, people
 from gemel.carole.engine import LinkagePlan, compare
 from gemel.carole.engine.decision.coded_links import micro_aggregated
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.run.specified import plan_of

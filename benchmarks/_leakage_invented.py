@@ -19,7 +19,7 @@ from scipy.stats import beta
 from benchmarks._leakage_study import Line, Study
 from benchmarks.duplicates import copied
 from benchmarks.modes import NOISE, PEOPLE, link_in
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage.near_copies import NearCopies, near_copies
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed

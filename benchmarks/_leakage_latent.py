@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks._latent_views import Case, Run, identified, insurers
 from benchmarks._leakage_study import Line, Study
-from gemel.carole.engine.latent.reported_joint import reported_joint
+from gemel.carole.engine.latent.step import reported_joint
 from gemel.common.parties import Side
 from gemel.common.specification import ReleaseSpec, Requested
 from gemel.coordinator.demonstration.people.insured import KEY

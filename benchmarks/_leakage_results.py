@@ -18,12 +18,12 @@ from scipy.stats import beta
 from benchmarks._leakage_study import Line, Study
 from benchmarks.modes import NOISE, RESOURCES, people
 from gemel.carole.engine import compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.resolution.padded import shown_pairs
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result
-from gemel.carole.engine.resolution.shown_pairs import shown_pairs
-from gemel.carole.engine.run.archive import unpacked
+from gemel.carole.engine.run.contribution import unpacked
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side

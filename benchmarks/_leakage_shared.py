@@ -41,7 +41,7 @@ from benchmarks._shared_attacks import (
 )
 from benchmarks._shared_views import Case, Columns, compared, gate_words, guessed, joined, made, read_fields
 from benchmarks.modes import link_in
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.specification import BlockingRule
 from gemel.coordinator.demonstration.people import corrupt

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged_pairs, linked, persons
 from gemel.carole.engine.run.result import ScoredPairs
-from gemel.carole.fellegi_sunter import LinkPosterior, assigned
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.custodian.cleaning.columns import clean

@@ -23,7 +23,7 @@ from benchmarks._in_process import persons, signed
 from gemel.carole.engine import FieldPlan, Linkage, LinkagePlan, Resources, link
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs
+from gemel.carole.evaluation.link_quality import matching_pairs
 from gemel.carole.evaluation.quality_estimate import Claim, Interval
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet

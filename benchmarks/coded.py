@@ -23,7 +23,7 @@ from gemel.carole.assessment.combined_assessment import AssessmentContext, asses
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import expected_elsewhere
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run.specified import plan_of

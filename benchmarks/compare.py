@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.comparison import level_table
+from gemel.carole.comparison.levels import level_table
 from gemel.common.signatures.signature_sets import FieldSignatures
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)

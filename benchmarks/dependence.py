@@ -21,16 +21,19 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged, persons, signed
 from gemel.carole.engine import Resources, link
+from gemel.carole.engine.decision.estimated import believed_model
 from gemel.carole.engine.run.plan import Dependence
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
-from gemel.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
-from gemel.carole.fellegi_sunter.belief import believed_model
-from gemel.carole.fellegi_sunter.dependence import JointModel, fit_joint
+from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import Assignment, assigned
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts
+from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files

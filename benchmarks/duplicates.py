@@ -21,10 +21,10 @@ from scipy.sparse.csgraph import connected_components
 
 from benchmarks._in_process import persons, signed
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.linkage.one_file import deduplicate
+from gemel.carole.engine.linkage.linking import deduplicate
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files

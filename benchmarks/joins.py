@@ -15,7 +15,7 @@ import polars as pl
 from benchmarks import DATA
 from benchmarks.modes import NOISE, RESOURCES, febrl
 from gemel.carole.engine import compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side

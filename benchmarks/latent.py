@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.parallel import in_order
-from gemel.carole.evaluation.classes import tied_classes
-from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.engine.run.resources import in_order
+from gemel.carole.evaluation.link_quality import curve_of, tied_classes
 from gemel.carole.extended_latent import Values, Variable, fit_extended
-from gemel.carole.fellegi_sunter import PatternCounts, fit_scheme
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.common.progress import StageProgress
 from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables

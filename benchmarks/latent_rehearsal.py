@@ -21,12 +21,12 @@ from scipy import stats
 
 from benchmarks._in_process import KEY, persons, signed
 from gemel.carole.engine import LinkagePlan, Resources, compare, link
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks import DATA
 from gemel.carole.engine import Linkage, Resources, compare, link
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed

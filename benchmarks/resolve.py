@@ -23,11 +23,11 @@ from benchmarks import REPOSITORY
 from benchmarks._resolve_alone import RUN
 from gemel.carole.engine import Resources, compare
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
+from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.noise import NoiseKey

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.parties import ComputeParty
 from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.common.specification.model.defaults import LEVELS

@@ -22,8 +22,10 @@ from benchmarks._in_process import MEMORY, THREADS, JudgedLinks, judged, persons
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs
-from gemel.carole.fellegi_sunter import LinkPosterior, assigned, match_weights
+from gemel.carole.evaluation.link_quality import matching_pairs
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import assigned
+from gemel.carole.fellegi_sunter.model import match_weights
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH

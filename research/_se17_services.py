@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from benchmarks._in_process import KEY, MEMORY
 from gemel.carole.engine import Resources, link
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.evaluation.link_quality import expected_precision_recall
 from gemel.carole.fellegi_sunter.dependence import estimation
 from gemel.common.parties import Side
 from gemel.common.records.registry import file_source

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
-from gemel.carole.evaluation.classes import TiedClasses
-from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.evaluation.link_quality import TiedClasses, curve_of
 from research._se17_services import SETTINGS, Draw, settled
 from research.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, interval, linked
 

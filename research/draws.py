@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from gemel.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
 from gemel.carole.fellegi_sunter.cores import without_cycles
-from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
-from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
+from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
-from gemel.carole.fellegi_sunter.model_draws import ModelDraws
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.propagation import Propagation
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.coordinator.analysis.drawn_estimates import combined_slope
 
 BOUNDS = (0.5, 1.0)

@@ -19,8 +19,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemel.carole.comparison.counting import PatternCounter, merged
-from gemel.carole.engine.run.packing import Packing
-from gemel.carole.fellegi_sunter import Estimation, FieldLevels, Model, PatternCounts, fit
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 
 PART = 1 << 17
 """Pairs of a part, as in the engine."""

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.dependence import Neighbours, counted, linked
-from gemel.carole.evaluation import quality
-from gemel.carole.fellegi_sunter import FieldLevels
+from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.settings import FieldLevels
 
 FIELDS = [FieldLevels(name, 2) for name in ("first", "second", "third", "fourth")]
 FIRST, THIRD = 150, 12

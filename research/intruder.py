@@ -18,8 +18,7 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
-from gemel.carole.intruder.attack_assessment import judged
-from gemel.carole.intruder.dummies import Kind
+from gemel.carole.intruder.attack_assessment import Kind, judged
 from research import study_options
 from research.se17 import FROM_A, FROM_B, drawn_files
 

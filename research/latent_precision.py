@@ -22,11 +22,14 @@ from benchmarks.latent_rehearsal import files as insurers_files
 from benchmarks.survey import surveys
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from gemel.carole.evaluation.link_quality import expected_precision_recall, matching_pairs, number_of_matches
 from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, Values, Variable, WeightedPairs, fit_extended
-from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.extended_latent.precision import PRECISIONS
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, LinkPosterior, PatternCounts, fit_scheme
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from research._census import LEVELS, census

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from gemel.carole.evaluation.classes import TiedClasses, tied_classes
-from gemel.carole.evaluation.curve import curve_of
+from gemel.carole.evaluation.link_quality import TiedClasses, curve_of, tied_classes
 from gemel.carole.extended_latent import (
     AloneKey,
     ArrayPairs,
@@ -32,9 +31,10 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.completion import saturated_counts
-from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records, saturated_counts
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit

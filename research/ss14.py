@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from gemel.carole.comparison.levels import level_table
-from gemel.carole.comparison.strings import levels_of, similarity_table
-from gemel.carole.evaluation.classes import TiedClasses
-from gemel.carole.evaluation.curve import PrecisionRecall, curve_of, expected_precision_recall
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
-from gemel.carole.fellegi_sunter.model import log2_ratios
-from gemel.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
+from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
+from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, Shade, fit_scheme, log_ratio_shaded, ratio_shaded
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import LEVELS

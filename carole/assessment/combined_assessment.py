@@ -28,8 +28,7 @@ from gemel.carole.assessment.options import SEARCHED, options
 from gemel.carole.assessment.publication import BASE_CELLS, publication
 from gemel.carole.assessment.released_counts import counted, pack
 from gemel.carole.engine.linkage.near_copies import NearCopies
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.resources import MemoryBudget, Resources
 from gemel.common.documents.assessment_document import VERSION, AssessmentDocument
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.linkage_document import LinkageDocument

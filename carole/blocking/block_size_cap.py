@@ -10,25 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import U64
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
-Keys = NDArray[np.uint64]
+Keys = U64
 
 
 @dataclass(frozen=True)
 class Skew:
     """How one rule's large blocks were treated.
 
-    Attributes
-    ----------
-    split, dropped
-        Numbers of blocks.
-    largest_split, largest_dropped
-        Rows of A and of B in the largest of each; None if there was none.
-    pairs_dropped
-        Pairs in the dropped blocks.
+    `largest_split`, `largest_dropped`: rows of A and of B in the largest of each; None if there was none.
     """
 
     split: int = 0
@@ -43,20 +36,8 @@ def without_large_blocks(
 ) -> tuple[Keys, Keys, Skew]:
     """Keys of a rule with no block of more than `limit` pairs.
 
-    Parameters
-    ----------
-    keys_a, keys_b : ndarray of uint64
-        Keys of A's and of B's rows.
-    limit : int
-        Maximum number of pairs in a block.
-    by : pair of ndarray of uint64, optional
-        A further key of each row, by which large blocks are split; `NO_KEY` where there is none.
-
-    Returns
-    -------
-    keys_a, keys_b : ndarray of uint64
-        The same objects where nothing was too large.
-    skew : Skew
+    `by`: a further key of each row, by which large blocks are split; `NO_KEY` where there is none. Returns `keys_a,
+    keys_b` (uint64): the same objects where nothing was too large.
     """
     large, sizes = _large(keys_a, keys_b, limit)
     if not len(large):

@@ -12,11 +12,97 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-from gemel.carole.blocking.kernels import Blocks, all_pairs, block_pairs
+from gemel.carole.arrays import I32, I64, U32, U64
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY
+
+
+@njit(nogil=True, cache=True)
+def all_pairs(start: int, stop: int, n_b: int, row_a: I32, row_b: I32) -> int:
+    """Write the pairs `start` to `stop` of the whole product, B's rows varying fastest; return their number."""
+    i = start // n_b
+    j = start % n_b
+    n = stop - start
+    for k in range(n):
+        row_a[k] = i
+        row_b[k] = j
+        j += 1
+        if j == n_b:
+            j = 0
+            i += 1
+    return n
+
+
+class Blocks(NamedTuple):
+    """The blocks of a rule.
+
+    `ends` (int64, shape (n_blocks,)): number of pairs in each block and all before it; `first_a`, `first_b` (int64,
+    shape (n_blocks,)): where each block begins in `order_a` and `order_b`; `size_a`, `size_b` (int64, shape
+    (n_blocks,)): rows in each block; `order_a`, `order_b` (int32, shape (n_rows,)): row numbers in the order of the
+    rule's keys.
+    """
+
+    ends: I64
+    first_a: I64
+    first_b: I64
+    size_a: I64
+    size_b: I64
+    order_a: I32
+    order_b: I32
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all blocks."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+
+@njit(nogil=True, cache=True)
+def block_pairs(
+    start: int, stop: int, rule: int, blocks: Blocks, keys_a: U64, keys_b: U64, row_a: I32, row_b: I32, mask: U32
+) -> int:
+    """Write those of a rule's pairs `start` to `stop` that satisfy no earlier rule; return their number.
+
+    `start`, `stop`: a stretch of the rule's pairs, block after block, B's rows varying fastest; `keys_a`, `keys_b`
+    (uint64, shape (n_rows, n_rules)): blocking keys of the rows under all rules; `row_a`, `row_b`, `mask`: receive the
+    pairs and the rules they satisfy; at least `stop - start` long.
+    """
+    n_rules = keys_a.shape[1]
+    n = 0
+    block = np.searchsorted(blocks.ends, start, side="right")
+    at = start
+    while at < stop:
+        before = blocks.ends[block - 1] if block > 0 else 0
+        end = min(stop, blocks.ends[block])
+        i = (at - before) // blocks.size_b[block]
+        j = (at - before) % blocks.size_b[block]
+        a = blocks.order_a[blocks.first_a[block] + i]
+        while at < end:
+            b = blocks.order_b[blocks.first_b[block] + j]
+            seen = False
+            for earlier in range(rule):
+                if keys_a[a, earlier] != 0 and keys_a[a, earlier] == keys_b[b, earlier]:
+                    seen = True
+                    break
+            if not seen:
+                satisfied = np.uint32(1) << np.uint32(rule)
+                for later in range(rule + 1, n_rules):
+                    if keys_a[a, later] != 0 and keys_a[a, later] == keys_b[b, later]:
+                        satisfied |= np.uint32(1) << np.uint32(later)
+                row_a[n] = a
+                row_b[n] = b
+                mask[n] = satisfied
+                n += 1
+            at += 1
+            j += 1
+            if j == blocks.size_b[block] and at < end:
+                j = 0
+                i += 1
+                a = blocks.order_a[blocks.first_a[block] + i]
+        block += 1
+    return n
+
 
 MAX_RULES = 32
 """Maximum number of rules in the bit mask of a pair."""
@@ -53,18 +139,12 @@ class PairSource(Protocol):
     def parts(self, size: int) -> Iterator[Part]:
         """Split the source into parts of at most `size` pairs."""
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's pairs and the rules they satisfy; return how many there are."""
 
 
 class AllPairs:
-    """Every pair of a row of A with a row of B; the mask is 0.
-
-    Parameters
-    ----------
-    n_a, n_b : int
-        Rows of the two files.
-    """
+    """Every pair of a row of A with a row of B; the mask is 0."""
 
     def __init__(self, n_a: int, n_b: int) -> None:
         self._n_b = n_b
@@ -74,7 +154,7 @@ class AllPairs:
         """Split the product into parts of at most `size` pairs."""
         return stretches(0, 0, self.n_pairs, size)
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's pairs; return how many there are."""
         n = all_pairs(part.start, part.stop, self._n_b, row_a, row_b)
         mask[:n] = 0
@@ -82,19 +162,14 @@ class AllPairs:
 
 
 class AscendingPairs:
-    """Those pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once.
-
-    Parameters
-    ----------
-    source : PairSource
-    """
+    """Pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once."""
 
     def __init__(self, source: PairSource) -> None:
         self._source = source
         self.n_pairs = source.n_pairs
         self.parts = source.parts
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write a part's ascending pairs; return how many there are."""
         n = self._source.write(part, row_a, row_b, mask)
         ascending = np.flatnonzero(row_a[:n] < row_b[:n])
@@ -123,9 +198,7 @@ class CandidatePairs:
     Building sorts each rule's keys. Memory: see `index_bytes`.
     """
 
-    def __init__(
-        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], max_rules: int = MAX_RULES
-    ) -> None:
+    def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
             raise parameter(
                 "blocking",
@@ -143,7 +216,7 @@ class CandidatePairs:
         return n_rules * ((n_a + n_b) * (8 + 4) + min(n_a, n_b) * 4 * 8)
 
     @property
-    def keys_by_row(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def keys_by_row(self) -> tuple[U64, U64]:
         """Keys of A's and of B's rows, shape (n_rows, n_rules)."""
         return self._keys_a, self._keys_b
 
@@ -160,10 +233,7 @@ class CandidatePairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
-        return (
-            int((self._keys_a == NO_KEY).all(axis=1).sum()),
-            int((self._keys_b == NO_KEY).all(axis=1).sum()),
-        )
+        return (int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum()))
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
@@ -179,7 +249,7 @@ class CandidatePairs:
         for number, rule in enumerate(self._rules):
             yield from stretches(number, 0, rule.n_pairs, size)
 
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
         for rule in range(self._keys_a.shape[1]):
@@ -187,14 +257,14 @@ class CandidatePairs:
             shared = (key == self._keys_b[row_b[:n], rule]) & (key != NO_KEY)
             mask[:n] |= shared.astype(np.uint32) << np.uint32(rule)
 
-    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         return block_pairs(
             part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
         )
 
 
-def blocks_of(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
+def blocks_of(keys_a: U64, keys_b: U64) -> Blocks:
     """The blocks of one rule: rows in the order of their keys, and where each shared key begins."""
     order_a, values_a, first_a, size_a = _grouped(keys_a)
     order_b, values_b, first_b, size_b = _grouped(keys_b)
@@ -204,9 +274,7 @@ def blocks_of(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
     return Blocks(ends, first_a[in_a], first_b[in_b], size_a, size_b, order_a, order_b)
 
 
-def _grouped(
-    keys: NDArray[np.uint64],
-) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(keys: U64) -> tuple[I32, U64, I64, I64]:
     """Rows in the order of their keys; each key but `NO_KEY`, where it begins, and its number of rows."""
     order = np.argsort(keys, kind="stable").astype(np.int32)
     values, first, size = np.unique(keys[order], return_index=True, return_counts=True)
@@ -214,7 +282,7 @@ def _grouped(
     return order, values[present], first[present].astype(np.int64), size[present].astype(np.int64)
 
 
-def by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def by_row(keys: Sequence[U64]) -> U64:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
     if len({len(column) for column in keys}) != 1:
         raise parameter(
@@ -230,3 +298,62 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
     """The pairs from `start` up to `stop` of a rule, in parts of at most `size`."""
     for first in range(start, stop, size):
         yield Part(rule, first, min(first + size, stop))
+
+
+# The pairs of block-keyed mode, in which each rule has its own rows and a record is a different row under each rule.
+#
+# A rule's blocks hold rows of that rule only, and the keys of the other rules are tags, equal within a block where
+# two rows agree on the other rule too. So a pair is written by the first rule that it satisfies, with all rules it
+# satisfies, although it is not known which rows are the same record.
+
+
+class BlockKeyedPairs:
+    """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
+
+    Parameters
+    ----------
+    keys_a, keys_b : sequence of ndarray of uint64
+        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
+    start, stop : int
+        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
+
+    Raises
+    ------
+    GemelError
+        PARAMETER if the arrays of a side differ in length.
+    """
+
+    def __init__(
+        self, rule: int, keys_a: Sequence[U64], keys_b: Sequence[U64], start: int = 0, stop: int | None = None
+    ) -> None:
+        self._rule, self._start = rule, start
+        self._blocks = blocks_of(keys_a[rule], keys_b[rule])
+        self._stop = self._blocks.n_pairs if stop is None else stop
+        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
+
+    @property
+    def of_blocks(self) -> int:
+        """Pairs within all blocks of the two sets."""
+        return self._blocks.n_pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of the stretch, those that satisfy an earlier rule among them."""
+        return self._stop - self._start
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the stretch into parts of at most `size` pairs."""
+        return stretches(self._rule, self._start, self._stop, size)
+
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
+        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
+        return block_pairs(
+            part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
+        )
+
+
+def shared_blocks(rule: int, digests_a: U64, digests_b: U64, above: int) -> tuple[int, list[Block]]:
+    """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
+    blocks = blocks_of(digests_a, digests_b)
+    large = np.flatnonzero(blocks.size_a * blocks.size_b > above)
+    return blocks.n_pairs, [Block(rule, int(blocks.size_a[k]), int(blocks.size_b[k])) for k in large]

@@ -7,15 +7,17 @@ LSH bands. `ValueRule` is for rules that relate values of a field: multibit tree
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gemel.carole.blocking.candidates import Block, CandidatePairs, Part
+from gemel.carole.arrays import I32, I64, U32, U64, Flags
+from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part
 from gemel.carole.blocking.value_relation import ValuePairs
+from gemel.common.errors import parameter
+from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 
 class Rule(Protocol):
@@ -25,31 +27,27 @@ class Rule(Protocol):
     def n_pairs(self) -> int:
         """Pairs it numbers: at least as many as it writes."""
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`, each pair of the rule once; return how many there are."""
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs that satisfy the rule."""
 
     def blocks_above(self, number: int, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs."""
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows of A and of B that satisfy the rule with no row of the other file."""
 
 
 class KeyedRule:
     """Rows that share at least one of several keys.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        The keys of A's and of B's rows: one array for each, such as a band; keys are compared within it only.
+    `keys_a`, `keys_b`: the keys of A's and of B's rows: one array for each, such as a band; keys are compared within it
+    only.
     """
 
-    def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
+    def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64]) -> None:
         # Each key is treated as a separate rule, numbered consecutively; a pair written by the first of them is not
         # written again.
         self._pairs = CandidatePairs(keys_a, keys_b, max_rules=max(1, len(keys_a)))
@@ -60,7 +58,7 @@ class KeyedRule:
         """Pairs of all its blocks."""
         return self._pairs.n_pairs
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`; return how many there are."""
         n = 0
         ignored = np.empty(stop - start, dtype=np.uint32)
@@ -73,9 +71,7 @@ class KeyedRule:
             start, key = end, key + 1
         return n
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs that share a key."""
         _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
 
@@ -83,7 +79,7 @@ class KeyedRule:
         """Blocks of more than `pairs` pairs."""
         return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows that have no key at all."""
         keys_a, keys_b = self._pairs.keys_by_row
         return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
@@ -92,15 +88,10 @@ class KeyedRule:
 class ValueRule:
     """Rows whose values of a field are related.
 
-    Parameters
-    ----------
-    related : ValuePairs
-        Values of A with values of B.
-    codes_a, codes_b : ndarray of int32, shape (n_rows,)
-        The rows' values, -1 where missing.
+    `codes_a`, `codes_b` (int32, shape (n_rows,)): the rows' values, -1 where missing.
     """
 
-    def __init__(self, related: ValuePairs, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> None:
+    def __init__(self, related: ValuePairs, codes_a: I32, codes_b: I32) -> None:
         self._related = related
         self._codes_a, self._codes_b = np.ascontiguousarray(codes_a), np.ascontiguousarray(codes_b)
         n_a = len(related.first) - 1
@@ -116,13 +107,11 @@ class ValueRule:
         """Pairs of rows with related values."""
         return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
 
-    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
         return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
 
-    def mark(
-        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
-    ) -> None:
+    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
         """Set a bit in the masks of those of the first `n` pairs whose values are related."""
         _mark_related(
             row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
@@ -136,12 +125,12 @@ class ValueRule:
         size_b = np.diff(blocks.first_b)[blocks.value_b[large]]
         return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
-    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def without_key(self) -> tuple[Flags, Flags]:
         """Rows without a value."""
         return self._codes_a < 0, self._codes_b < 0
 
 
-def _grouped(codes: NDArray[np.int32], n: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _grouped(codes: I32, n: int) -> tuple[I32, I64]:
     """Rows in the order of their values, those without one left out, and where each value begins."""
     order = np.argsort(codes, kind="stable").astype(np.int32)
     present = codes[codes >= 0]
@@ -150,15 +139,7 @@ def _grouped(codes: NDArray[np.int32], n: int) -> tuple[NDArray[np.int32], NDArr
 
 
 @njit(nogil=True, cache=True)
-def _mark_keys(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n: int,
-    bit: np.uint32,
-    keys_a: NDArray[np.uint64],
-    keys_b: NDArray[np.uint64],
-    mask: NDArray[np.uint32],
-) -> None:
+def _mark_keys(row_a: I32, row_b: I32, n: int, bit: np.uint32, keys_a: U64, keys_b: U64, mask: U32) -> None:
     for i in range(n):
         for k in range(keys_a.shape[1]):
             key = keys_a[row_a[i], k]
@@ -169,15 +150,7 @@ def _mark_keys(
 
 @njit(nogil=True, cache=True)
 def _mark_related(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n: int,
-    bit: np.uint32,
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
-    first: NDArray[np.int64],
-    partner: NDArray[np.int32],
-    mask: NDArray[np.uint32],
+    row_a: I32, row_b: I32, n: int, bit: np.uint32, codes_a: I32, codes_b: I32, first: I64, partner: I32, mask: U32
 ) -> None:
     for i in range(n):
         a, b = codes_a[row_a[i]], codes_b[row_b[i]]
@@ -196,35 +169,22 @@ def _mark_related(
 class _ValueBlocks(NamedTuple):
     """Related values of two files, and the rows that have them.
 
-    Attributes
-    ----------
-    ends : ndarray of int64, shape (n_relations,)
-        Pairs of rows with each two related values and all before them.
-    value_a, value_b : ndarray of int32, shape (n_relations,)
-        The two values.
-    first_a, first_b : ndarray of int64, shape (n_values + 1,)
-        Where the rows of each value begin in `order_a` and `order_b`.
-    order_a, order_b : ndarray of int32
-        Row numbers in the order of their values.
+    `ends` (int64, shape (n_relations,)): pairs of rows with each two related values and all before them; `value_a`,
+    `value_b` (int32, shape (n_relations,)): the two values; `first_a`, `first_b` (int64, shape (n_values + 1,)): where
+    the rows of each value begin in `order_a` and `order_b`.
     """
 
-    ends: NDArray[np.int64]
-    value_a: NDArray[np.int32]
-    value_b: NDArray[np.int32]
-    first_a: NDArray[np.int64]
-    first_b: NDArray[np.int64]
-    order_a: NDArray[np.int32]
-    order_b: NDArray[np.int32]
+    ends: I64
+    value_a: I32
+    value_b: I32
+    first_a: I64
+    first_b: I64
+    order_a: I32
+    order_b: I32
 
 
 @njit(nogil=True, cache=True)
-def _related_pairs(
-    start: int,
-    stop: int,
-    blocks: _ValueBlocks,
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-) -> int:
+def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_b: I32) -> int:
     n = 0
     block = np.searchsorted(blocks.ends, start, side="right")
     at = start
@@ -240,3 +200,123 @@ def _related_pairs(
             at += 1
         block += 1
     return n
+
+
+class UnionPairs:
+    """The pairs that satisfy at least one rule.
+
+    `rules`: at most `MAX_RULES`.
+
+    Notes
+    -----
+    As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
+    other rule tests, so that nothing is remembered between parts.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        if not 1 <= len(rules) <= MAX_RULES:
+            raise parameter("blocking", f"1 to {MAX_RULES} blocking rules expected", str(len(rules)), "use fewer")
+        self._rules = list(rules)
+        self.n_pairs = sum(rule.n_pairs for rule in rules)
+
+    @property
+    def pairs_per_rule(self) -> tuple[int, ...]:
+        """Pairs in the blocks of each rule; a pair may be in several blocks, and in those of several rules."""
+        return tuple(rule.n_pairs for rule in self._rules)
+
+    @property
+    def rows_without_key(self) -> tuple[int, int]:
+        """Rows of A and of B that no rule can pair with any row."""
+        sides = [rule.without_key() for rule in self._rules]
+        return (
+            int(np.logical_and.reduce([a for a, _ in sides]).sum()),
+            int(np.logical_and.reduce([b for _, b in sides]).sum()),
+        )
+
+    def blocks_above(self, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
+        blocks = [block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)]
+        return sorted(blocks, key=lambda block: (-block.pairs, block))
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the rules' pairs into parts of at most `size`."""
+        for number, rule in enumerate(self._rules):
+            for start in range(0, rule.n_pairs, size):
+                yield Part(number, start, min(start + size, rule.n_pairs))
+
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
+        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
+        n = self._rules[part.rule].write(part.start, part.stop, row_a, row_b)
+        self.mark(row_a, row_b, n, mask)
+        return int(_without(n, np.uint32((1 << part.rule) - 1), row_a, row_b, mask))
+
+    def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
+        """Write the rules that each of the first `n` pairs satisfies."""
+        mask[:n] = 0
+        for number, rule in enumerate(self._rules):
+            rule.mark(row_a, row_b, n, np.uint32(1 << number), mask)
+
+
+@njit(nogil=True, cache=True)
+def _without(n: int, bits: np.uint32, row_a: I32, row_b: I32, mask: U32) -> int:
+    """Drop those of the first `n` pairs that have any of some bits; return how many are left."""
+    left = 0
+    for i in range(n):
+        if mask[i] & bits == 0:
+            row_a[left] = row_a[i]
+            row_b[left] = row_b[i]
+            mask[left] = mask[i]
+            left += 1
+    return left
+
+
+# Locality-sensitive hashing: rows are compared when their signatures of a field agree on all bits of some band.
+#
+# A 1-bit minwise signature is cut into bands of some bits each. Two values of Jaccard similarity J agree in a bit with
+# probability (1 + J)/2, so in a band of r bits with the r-th power of that, and in at least one of b bands with
+#
+# .. math:: 1 - (1 - ((1 + J)/2)^r)^b.
+#
+# More bits per band let fewer chance pairs through, more bands lose fewer similar ones. Carole forms the bands from
+# the signatures she holds, without the custodians. No two bands share a bit. Where each bit was randomised with
+# probability f on either side, J is replaced by (1 - 2f)^2 J.
+#
+# References
+# ----------
+# .. [1] Indyk and Motwani, Approximate nearest neighbors, STOC 1998. doi:10.1145/276698.276876
+
+
+MAX_BITS = 63
+"""Largest number of bits of a band: one more would leave no code for "no key"."""
+
+
+def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
+    """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
+
+    Raises PARAMETER if the signatures have fewer bits than the bands need.
+
+    Notes
+    -----
+    O(bands * (distinct values + rows)).
+    """
+    if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
+        raise parameter(
+            "blocking.lsh",
+            f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
+            f"{bands} bands of {bits} bits for signatures of {field.bits}",
+            "use fewer bands or bits, or longer signatures",
+        )
+    keys = []
+    for band in range(bands):
+        of_value = np.append(_bits(field.signatures, band * bits, bits) + np.uint64(1), np.uint64(NO_KEY))
+        keys.append(of_value[field.codes])
+    return keys
+
+
+def _bits(signatures: U64, start: int, n: int) -> U64:
+    """Bits `start` to `start + n` of each signature as a number."""
+    word, shift = divmod(start, 64)
+    found = signatures[:, word] >> np.uint64(shift)
+    if shift + n > 64:
+        found = found | (signatures[:, word + 1] << np.uint64(64 - shift))
+    return np.asarray(found & np.uint64((1 << n) - 1), dtype=np.uint64)

@@ -13,8 +13,7 @@ from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.cluster.settings import CONNECT_SECONDS, TRIES, differences, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
 from gemel.carole.engine.run.contribution import SetReference
-from gemel.carole.engine.run.memory import MemoryBudget, mebibytes
-from gemel.carole.engine.run.unit_pool import LostUnitError, UnitPool
+from gemel.carole.engine.run.resources import LostUnitError, MemoryBudget, UnitPool, mebibytes
 from gemel.carole.store.payloads.payload_reader import provided
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import log, place_of

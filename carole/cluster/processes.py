@@ -108,7 +108,7 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
     use_dask()
     from distributed import Worker
 
-    from gemel.carole.engine.pairs import shard_work
+    from gemel.carole.engine.pairs import shards as shard_work
 
     begin_log("worker", configuration.log_level)
     vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))

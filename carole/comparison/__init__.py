@@ -4,7 +4,3 @@
 a table, chosen pairs one by one, and the distribution of levels over all pairs of two files. Numbers only: nothing
 here reads or writes.
 """
-
-from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
-
-__all__ = ["FieldComparison", "level_distribution", "level_table"]

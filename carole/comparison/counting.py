@@ -10,20 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Counts = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
+from gemel.carole.arrays import I32, I64, U32
+
+Counts = tuple[I64, U32, I64]
 """Distinct packed vectors with their masks, and the number of pairs of each; each of shape (n,)."""
 
 
 @njit(nogil=True, cache=True)
-def _slot(
-    code: np.int64,
-    mask: np.uint32,
-    codes: NDArray[np.int64],
-    masks: NDArray[np.uint32],
-    values: NDArray[np.int64],
-) -> int:
+def _slot(code: np.int64, mask: np.uint32, codes: I64, masks: U32, values: I64) -> int:
     """Where a key is, or would be put."""
     hashed = np.uint64(code) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(mask) * np.uint64(0xC2B2AE3D27D4EB4F)
     hashed ^= hashed >> np.uint64(32)
@@ -35,17 +30,7 @@ def _slot(
 
 
 @njit(nogil=True, cache=True)
-def _add(
-    code: NDArray[np.int64],
-    mask: NDArray[np.uint32],
-    value: NDArray[np.int64],
-    first: int,
-    n: int,
-    codes: NDArray[np.int64],
-    masks: NDArray[np.uint32],
-    values: NDArray[np.int64],
-    used: NDArray[np.int64],
-) -> int:
+def _add(code: I64, mask: U32, value: I64, first: int, n: int, codes: I64, masks: U32, values: I64, used: I64) -> int:
     """Add values to the keys `first` to `n`; stop before a key there is no room for, and return where.
 
     `value` has one entry per key, or a single one that is added to all.
@@ -65,16 +50,7 @@ def _add(
 
 
 @njit(nogil=True, cache=True)
-def _find(
-    code: NDArray[np.int64],
-    mask: NDArray[np.uint32],
-    n: int,
-    codes: NDArray[np.int64],
-    masks: NDArray[np.uint32],
-    values: NDArray[np.int64],
-    position: NDArray[np.int32],
-    value: NDArray[np.int32],
-) -> int:
+def _find(code: I64, mask: U32, n: int, codes: I64, masks: U32, values: I64, position: I32, value: I32) -> int:
     """Positions of those of the first `n` keys that are in the table, and their values less 1; their number."""
     found = 0
     for i in range(n):
@@ -89,10 +65,7 @@ def _find(
 class PatternCounter:
     """A hash table from (packed vector, mask) to a positive integer.
 
-    Parameters
-    ----------
-    maximum : int
-        Keys it may hold; `add` returns False when there are more.
+    `maximum`: keys it may hold; `add` returns False when there are more.
     """
 
     def __init__(self, maximum: int) -> None:
@@ -105,22 +78,11 @@ class PatternCounter:
         """Keys in the table."""
         return int(self._used[0])
 
-    def add(self, code: NDArray[np.int64], mask: NDArray[np.uint32], value: NDArray[np.int64], n: int) -> bool:
+    def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
         """Add to the values of the first `n` keys.
 
-        Parameters
-        ----------
-        code, mask : ndarray of int64, of uint32
-            Keys.
-        value : ndarray of int64
-            One per key, or a single one for all; positive.
-        n : int
-            How many of them.
-
-        Returns
-        -------
-        bool
-            False if the table would have to hold more than `maximum` keys; it is then unchanged by the rest.
+        `value`: one per key, or a single one for all; positive. Returns False if the table would have to hold
+        more than `maximum` keys; it is then unchanged by the rest.
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:
@@ -130,18 +92,11 @@ class PatternCounter:
             done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
         return self.n_keys <= self._maximum
 
-    def find(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        n: int,
-        position: NDArray[np.int32],
-        value: NDArray[np.int32],
-    ) -> int:
+    def find(self, code: I64, mask: U32, n: int, position: I32, value: I32) -> int:
         """Write the positions of those of the first `n` keys that are here, and their values less 1."""
         return _find(code, mask, n, self._codes, self._masks, self._values, position, value)
 
-    def items(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    def items(self) -> tuple[I64, U32, I64]:
         """Codes, masks and values, in no particular order."""
         full = self._values > 0
         return self._codes[full], self._masks[full], self._values[full]

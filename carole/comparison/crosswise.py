@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gemel.carole.comparison.kernels import popcount
+from gemel.carole.arrays import F64, I8, I32, I64, U64
+from gemel.carole.comparison.kernels import levels_by_disagreement, popcount
 from gemel.carole.comparison.levels import DRAWN_AT_ONCE, read_only
-from gemel.carole.comparison.thresholds import levels_by_disagreement
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification.model.leakage import tolerant_bounds
 
@@ -37,12 +36,8 @@ TwoFields = tuple[FieldSignatures, FieldSignatures]
 class CrosswiseComparison:
     """Two fields of two files, ready to give the level of exchange of any pair of rows.
 
-    Parameters
-    ----------
-    a, b : pair of FieldSignatures
-        Both fields of each file, of equal numbers of bits and under the same keys.
-    randomised_response : float
-        Probability with which each bit was randomised on either side.
+    `a`, `b`: both fields of each file, of equal numbers of bits and under the same keys; `randomised_response`:
+    probability with which each bit was randomised on either side.
     """
 
     def __init__(self, a: TwoFields, b: TwoFields, randomised_response: float = 0.0) -> None:
@@ -62,25 +57,21 @@ class CrosswiseComparison:
 
     def add(
         self,
-        row_a: NDArray[np.int32],
-        row_b: NDArray[np.int32],
+        row_a: I32,
+        row_b: I32,
         n_pairs: int,
         stride: int,
         straight: tuple[tuple[int, int], tuple[int, int]],
-        out: NDArray[np.int64],
+        out: I64,
     ) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`; make the two fields missing.
 
-        Parameters
-        ----------
-        row_a, row_b, n_pairs, stride, out
-            As for `FieldComparison.add`.
-        straight : pairs of int
-            Stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0): are not.
+        `straight`: stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0):
+        are not.
         """
         _add_crosswise(self._a, self._b, self._levels, row_a, row_b, n_pairs, stride, straight, out)
 
-    def distribution(self, pool: Executor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
+    def distribution(self, pool: Executor, rng: np.random.Generator, sample: int) -> F64:
         """Numbers of pairs by level over all pairs of the two files, or over a random sample where they are more."""
         n_levels = self._n_levels
         n_a, n_b = self._n_rows
@@ -88,7 +79,7 @@ class CrosswiseComparison:
         n = min(n_a * n_b, sample)
         starts = range(0, n, DRAWN_AT_ONCE)
 
-        def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
+        def draw(task: tuple[int, np.random.Generator]) -> I64:
             start, stream = task
             size = min(DRAWN_AT_ONCE, n - start)
             if everything:
@@ -105,7 +96,7 @@ class CrosswiseComparison:
 
 
 @njit(nogil=True, cache=True)
-def _disagreeing(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:
+def _disagreeing(one: U64, other: U64) -> int:
     total = np.uint64(0)
     for w in range(len(one)):
         total += popcount(one[w] ^ other[w])
@@ -118,23 +109,23 @@ class _TwoFields(NamedTuple):
     `first` and `second` are of uint64, shape (n_distinct, n_words); the codes of int32, shape (n_rows,).
     """
 
-    first: NDArray[np.uint64]
-    second: NDArray[np.uint64]
-    first_codes: NDArray[np.int32]
-    second_codes: NDArray[np.int32]
+    first: U64
+    second: U64
+    first_codes: I32
+    second_codes: I32
 
 
 @njit(nogil=True, cache=True)
 def _add_crosswise(
     a: _TwoFields,
     b: _TwoFields,
-    levels: NDArray[np.int8],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
+    levels: I8,
+    row_a: I32,
+    row_b: I32,
     n_pairs: int,
     stride: int,
     straight: tuple[tuple[int, int], tuple[int, int]],
-    out: NDArray[np.int64],
+    out: I64,
 ) -> None:
     (first_stride, first_levels), (second_stride, second_levels) = straight
     top = levels[0]

@@ -11,12 +11,19 @@ Chosen pairs are compared on the row-major signatures: a pair then touches two o
 Every kernel releases the interpreter lock, so that threads over blocks of rows use all cores.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from gemel.carole.arrays import I8, I32, I64, U64
 
 TILE_ROWS = 512
 UNROLLED_WORDS = 8
@@ -36,7 +43,7 @@ def _popcount(_typing_context: Any, _word: Any) -> Any:
 popcount: Any = _popcount
 
 
-def padded_words(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def padded_words(signatures: U64) -> U64:
     """Signatures with zero words appended up to a multiple of `UNROLLED_WORDS`.
 
     Both sides get the same zeros, which never disagree, so the number of disagreeing bits is unchanged.
@@ -50,17 +57,11 @@ def padded_words(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return padded
 
 
-def word_major_tiles(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def word_major_tiles(signatures: U64) -> U64:
     """Signatures as tiles of `TILE_ROWS` rows, word-major within a tile.
 
-    Parameters
-    ----------
-    signatures : ndarray of uint64, shape (n_rows, n_words)
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_tiles, n_padded_words, TILE_ROWS)
-        The last tile is filled up with zero rows, whose levels the kernels drop.
+    `signatures` (uint64, shape (n_rows, n_words)). Returns uint64, shape (n_tiles, n_padded_words, TILE_ROWS): the last
+    tile is filled up with zero rows, whose levels the kernels drop.
     """
     padded = padded_words(signatures)
     n_rows, n_words = padded.shape
@@ -73,20 +74,12 @@ def word_major_tiles(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @njit(nogil=True, cache=True)
-def level_block(
-    a: NDArray[np.uint64], tiles: NDArray[np.uint64], limits: NDArray[np.int16], out: NDArray[np.int8]
-) -> None:
+def level_block(a: U64, tiles: U64, limits: NDArray[np.int16], out: I8) -> None:
     """Levels of all pairs of a block of A's signatures with B's.
 
-    Parameters
-    ----------
-    a : ndarray of uint64, shape (n_a, n_padded_words)
-    tiles : ndarray of uint64, shape (n_tiles, n_padded_words, TILE_ROWS)
-        B's signatures, from `word_major_tiles`.
-    limits : ndarray of int16, shape (n_levels - 1,)
-        From `disagreement_limits`.
-    out : ndarray of int8, shape (n_a, n_b)
-        Receives the levels.
+    `a` (uint64, shape (n_a, n_padded_words)); `tiles` (uint64, shape (n_tiles, n_padded_words, TILE_ROWS)): B's
+    signatures, from `word_major_tiles`; `limits` (int16, shape (n_levels - 1,)): from `disagreement_limits`; `out`
+    (int8, shape (n_a, n_b)): receives the levels.
     """
     n_a, n_words = a.shape
     n_b = out.shape[1]
@@ -129,17 +122,12 @@ def level_block(
 
 
 @njit(nogil=True, cache=True)
-def weighted_level_counts(
-    levels: NDArray[np.int8], weight_a: NDArray[np.int64], weight_b: NDArray[np.int32], out: NDArray[np.int64]
-) -> None:
+def weighted_level_counts(levels: I8, weight_a: I64, weight_b: I32, out: I64) -> None:
     """Add the weights of a block's pairs to `out` by level.
 
-    Parameters
-    ----------
-    levels : ndarray of int8, shape (n_a, n_b)
-    weight_a, weight_b : ndarray of int64, shape (n_a,); of int32, shape (n_b,)
-        A pair weighs the product of its rows' weights. The weights of B must sum to less than 2**31.
-    out : ndarray of int64, shape (n_levels,)
+    `levels` (int8, shape (n_a, n_b)). `weight_a`, `weight_b` (int64, shape (n_a,); of int32, shape (n_b,)): a pair
+    weighs the product of its rows' weights. The weights of B must sum to less than 2**31. `out` (int64, shape
+    (n_levels,)).
     """
     n_a, n_b = levels.shape
     for i in range(n_a):
@@ -159,15 +147,7 @@ def weighted_level_counts(
 
 @njit(nogil=True, cache=True)
 def add_table_levels(
-    table: NDArray[np.int8],
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n_pairs: int,
-    stride: int,
-    missing: int,
-    out: NDArray[np.int64],
+    table: I8, codes_a: I32, codes_b: I32, row_a: I32, row_b: I32, n_pairs: int, stride: int, missing: int, out: I64
 ) -> None:
     """Add `stride` times the level, looked up in a table of distinct values, to the first `n_pairs` of `out`.
 
@@ -185,29 +165,17 @@ def add_table_levels(
 class FieldRows(NamedTuple):
     """A field of one file.
 
-    Attributes
-    ----------
-    signatures : ndarray of uint64, shape (n_distinct, n_words)
-        Of the distinct values, row-major.
-    codes : ndarray of int32, shape (n_rows,)
-        Row of `signatures` of each record; -1 for missing.
+    `signatures` (uint64, shape (n_distinct, n_words)): of the distinct values, row-major; `codes` (int32, shape
+    (n_rows,)): row of `signatures` of each record; -1 for missing.
     """
 
-    signatures: NDArray[np.uint64]
-    codes: NDArray[np.int32]
+    signatures: U64
+    codes: I32
 
 
 @njit(nogil=True, cache=True)
 def add_compared_levels(
-    a: FieldRows,
-    b: FieldRows,
-    levels: NDArray[np.int8],
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    n_pairs: int,
-    stride: int,
-    missing: int,
-    out: NDArray[np.int64],
+    a: FieldRows, b: FieldRows, levels: I8, row_a: I32, row_b: I32, n_pairs: int, stride: int, missing: int, out: I64
 ) -> None:
     """As `add_table_levels`, comparing each pair's signatures.
 
@@ -224,3 +192,41 @@ def add_compared_levels(
             for w in range(n_words):
                 disagreeing += popcount(a.signatures[in_a, w] ^ b.signatures[in_b, w])
             out[i] += stride * levels[disagreeing]
+
+
+def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int16]:
+    """Largest number of disagreeing bits with which a pair still exceeds each bound but the last.
+
+    Parameters
+    ----------
+    bits : int
+        Length of the signatures, at most 8192.
+    bounds : sequence of float
+        Inclusive upper bounds of the levels, ascending, the last of them 1.
+    randomised_response : float
+        Probability with which each bit was randomised on either side.
+
+    Returns
+    -------
+    ndarray of int16, shape (len(bounds) - 1,)
+        A pair with `d` disagreeing bits has level `sum(d <= limits)`. A bound that no pair can exceed has
+        a limit of -1.
+
+    Notes
+    -----
+    `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
+    """
+    contrast = (1 - 2 * Fraction(str(randomised_response))) ** 2
+    limits = []
+    for bound in bounds[:-1]:
+        smallest_above = math.floor(bits * (1 + contrast * Fraction(str(bound))) / 2) + 1
+        limits.append(max(-1, bits - smallest_above))
+    return np.array(limits, dtype=np.int16)
+
+
+def levels_by_disagreement(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> I8:
+    """Level of each possible number of disagreeing bits; shape (bits + 1,)."""
+    disagreeing = np.arange(bits + 1)
+    limits = disagreement_limits(bits, bounds, randomised_response)
+    levels: I8 = (disagreeing[:, None] <= limits).sum(axis=1).astype(np.int8)
+    return levels

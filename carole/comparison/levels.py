@@ -5,25 +5,82 @@ once, and pairs of rows look their level up. Where a field has nearly as many va
 more work than comparing the candidate pairs themselves; `FieldComparison` then does the latter.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Jaro, JaroWinkler
+from rapidfuzz.process import cdist, cpdist
 
+from gemel.carole.arrays import F64, I8, I32, I64
 from gemel.carole.comparison.kernels import (
     FieldRows,
     add_compared_levels,
     add_table_levels,
+    disagreement_limits,
     level_block,
+    levels_by_disagreement,
     padded_words,
     weighted_level_counts,
     word_major_tiles,
 )
-from gemel.carole.comparison.strings import Comparator, levels_of, pair_similarities, similarity_table
-from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
 from gemel.common.signatures.signature_sets import FieldSignatures, unpack_values
+
+# Comparison of values themselves, where Carole is trusted with them: Jaro and Jaro-Winkler similarity.
+#
+# With c characters in common (equal, and no further apart than half the longer string less one) and t half the number
+# of those that stand in another order, Jaro's similarity of strings of lengths x and y is :math:`(c/x + c/y + (c -
+# t)/c)/3`. Winkler adds a tenth of what is missing to 1 for each of up to four characters in which the strings begin
+# alike, where the similarity exceeds .7. Both are 1 for equal strings only.
+#
+# As with signatures, every pair of distinct values is compared once, and pairs of rows look their level up.
+
+
+Comparator = Literal["jaro", "jaro_winkler"]
+
+_SIMILARITY: dict[str, Any] = {"jaro": Jaro.similarity, "jaro_winkler": JaroWinkler.similarity}
+
+_ROUNDING = 1e-9
+"""A similarity above a bound by no more than this counts as the bound: .9 is computed as .9000000000000001."""
+
+
+def similarity_table(a: Sequence[str], b: Sequence[str], comparator: Comparator, threads: int = 1) -> F64:
+    """Similarity of every pair of values.
+
+    Returns float64, shape (len(a), len(b)): from 0 to 1.
+
+    Notes
+    -----
+    O(len(a) * len(b)) comparisons, about 5 million a second and core for names.
+
+    References
+    ----------
+    .. [1] Jaro, JASA 84, 1989. doi:10.1080/01621459.1989.10478785
+    .. [2] Winkler, String comparator metrics and enhanced decision rules, 1990.
+    """
+    if not len(a) or not len(b):
+        return np.zeros((len(a), len(b)))
+    table: F64 = cdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=threads)
+    return table
+
+
+def pair_similarities(a: Sequence[str], b: Sequence[str], comparator: Comparator) -> F64:
+    """Similarity of each value of one list to the value at its place in the other, shape (len(a),)."""
+    if not len(a):
+        return np.zeros(0)
+    found: F64 = cpdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=1)
+    return found
+
+
+def levels_of(similarity: F64, bounds: Sequence[float]) -> I8:
+    """Comparison level of each similarity: the first inclusive upper bound that it does not exceed."""
+    upper = np.asarray(bounds, dtype=np.float64)[:-1] + _ROUNDING
+    return np.searchsorted(upper, similarity, side="left").astype(np.int8)
+
 
 AnyComparator = Literal["jaccard", "jaro", "jaro_winkler"]
 """How two values of a field are compared: by signatures, or by the values themselves."""
@@ -60,17 +117,13 @@ def level_table(
     pool: Executor,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.int8]:
+) -> I8:
     """Level of every pair of distinct signatures, or values, of a field.
 
     Parameters
     ----------
     a, b : FieldSignatures
         The field on both sides, with equal numbers of bits.
-    bounds : sequence of float
-        Inclusive upper bounds of the levels.
-    pool : Executor
-        Runs blocks of rows of `a`.
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
     randomised_response : float
@@ -114,25 +167,14 @@ def level_counts(
     b: FieldSignatures,
     bounds: Sequence[float],
     pool: Executor,
-    table: NDArray[np.int8] | None = None,
+    table: I8 | None = None,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.int64]:
+) -> I64:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
-    Parameters
-    ----------
-    a, b, bounds, pool
-        As for `level_table`.
-    table : ndarray of int8, optional
-        From `level_table`; without it the levels are computed in strips and forgotten.
-    comparator, randomised_response
-        As for `level_table`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_levels,)
-        Pairs with the field missing on either side are not counted.
+    `table`: from `level_table`; without it the levels are computed in strips and forgotten. Returns int64, shape
+    (n_levels,): pairs with the field missing on either side are not counted.
     """
     n_levels = len(bounds)
     weight_a = np.bincount(a.codes[a.codes >= 0], minlength=a.n_distinct).astype(np.int64)
@@ -145,7 +187,7 @@ def level_counts(
     tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
     values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
 
-    def count(first: int) -> NDArray[np.int64]:
+    def count(first: int) -> I64:
         rows = slice(first, first + ROWS_PER_BLOCK)
         if table is not None:
             levels = table[rows]
@@ -167,16 +209,7 @@ def level_counts(
 class FieldComparison:
     """One compared field of two files, ready to give the level of any pair of rows.
 
-    Parameters
-    ----------
-    a, b : FieldSignatures
-        The field on both sides.
-    bounds : sequence of float
-        Inclusive upper bounds of the levels.
-    table : ndarray of int8, optional
-        From `level_table`; without it, pairs are compared as they come.
-    comparator, randomised_response
-        As for `level_table`.
+    `table`: from `level_table`; without it, pairs are compared as they come.
     """
 
     def __init__(
@@ -184,7 +217,7 @@ class FieldComparison:
         a: FieldSignatures,
         b: FieldSignatures,
         bounds: Sequence[float],
-        table: NDArray[np.int8] | None = None,
+        table: I8 | None = None,
         comparator: AnyComparator = "jaccard",
         randomised_response: float = 0.0,
     ) -> None:
@@ -201,14 +234,7 @@ class FieldComparison:
         """The digit that stands for "missing on either side": one past the highest level."""
         return self.n_levels
 
-    def add(
-        self,
-        row_a: NDArray[np.int32],
-        row_b: NDArray[np.int32],
-        n_pairs: int,
-        stride: int,
-        out: NDArray[np.int64],
-    ) -> None:
+    def add(self, row_a: I32, row_b: I32, n_pairs: int, stride: int, out: I64) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""
         if self._table is not None:
             in_a, in_b = self._sides
@@ -229,7 +255,7 @@ class ValuePairs:
         self._bounds = bounds
         self._comparator = comparator
 
-    def levels(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> NDArray[np.int8]:
+    def levels(self, row_a: I32, row_b: I32) -> I8:
         """Level of each pair of rows, -1 where a value is missing."""
         in_a, in_b = self._codes[0][row_a], self._codes[1][row_b]
         there = (in_a >= 0) & (in_b >= 0)
@@ -265,27 +291,21 @@ def level_distribution(
     pool: Executor,
     rng: np.random.Generator,
     *,
-    table: NDArray[np.int8] | None = None,
+    table: I8 | None = None,
     exact_limit: int,
     sample: int,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
-) -> NDArray[np.float64]:
+) -> F64:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
     Parameters
     ----------
-    a, b, bounds, pool, table
-        As for `level_counts`.
-    rng : numpy.random.Generator
-        Draws the pairs where they are sampled.
     exact_limit : int
         Up to so many pairs of distinct values the numbers are those of all pairs.
     sample : int
         Above that, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
         slower than signatures, so a sixteenth of both limits applies to them.
-    comparator, randomised_response
-        As for `level_table`.
 
     Returns
     -------
@@ -315,7 +335,7 @@ def level_distribution(
     sides = field_rows(a), field_rows(b)
     sizes = [min(DRAWN_AT_ONCE, sample - first) for first in range(0, sample, DRAWN_AT_ONCE)]
 
-    def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
+    def draw(task: tuple[int, np.random.Generator]) -> I64:
         n, stream = task
         row_a = rows_a[stream.integers(0, len(rows_a), n)]
         row_b = rows_b[stream.integers(0, len(rows_b), n)]

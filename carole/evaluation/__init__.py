@@ -1,26 +1,7 @@
 """Evaluation of a linkage, against the truth and without it.
 
-`truth` gives the pairs that are matches; `link_quality` precision, recall and F1 of a decision and of the best
-threshold; `curve` the expected precision-recall curve and its area; `reliability` the calibration of match
-probabilities. Without the truth: `check_field` estimates the share of false links from a field that links are made
-without, `decoys` from links to records of no person's; `quality_estimate` corrects a claim by simulations. No input or
+Against the truth, `link_quality`: precision, recall and F1 of a decision and of the best threshold, the expected
+precision-recall curve, calibration. Without it, `check_field` estimates the share of false links from a field that
+links are made without, and `quality_estimate` from links to records of no person's or by simulations. No input or
 output.
 """
-
-from gemel.carole.evaluation.curve import PrecisionRecall, expected_precision_recall
-from gemel.carole.evaluation.link_quality import BestThreshold, Quality, best_threshold, quality
-from gemel.carole.evaluation.reliability import Calibration, calibration
-from gemel.carole.evaluation.truth import matching_pairs, number_of_matches
-
-__all__ = [
-    "BestThreshold",
-    "Calibration",
-    "PrecisionRecall",
-    "Quality",
-    "best_threshold",
-    "calibration",
-    "expected_precision_recall",
-    "matching_pairs",
-    "number_of_matches",
-    "quality",
-]

@@ -32,11 +32,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
-from gemel.carole.evaluation.classes import wrong
+from gemel.carole.arrays import F64, I8, I64, Flags
+from gemel.carole.evaluation.link_quality import wrong
+
+FAR, NEAR, SAME, MISSING = 0, 1, 2, -1
+"""Likeness of two values: dissimilar, similar but different, equal, not compared."""
+
+
+@dataclass(frozen=True)
+class CheckedPairs:
+    """Pairs, how alike their fields are, and whether they agree in the check field.
+
+    `likeness` (int8, shape (n_pairs, n_fields)): `FAR`, `NEAR`, `SAME` or `MISSING` of each field of the model;
+    `agrees` (int8, shape (n_pairs,)): 1 or 0 of the check field; `MISSING` where a record lacks it.
+    """
+
+    likeness: I8
+    weight: F64
+    agrees: I8
+
+    def __post_init__(self) -> None:
+        if self.likeness.ndim != 2 or self.agrees.shape != self.likeness.shape[:1]:
+            raise wrong("one agreement per row of likenesses", f"{self.likeness.shape} and {self.agrees.shape}")
+
+    @property
+    def differing(self) -> I64:
+        """Fields in which each pair differs at all: int64, shape (n_pairs,)."""
+        return np.asarray(((self.likeness == FAR) | (self.likeness == NEAR)).sum(axis=1), dtype=np.int64)
+
+    def rows(self, selected: Flags) -> CheckedPairs:
+        """Some of the pairs."""
+        return CheckedPairs(self.likeness[selected], self.weight[selected], self.agrees[selected])
+
 
 SURE = 0.99
 """Probability from which a link may be a sure one."""
@@ -102,32 +131,25 @@ class FalseLinks:
     unseen: int
 
 
-def sure_links(links: CheckedPairs, probability: NDArray[np.float64]) -> NDArray[np.bool_]:
+def sure_links(links: CheckedPairs, probability: F64) -> Flags:
     """Which links are taken to be true: bool, shape (n_links,)."""
     similar = ~(links.likeness == FAR).any(axis=1)
     return np.asarray((probability >= SURE) & (similar | (links.differing <= 1)), dtype=np.bool_)
 
 
 def false_links(
-    links: CheckedPairs,
-    probability: NDArray[np.float64],
-    known_false: CheckedPairs,
-    strangers: float,
-    rng: np.random.Generator,
+    links: CheckedPairs, probability: F64, known_false: CheckedPairs, strangers: float, rng: np.random.Generator
 ) -> FalseLinks | None:
     """Estimate the share of false links by a check field.
 
     Parameters
     ----------
-    links : CheckedPairs
     probability : ndarray of float64, shape (n_links,)
         What the model claims of each link.
     known_false : CheckedPairs
         Pairs one of whose records has a sure link with another record.
     strangers : float
         Share of all pairs of records that agree in the check field, in (0, 1).
-    rng : numpy.random.Generator
-        For the interval.
 
     Returns
     -------
@@ -203,7 +225,7 @@ def false_links(
     )
 
 
-def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[F64, F64]:
     """m by the number of differing fields, shape (MAX_DIFFERING + 1,), and draws of its posterior.
 
     The prior of m of perfect links is Jeffreys's, that of the slope half a normal distribution.
@@ -220,9 +242,7 @@ def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[ND
     return weight @ m, m[rng.choice(len(weight), DRAWS, p=weight)]
 
 
-def _hidden(
-    doubtful: CheckedPairs, known_false: CheckedPairs, m: float, effects: NDArray[np.float64]
-) -> tuple[float, float]:
+def _hidden(doubtful: CheckedPairs, known_false: CheckedPairs, m: float, effects: F64) -> tuple[float, float]:
     """Numbers of false links that the check field hides and shows, to each other: those of the pairs that are known to
     be false and as likely links as half of those in doubt, after a prior."""
     like_links = known_false.rows(known_false.weight >= np.median(doubtful.weight))
@@ -230,9 +250,7 @@ def _hidden(
     return HIDDEN + len(like_links.weight) - shown, SHOWN + shown
 
 
-def _effects(
-    known_false: CheckedPairs, strangers: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _effects(known_false: CheckedPairs, strangers: float, rng: np.random.Generator) -> tuple[F64, F64]:
     """The effects of how alike the fields are on the log odds of u, shape (n_effects,), and draws of them.
 
     Where nothing is known to be false, u is that of strangers: effects have normal priors around 0.
@@ -253,13 +271,11 @@ def _effects(
     return effect, drawn
 
 
-def _regression(
-    design: NDArray[np.float64], agrees: NDArray[np.float64], offset: float, precision: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _regression(design: F64, agrees: F64, offset: float, precision: F64) -> tuple[F64, F64]:
     """Effects of greatest posterior density in a logistic regression, and the curvature there: Newton's method, with
     steps halved until they gain."""
 
-    def loss(effect: NDArray[np.float64]) -> float:
+    def loss(effect: F64) -> float:
         score = offset + design @ effect
         return float((np.logaddexp(0, score) - agrees * score).sum() + effect @ precision @ effect / 2)
 
@@ -276,7 +292,7 @@ def _regression(
             return effect, curvature
 
 
-def _design(pairs: CheckedPairs) -> NDArray[np.float64]:
+def _design(pairs: CheckedPairs) -> F64:
     """A constant, and for every field whether the two values are equal and whether they are similar."""
     return np.column_stack(
         [np.ones(len(pairs.weight)), pairs.weight / 10, *(pairs.likeness == like for like in (MISSING, NEAR, SAME))]

@@ -17,9 +17,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.extended_latent.variables import wrong
+from gemel.carole.arrays import F64, I32
+from gemel.carole.extended_latent.variables import Values, WeightedPairs, wrong
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
 
@@ -28,23 +28,18 @@ from gemel.risk.models.fitted import FittedModel
 class AloneKey:
     """The distribution of a key that is independent of all other variables.
 
-    Parameters
-    ----------
-    column
-        Of the values.
-    match : ndarray of float64, shape (n_levels,)
-        Among matches. The remainder to 1 is on values that neither file has, so that no pair agrees there.
-    alice, bob : ndarray of float64, shape (n_levels,)
-        In each file; the same array where they equal `match`.
+    `match` (float64, shape (n_levels,)): among matches. The remainder to 1 is on values that neither file has, so that
+    no pair agrees there. `alice`, `bob` (float64, shape (n_levels,)): in each file; the same array where they equal
+    `match`.
     """
 
     column: int
-    match: NDArray[np.float64] = field(repr=False)
-    alice: NDArray[np.float64] = field(repr=False)
-    bob: NDArray[np.float64] = field(repr=False)
+    match: F64 = field(repr=False)
+    alice: F64 = field(repr=False)
+    bob: F64 = field(repr=False)
 
     @property
-    def log_factors(self) -> NDArray[np.float64]:
+    def log_factors(self) -> F64:
         """Natural log Bayes factor of agreement on each value: less for common values."""
         strangers = self.alice * self.bob
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -56,14 +51,9 @@ class AloneKey:
 class ValueModel:
     """The distributions of which the Bayes factor is a ratio.
 
-    Parameters
-    ----------
-    match : FittedModel or None
-        The joint distribution of the joint model's variables; None where all variables are keys that stand alone.
-    alice, bob : FittedModel or None
-        Distributions of each file's variables, keys included: some or all of the variables of `match`.
-        With a single model, the same object three times.
-    alone : tuple of AloneKey
+    `match`: the joint distribution of the joint model's variables; None where all variables are keys that stand alone.
+    `alice`, `bob`: distributions of each file's variables, keys included: some or all of the variables of `match`. With
+    a single model, the same object three times.
     """
 
     match: FittedModel | None
@@ -91,7 +81,7 @@ def log_agreement(model: ValueModel, keys: Sequence[Hashable]) -> float:
     return float(np.log(first.values @ second.look_up(first.cells)))
 
 
-def columns_of(model: FittedModel, codes: NDArray[np.int32], names: Sequence[Hashable]) -> NDArray[np.int32]:
+def columns_of(model: FittedModel, codes: I32, names: Sequence[Hashable]) -> I32:
     """The columns of a model's variables, in its order."""
     place = {name: v for v, name in enumerate(names)}
     unknown = [name for name in model.names if name not in place]
@@ -107,3 +97,50 @@ def _in_order_of(bob: FittedModel, alice: FittedModel, keys: Sequence[Hashable])
     order = [here.index(name) for name in alice.names if name in set(keys)]
     levels = tuple(rows.levels[i] for i in order)
     return Factor(tuple(range(len(order))), levels, np.ascontiguousarray(rows.cells[:, order]), rows.values)
+
+
+def frequencies(values: Values, weighted: WeightedPairs | None = None, training: I32 | None = None) -> list[AloneKey]:
+    r"""Distributions of the keys that stand alone, from how many people have each value.
+
+    `weighted`: pairs and their match probabilities: one person in both files counts once; `training` (int32, shape
+    (n_records, n_variables)): records of other people. Returns list of AloneKey: their shares need not sum to 1: the
+    rest is the values that neither file has, on which no pair can agree.
+
+    Notes
+    -----
+    The weight of a pair's agreement on x must not be estimated from the pair itself. If the pair is no match, the
+    second record has a name that the first has and n others: that has probability (n + 1 - d) / N. The discount d is
+    Pitman and Yor's, n1 / (n1 + 2 n2) from the values that a file has once and twice: most names that occur once are
+    far rarer than 1 / N. Plain shares would give agreement on the rarest names no weight.
+    """
+    found = []
+    for column in values.alone_columns:
+        levels = values.variables[column].levels
+        in_a, in_b = (_counts(codes[:, column], levels) for codes in (values.codes_a, values.codes_b))
+        people = in_a + in_b
+        if training is not None:
+            people = people + _counts(training[:, column], levels)
+        twice = np.zeros(levels)
+        if weighted is not None:
+            of_a, of_b = values.codes_a[weighted.row_a, column], values.codes_b[weighted.row_b, column]
+            agree = (of_a == of_b) & (of_a >= 0)
+            twice = np.bincount(of_a[agree], weighted.weight[agree], minlength=levels).astype(np.float64)
+            twice = np.minimum(twice, np.minimum(in_a, in_b))
+        total = max(float(people.sum() - twice.sum()), 1.0)
+        elsewhere = twice * (1 - 1 / np.maximum(in_a * in_b, 1))
+        others = np.maximum(people - 1 - elsewhere, 1.0)
+        share = (others - max(discount(in_a), discount(in_b))) / total
+        if share.sum() > 1:
+            share /= share.sum()
+        found.append(AloneKey(column, share, share, share))
+    return found
+
+
+def discount(counts: F64) -> float:
+    """Pitman and Yor's discount of counts of values, between 0 (few values, all common) and .95."""
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    return min(once / (once + 2 * twice), 0.95) if once else 0.0
+
+
+def _counts(codes: I32, levels: int) -> F64:
+    return np.bincount(codes[codes >= 0], minlength=levels).astype(np.float64)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
@@ -89,15 +89,7 @@ MAX_PLANS = 1 << 12
 class BayesFactors:
     """Log Bayes factors of the pairs of two files under a value model.
 
-    Parameters
-    ----------
-    model : ValueModel
-    values : Values
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
+    Raises MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
 
     Notes
     -----
@@ -109,12 +101,7 @@ class BayesFactors:
         self.model, self.values = model, values
         self._layout = _Layout(model, values)
 
-    def log(
-        self,
-        row_a: NDArray[np.integer],
-        row_b: NDArray[np.integer],
-        result: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+    def log(self, row_a: Ints, row_b: Ints, result: F64 | None = None) -> F64:
         """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
         result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
         rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
@@ -153,7 +140,7 @@ class _Layout:
     def _lay_out(self, shapes: Sequence[_Shapes], n_sets: int) -> None:
         eliminations: dict[tuple[int, ...], list[Factor]] = {}
         marginals = [self._marginals(side, n_sets) for side in (0, 1)]
-        terms: list[list[NDArray[np.float64]]] = [[], []]
+        terms: list[list[F64]] = [[], []]
         starts: list[list[int]] = [[], []]
         lengths = [0, 0]
         joint: list[list[Factor]] = []
@@ -193,7 +180,7 @@ class _Layout:
             keys=np.array(self._keys, dtype=np.int64), n_shapes_b=len(shapes[1].known)
         )
 
-    def _marginals(self, side: int, n_sets: int) -> list[NDArray[np.float64]]:
+    def _marginals(self, side: int, n_sets: int) -> list[F64]:
         """log P(own values, x_S) of each configuration of a file, for each set S of keys."""
         model: FittedModel | None = (self._model.alice, self._model.bob)[side]
         assert model is not None  # noqa: S101 (looked at in the beginning)
@@ -231,9 +218,9 @@ class _Shapes:
     """Which of its own variables each configuration of a file has."""
 
     known: list[list[int]]
-    of_row: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    members: list[NDArray[np.int64]]
+    of_row: I64
+    rank: I64
+    members: list[I64]
 
 
 def _shapes(file: Configurations, own: Sequence[int]) -> _Shapes:
@@ -273,7 +260,7 @@ def _sorted_out(
     return found
 
 
-def _looked_up(factors: Sequence[Factor], codes: NDArray[np.int32]) -> NDArray[np.float64]:
+def _looked_up(factors: Sequence[Factor], codes: I32) -> F64:
     """Sum of the logarithms of some tables at each configuration; 0 where a key that they need is missing."""
     total = np.zeros(len(codes))
     for factor in factors:
@@ -288,7 +275,7 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
     """A layout with the joint tables of all plans, dense and in a row, equal ones once, and how to find their cells."""
     laid: dict[int, int] = {}
     kept: list[Factor] = []  # so that a table's identity is not reused
-    flat: list[NDArray[np.float64]] = [np.zeros(1)]
+    flat: list[F64] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]
     of_a, column, stride = [], [], []

@@ -11,43 +11,176 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.extended_latent.classes import Classes
-from gemel.carole.extended_latent.kernels import expectation
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
+from gemel.carole.comparison.counting import PatternCounter
+from gemel.carole.extended_latent.compiled import BayesFactors
+from gemel.carole.extended_latent.kernels import expectation, take
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import wrong
-from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, unidentified_fields
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.extended_latent.variables import Pairs, WeightedPairs, wrong
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import expected_levels, unidentified_fields
 from gemel.carole.fellegi_sunter.settings import RuleFields
-from gemel.carole.fellegi_sunter.u import shares, within_levels
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
+
+# Passes over the pairs: those for estimating the value model, counts by pattern and Bayes factor, those to keep.
+#
+# EM needs only how often each pattern occurs with each Bayes factor. Factors are rounded to a grid, so that
+# their number is bounded whatever the number of pairs: at the default resolution a posterior probability is moved by
+# less than a two-thousandth.
+
+
+MAX_CLASSES = 1 << 23
+"""Maximum number of distinct patterns and Bayes factors."""
+
+_ONE = np.ones(1, dtype=np.int64)
+
+_Sample = tuple[I32, I32, F64]
+"""Rows of A, rows of B and what each pair counts for, of one batch."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Pairs counted by pattern and Bayes factor.
+
+    Parameters
+    ----------
+    pattern : ndarray of int32, shape (n_classes,)
+    log_factor : ndarray of float64, shape (n_classes,)
+        Natural log Bayes factor, rounded.
+    count : ndarray of float64, shape (n_classes,)
+    """
+
+    pattern: I32 = field(repr=False)
+    log_factor: F64 = field(repr=False)
+    count: F64 = field(repr=False)
+
+
+def sampled_pairs(pairs: Pairs, weight: F64, heaviest: float, seed: int, progress: StageProgress) -> WeightedPairs:
+    """Pairs to estimate from, weighted by the match probability of their pattern.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_patterns,)
+        Match probability of each pattern.
+    heaviest : float
+        A pair of smaller weight is taken with probability weight / heaviest and then counts as `heaviest`, so that
+        every pattern has its expected weight; 0 takes all pairs.
+
+    Returns
+    -------
+    WeightedPairs
+        About (expected matches) / `heaviest` of them.
+    """
+
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
+        return _sampled(row_a, row_b, weight[pattern], heaviest, seed)
+
+    return _together(list(pairs.map(visit, progress)))
+
+
+def posterior_pairs(
+    pairs: Pairs, factors: BayesFactors, log_odds: F64, heaviest: float, seed: int, progress: StageProgress
+) -> WeightedPairs:
+    """The same by the extended match probabilities: `log_odds` are those of the patterns alone."""
+
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
+        odds = log_odds[pattern] + factors.log(row_a, row_b)
+        return _sampled(row_a, row_b, 1 / (1 + np.exp(-np.clip(odds, -700, 700))), heaviest, seed)
+
+    return _together(list(pairs.map(visit, progress)))
+
+
+def _sampled(row_a: I32, row_b: I32, weight: F64, heaviest: float, seed: int) -> _Sample:
+    taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
+    n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
+    at = taken[:n]
+    return row_a[at], row_b[at], counts_as[:n].copy()
+
+
+def _together(samples: list[_Sample]) -> WeightedPairs:
+    if not samples:
+        return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    return WeightedPairs(*(np.concatenate(column) for column in zip(*samples, strict=True)))
+
+
+def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
+    """Count pairs by pattern and Bayes factor.
+
+    `count` (int64, shape (n_patterns,)): all pairs of each pattern. Those that are not among `pairs` count with a
+    factor of 1, its mean among non-matches whatever the value model.
+    """
+    table = PatternCounter(MAX_CLASSES)
+
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> tuple[I64, U32, I64]:
+        part = PatternCounter(len(row_a))
+        grid = np.rint(factors.log(row_a, row_b) / resolution).astype(np.int64)
+        part.add(grid, pattern.astype(np.uint32), _ONE, len(grid))
+        return part.items()
+
+    for code, mask, seen in pairs.map(visit, progress):
+        if not table.add(code, mask, seen, len(code)):
+            raise GemelError(
+                ErrorCode.MEMORY,
+                f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors",
+                where="latent.resolution",
+                remedy="use a coarser resolution",
+            )
+    code, mask, seen = table.items()
+    rest = count - np.bincount(mask, seen, minlength=len(count)).astype(np.int64)
+    others = np.flatnonzero(rest > 0)
+    code = np.concatenate([code, np.zeros(len(others), dtype=np.int64)])
+    mask = np.concatenate([mask, others.astype(np.uint32)])
+    seen = np.concatenate([seen, rest[others]])
+    order = np.lexsort((code, mask))
+    return Classes(
+        mask[order].astype(np.int32), np.asarray(code[order] * resolution, np.float64), seen[order].astype(np.float64)
+    )
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """Pairs kept by their extended score.
+
+    `row_a`, `row_b`, `pattern` (int32, shape (n_pairs,)); `log_factor` (float64, shape (n_pairs,)): natural log Bayes
+    factor of the values, not rounded.
+    """
+
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    pattern: I32 = field(repr=False)
+    log_factor: F64 = field(repr=False)
+
+
+def kept(pairs: Pairs, factors: BayesFactors, score: F64, minimum: float, progress: StageProgress) -> KeptPairs:
+    """Pairs whose pattern's score and log Bayes factor together reach `minimum` (natural logarithms)."""
+
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> tuple[I32, I32, I32, F64]:
+        log_factor = factors.log(row_a, row_b)
+        at = np.flatnonzero(score[pattern] + log_factor >= minimum)
+        return row_a[at], row_b[at], pattern[at], log_factor[at]
+
+    found = list(pairs.map(visit, progress))
+    if not found:
+        none = np.zeros(0, dtype=np.int32)
+        return KeptPairs(none, none, none, np.zeros(0))
+    return KeptPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
 class ExtendedEM:
     """The outcome of EM with fixed Bayes factors.
 
-    Attributes
-    ----------
-    model
-        With the new m (and p); all else unchanged.
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches of each pattern.
-    log_likelihood : ndarray of float64, shape (n_steps,)
-        At each step, but for a constant.
-    converged
-        Whether m and p converged within the tolerance.
-    iterations
-        Steps made.
-    unconstrained_matches
-        Expected matches of the last step: where p is held, the value it would have moved to.
+    `matches` (float64, shape (n_patterns,)): expected matches of each pattern; `log_likelihood` (float64, shape
+    (n_steps,)): at each step, but for a constant; `unconstrained_matches`: expected matches of the last step: where p
+    is held, the value it would have moved to.
     """
 
     model: Model
-    matches: NDArray[np.float64] = field(repr=False)
-    log_likelihood: NDArray[np.float64] = field(repr=False)
+    matches: F64 = field(repr=False)
+    log_likelihood: F64 = field(repr=False)
     converged: bool
     iterations: int
     unconstrained_matches: float
@@ -59,23 +192,12 @@ def extended_em(
     classes: Classes,
     settings: ExtendedSettings,
     rules: Sequence[RuleFields] = (),
-    weights: NDArray[np.float64] | None = None,
+    weights: F64 | None = None,
 ) -> ExtendedEM:
     """Estimate m with the Bayes factors of the values fixed.
 
-    Parameters
-    ----------
-    model : Model
-        Of Fellegi-Sunter; where EM starts.
-    patterns : PatternCounts
-        By the model's levels.
-    classes : Classes
-        The same pairs by pattern and Bayes factor.
-    settings : ExtendedSettings
-    rules : sequence of RuleFields
-        m of a field is estimated from pairs of rules that do not involve it.
-    weights : ndarray of float64, shape (n_patterns,), optional
-        Match weights, in bits, that are not m over u (a dependence model, a weighted scheme): m is then fixed.
+    `weights` (float64, shape (n_patterns,)): match weights, in bits, that are not m over u (a dependence model, a
+    weighted scheme): m is then fixed.
 
     Notes
     -----
@@ -149,13 +271,7 @@ def extended_em(
     )
 
 
-def _u(
-    model: Model,
-    gamma: NDArray[np.int8],
-    count: NDArray[np.int64],
-    settings: ExtendedSettings,
-    valid: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def _u(model: Model, gamma: I8, count: I64, settings: ExtendedSettings, valid: Flags) -> F64:
     """u of the model, or with prior pairs added to those it was estimated from."""
     if settings.priors.u is None:
         return model.u
@@ -163,7 +279,7 @@ def _u(
     return shares(pairs * model.u + _sized(settings.priors.u, valid, "u"), valid, 0.0)
 
 
-def _sized(counts: NDArray[np.float64] | None, valid: NDArray[np.bool_], name: str) -> NDArray[np.float64]:
+def _sized(counts: F64 | None, valid: Flags, name: str) -> F64:
     if counts is None:
         return np.zeros(valid.shape)
     if counts.shape != valid.shape or (counts[~valid] > 0).any():

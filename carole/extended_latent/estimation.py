@@ -12,25 +12,112 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-from gemel.carole.extended_latent.bayes_factor import ValueModel
+from gemel.carole.arrays import F64, I32, I64
+from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors
-from gemel.carole.extended_latent.completion import completed_by, completions, saturated_counts
-from gemel.carole.extended_latent.key_frequencies import frequencies
-from gemel.carole.extended_latent.pairs import WeightedPairs
 from gemel.carole.extended_latent.precision import PrecisionChoice, choose_precision
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import Values, check_codes, wrong
+from gemel.carole.extended_latent.variables import Values, WeightedPairs, check_codes, wrong
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.annealing import anneal
-from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import greedy
 from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
+
+# Complete counts from incomplete records: by the saturated model (Fuchs' EM, compiled), or by a given model.
+#
+# `risk.models.incomplete` fits any decomposable model to incomplete records; the saturated one is its complete graph.
+# Here records lack at most a key or two, so that all completions can be listed once, and a step of EM is a pass over
+# the list.
+
+
+MINIMUM = 1e-18
+"""Probability below which a cell counts as empty: what EM leaves there is rounding."""
+
+
+def completions(data: IncompleteCounts) -> F64:
+    """How many complete cells agree with each record."""
+    return np.asarray(np.where(data.records < 0, np.array(data.levels), 1).astype(np.float64).prod(axis=1))
+
+
+def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: int) -> tuple[SparseCounts, bool]:
+    """Fuchs' EM of the saturated model.
+
+    `tolerance`: maximum change of a cell's probability at which to stop.
+
+    Notes
+    -----
+    O(completions of all records) an iteration. It starts with equal probabilities of all cells that agree with a
+    record.
+
+    References
+    ----------
+    .. [1] Fuchs, JASA 77, 1982. doi:10.1080/01621459.1982.10477795
+    """
+    cells, start = _expanded(data.records, data.levels, completions(data))
+    first, number = distinct_rows(cells, data.levels)
+    probability = np.full(len(first), 1 / len(first))
+    weight = data.weights / data.total
+    converged = False
+    for _ in range(max_iterations):
+        after = np.zeros_like(probability)
+        _step(start, number, weight, probability, after)
+        converged = bool(np.abs(after - probability).max() <= tolerance)
+        probability = after
+        if converged:
+            break
+    some = probability > MINIMUM
+    kept = np.ascontiguousarray(cells[first[some]])
+    return SparseCounts(data.names, data.levels, kept, probability[some] * data.total), converged
+
+
+def completed_by(model: FittedModel, data: IncompleteCounts, limit: int = 2**23) -> SparseCounts:
+    """Each record spread over its completions by a model's conditional probabilities.
+
+    Records with too many completions to be held in all (more than `limit` rows, the fewest first) are left out.
+    """
+    times = completions(data)
+    order = np.argsort(times, kind="stable")
+    kept = order[np.cumsum(times[order]) <= limit]
+    cells, start = _expanded(data.records[kept], data.levels, times[kept])
+    rows = np.repeat(np.arange(len(kept)), np.diff(start))
+    probability = np.exp(model.log_probability(cells))
+    sums = np.bincount(rows, weights=probability, minlength=len(kept))
+    share = data.weights[kept][rows] * probability / sums[rows]
+    return SparseCounts.from_records(cells, data.levels, data.names, share)
+
+
+def _expanded(records: I32, levels: tuple[int, ...], times: F64) -> tuple[I32, I64]:
+    """All completions of each record, one record after another, and where each record's begin."""
+    start = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
+    rows = np.repeat(np.arange(len(records)), np.diff(start))
+    number = np.arange(start[-1]) - start[rows]
+    cells = records[rows]
+    for q, n in enumerate(levels):
+        lacking = cells[:, q] < 0
+        cells[lacking, q] = number[lacking] % n
+        number[lacking] //= n
+    return cells, start
+
+
+@njit(nogil=True, cache=True)
+def _step(start: I64, cell: I64, weight: F64, probability: F64, after: F64) -> None:
+    """Spread each record over its completions by their present probabilities; sum the counts of each cell."""
+    for r in range(weight.size):
+        total = 0.0
+        for i in range(start[r], start[r + 1]):
+            total += probability[cell[i]]
+        if total > 0.0:
+            share = weight[r] / total
+            for i in range(start[r], start[r + 1]):
+                after[cell[i]] += share * probability[cell[i]]
+
 
 SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""
@@ -54,14 +141,10 @@ class ValueFit:
 
     Attributes
     ----------
-    model
-        The distributions of the Bayes factors.
     search
         The search for the graph; None where there was no choice, or the model was known.
     records
         Weight of the records it was estimated from: expected matches and training records. 0: it was known beforehand.
-    training
-        Weight of the training records among them.
     converged
         Whether the EM for the missing keys and the search for the graph converged.
     precision
@@ -93,14 +176,12 @@ class ValueFit:
 
 
 def estimate(
-    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None = None
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None = None
 ) -> ValueFit:
     """Estimate a value model.
 
     Parameters
     ----------
-    values : Values
-    weighted : WeightedPairs
     settings : ExtendedSettings
         Without a precision it is chosen (`choose_precision`).
     training : ndarray of int32, shape (n_records, n_variables), optional
@@ -161,7 +242,7 @@ def joint_models(
 
 
 def _choice(
-    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None
 ) -> PrecisionChoice:
     """The precision for these pairs, its graphs found by steepest ascent whatever the search."""
     quick = replace(settings, search="greedy")
@@ -173,9 +254,7 @@ def _choice(
     return choose_precision(values, weighted, models, settings.seed)
 
 
-def match_records(
-    values: Values, weighted: WeightedPairs, training: NDArray[np.int32] | None = None
-) -> IncompleteCounts:
+def match_records(values: Values, weighted: WeightedPairs, training: I32 | None = None) -> IncompleteCounts:
     """The pairs as records over the joint model's variables, equal ones together; and the training records.
 
     Pairs are first merged by their two configurations, of which there are far fewer.

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, Flags, Ints
 from gemel.carole.extended_latent.bayes_factor import columns_of, log_agreement
 from gemel.carole.extended_latent.fit import ExtendedFit
-from gemel.carole.fellegi_sunter.patterns import MISSING
+from gemel.carole.fellegi_sunter.model import MISSING
 
 Kind = Literal["prior", "agreement", "rarity", "association"]
 
@@ -25,15 +25,9 @@ Kind = Literal["prior", "agreement", "rarity", "association"]
 class Contribution:
     """One bar of a waterfall.
 
-    Attributes
-    ----------
-    kind
-        "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common the
-        values are on which keys agree. "association": how well a variable of Bob's fits Alice's values.
-    name
-        The field or variable; several keys are joined by " + ".
-    bits
-        What it adds to the log2 odds of a match.
+    `kind`: "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common
+    the values are on which keys agree. "association": how well a variable of Bob's fits Alice's values. `bits`: what it
+    adds to the log2 odds of a match.
     """
 
     kind: Kind
@@ -41,14 +35,11 @@ class Contribution:
     bits: float
 
 
-def explain_pairs(
-    fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-) -> list[list[Contribution]]:
+def explain_pairs(fit: ExtendedFit, row_a: Ints, row_b: Ints, gamma: I8) -> list[list[Contribution]]:
     """The contributions to the log odds of each of some pairs.
 
     Parameters
     ----------
-    fit : ExtendedFit
     row_a, row_b : ndarray of int, shape (n_pairs,)
         The pairs.
     gamma : ndarray of int8, shape (n_pairs, n_fields)
@@ -69,7 +60,7 @@ def explain_pairs(
     return [[prior, *_agreement(fit, vector), *rarity, *association] for vector, rarity, association in parts]
 
 
-def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
+def _agreement(fit: ExtendedFit, gamma: I8) -> list[Contribution]:
     names = [field.name for field in fit.scheme.model.fields]
     if fit.scheme.joint is not None:
         return [Contribution("agreement", " + ".join(names), float(fit.scheme.match_weights(gamma[None])[0]))]
@@ -80,7 +71,7 @@ def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
     ]
 
 
-def _rarity(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
+def _rarity(fit: ExtendedFit, row_a: Ints, row_b: Ints) -> list[list[Contribution]]:
     """log2 of c_S / P(x_S): of each key that stands alone, and of the joint model's keys together."""
     values, model = fit.values, fit.value_fit.model
     agree = values.agreeing(row_a, row_b)
@@ -104,7 +95,7 @@ def _rarity(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.inte
     return found
 
 
-def _log_rarity(fit: ExtendedFit, row_a: NDArray[np.integer], agree: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _log_rarity(fit: ExtendedFit, row_a: Ints, agree: Flags) -> F64:
     """log P(x_S) - log P_A(x_S) - log P_B(x_S) of each pair."""
     model = fit.value_fit.model
     keys = list(fit.values.model_keys)
@@ -118,7 +109,7 @@ def _log_rarity(fit: ExtendedFit, row_a: NDArray[np.integer], agree: NDArray[np.
     return total
 
 
-def _association(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
+def _association(fit: ExtendedFit, row_a: Ints, row_b: Ints) -> list[list[Contribution]]:
     r"""log2 of P(b_j | a, b_1 .. b_{j-1}, x_S) / P_B(b_j | b_1 .. b_{j-1}, x_S), for each variable j of Bob's.
 
     The first contribution includes that of a separate model of Alice's file.

@@ -5,28 +5,106 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.extended_latent.bayes_factor import ValueModel
-from gemel.carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
+from gemel.carole.arrays import F64, I8, I32, Ints
+from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors, check_cases
-from gemel.carole.extended_latent.em import ExtendedEM, extended_em
+from gemel.carole.extended_latent.em import (
+    Classes,
+    ExtendedEM,
+    KeptPairs,
+    counted,
+    extended_em,
+    kept,
+    posterior_pairs,
+    sampled_pairs,
+)
 from gemel.carole.extended_latent.estimation import ValueFit, estimate
-from gemel.carole.extended_latent.key_frequencies import frequencies
 from gemel.carole.extended_latent.overfitting import Round, held_out, round_of
-from gemel.carole.extended_latent.pairs import Pairs, WeightedPairs
-from gemel.carole.extended_latent.refit import Refit, Refitted
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import Values, wrong
-from gemel.carole.fellegi_sunter.model import probability
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.extended_latent.variables import Pairs, Values, WeightedPairs, wrong
+from gemel.carole.fellegi_sunter.model import PatternCounts, probability
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import Progress, StageProgress
 from gemel.risk.models.fitted import FittedModel
+
+# Fellegi-Sunter's second estimate, made again beside the values.
+#
+# `em` estimates m with independent fields and each pair by itself. A linkage has more: fields that depend on each
+# other, kin, and records that have one match at most. Whoever knows of these gives `fit_extended` a `Refit`, which
+# estimates the whole model again with the values' Bayes factors as further evidence; u stays that of all pairs.
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """A second estimate beside the values.
+
+    Attributes
+    ----------
+    scheme
+        The fitted scheme, m and p estimated again.
+    matches : ndarray of float64, shape (n_patterns,)
+        Expected matches of each pattern.
+    kept
+        The pairs that compete for records, with their Bayes factors; None where pairs do not compete.
+    """
+
+    scheme: FittedScheme
+    matches: F64 = field(repr=False)
+    converged: bool
+    iterations: int
+    kept: KeptPairs | None = field(default=None, repr=False)
+    posterior: LinkProbabilities | None = field(default=None, repr=False)
+
+    @property
+    def learn_from(self) -> WeightedPairs | None:
+        """The pairs from which a value model can be estimated again; None where pairs do not compete."""
+        if self.kept is None or self.posterior is None:
+            return None
+        return WeightedPairs(self.kept.row_a, self.kept.row_b, self.posterior.probability)
+
+    def em(self, patterns: PatternCounts, classes: Classes) -> ExtendedEM:
+        """As the outcome of an EM, with the likelihood of the classes."""
+        return ExtendedEM(
+            model=self.scheme.model,
+            matches=self.matches,
+            log_likelihood=np.array([log_likelihood(self.scheme, patterns, classes)]),
+            converged=self.converged,
+            iterations=self.iterations,
+            unconstrained_matches=float(self.matches.sum()),
+        )
+
+
+class Refit(Protocol):
+    """Estimates a model again, with the Bayes factors of the values as further evidence."""
+
+    def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
+        """From the factors, and all pairs counted by pattern and factor."""
+
+
+def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Classes | None = None) -> float:
+    """Of agreement and values of all pairs, each by itself, relative to a model without matches.
+
+    `classes`: the same pairs by pattern and Bayes factor; None: of agreement alone.
+
+    Notes
+    -----
+    ``sum n log(p L B + 1 - p)``, L the likelihood ratio of a pattern and B the values' Bayes factor: u and the values'
+    distribution among non-matches are the same in both, and cancel.
+    """
+    p = scheme.model.p
+    log_ratio = scheme.match_weights(patterns.gamma) * math.log(2.0)
+    count = patterns.count.astype(np.float64)
+    if classes is not None:
+        log_ratio, count = log_ratio[classes.pattern] + classes.log_factor, classes.count
+    return float(count @ np.logaddexp(log_ratio + math.log(p), math.log1p(-p)))
+
 
 MAX_TAKEN = 1 << 22
 """Approximate number of pairs to estimate from: with more expected matches, each pair stands for more."""
@@ -41,24 +119,14 @@ class ExtendedFit:
 
     Attributes
     ----------
-    values
-        The codes of both files.
     value_fit
         The value model and its estimation; `value_fit.model.match` is the joint distribution.
     scheme
         The Fellegi-Sunter part, with m estimated beside the Bayes factors.
-    em
-        The EM for it.
-    classes
-        Pairs by pattern and Bayes factor.
-    factors
-        Bayes factors of pairs.
     refitted
         The second estimate beside the values, where one was requested.
     rounds
         Each estimation of the value model, and how far it over-fits; empty unless requested.
-    warnings
-        What a reader of the results must know.
     """
 
     values: Values = field(repr=False)
@@ -76,22 +144,14 @@ class ExtendedFit:
         """The joint distribution of the joint model's variables; None where all are keys that stand alone."""
         return self.value_fit.model.match
 
-    def match_weights(
-        self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-    ) -> NDArray[np.float64]:
+    def match_weights(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
         """Match weights of pairs in bits, agreement and values together.
 
-        Parameters
-        ----------
-        row_a, row_b : ndarray of int, shape (n_pairs,)
-        gamma : ndarray of int8, shape (n_pairs, n_fields)
-            Their comparison vectors.
+        `row_a`, `row_b` (int, shape (n_pairs,)); `gamma` (int8, shape (n_pairs, n_fields)): their comparison vectors.
         """
         return self.scheme.match_weights(gamma) + self.factors.log(row_a, row_b) / math.log(2.0)
 
-    def match_probabilities(
-        self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
-    ) -> NDArray[np.float64]:
+    def match_probabilities(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
         """Match probabilities of pairs, each without its rivals."""
         return probability(self.match_weights(row_a, row_b, gamma) * math.log(2.0) + self.log_prior_odds)
 
@@ -101,7 +161,7 @@ class ExtendedFit:
         p = self.scheme.model.p
         return math.log(p) - math.log1p(-p)
 
-    def class_weights(self, patterns: PatternCounts) -> NDArray[np.float64]:
+    def class_weights(self, patterns: PatternCounts) -> F64:
         """Match weight of each class of pairs, in bits, for choosing a floor before pairs are kept."""
         weights = self.scheme.match_weights(patterns.gamma)
         return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
@@ -123,7 +183,7 @@ def fit_extended(
     settings: ExtendedSettings | None = None,
     *,
     rules: Sequence[RuleFields] = (),
-    training: NDArray[np.int32] | None = None,
+    training: I32 | None = None,
     known: FittedModel | ValueModel | None = None,
     learn_from: WeightedPairs | None = None,
     refit: Refit | None = None,
@@ -133,8 +193,6 @@ def fit_extended(
 
     Parameters
     ----------
-    values : Values
-        The variables and both files' codes.
     pairs : Pairs
         The pairs that were compared, each with its row of `patterns`. Where some are not among them, as they are far
         from a match, their values are taken to be no evidence.
@@ -144,9 +202,6 @@ def fit_extended(
         Fellegi-Sunter's fit to them, in any scheme.
     bounds : sequence of sequence of float
         Inclusive upper bounds of each field's levels, as given to `fit_scheme`.
-    settings : ExtendedSettings, optional
-    rules : sequence of RuleFields
-        Where pairs were blocked.
     training : ndarray of int32, shape (n_records, n_variables), optional
         Complete records of other people (Ext. EM+); -1 is missing.
     known : FittedModel or ValueModel, optional
@@ -160,10 +215,6 @@ def fit_extended(
         each pair by itself, and not where fields depend on each other.
     progress : callable
         Called with stage and fraction on the calling thread; an exception from it ends the work.
-
-    Returns
-    -------
-    ExtendedFit
 
     Raises
     ------

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.carole.arrays import F64, I32, I64, Flags
 
 LARGEST = 700.0
 """A log Bayes factor is kept within this of 0: outside it, probabilities are 0 or 1 whatever else is known."""
@@ -33,13 +34,13 @@ class FileLayout(NamedTuple):
         Codes of the keys that stand alone.
     """
 
-    configuration: NDArray[np.int32]
-    codes: NDArray[np.int32]
-    shape: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    terms: NDArray[np.float64]
-    term_start: NDArray[np.int64]
-    alone: NDArray[np.int32]
+    configuration: I32
+    codes: I32
+    shape: I64
+    rank: I64
+    terms: F64
+    term_start: I64
+    alone: I32
 
 
 class JointLayout(NamedTuple):
@@ -67,41 +68,28 @@ class JointLayout(NamedTuple):
         Log Bayes factor of agreement on each value.
     """
 
-    keys: NDArray[np.int64]
+    keys: I64
     n_shapes_b: int
-    factor_start: NDArray[np.int64]
-    table_start: NDArray[np.int64]
-    variable_start: NDArray[np.int64]
-    of_a: NDArray[np.bool_]
-    column: NDArray[np.int64]
-    stride: NDArray[np.int64]
-    tables: NDArray[np.float64]
-    alone_start: NDArray[np.int64]
-    alone_factors: NDArray[np.float64]
+    factor_start: I64
+    table_start: I64
+    variable_start: I64
+    of_a: Flags
+    column: I64
+    stride: I64
+    tables: F64
+    alone_start: I64
+    alone_factors: F64
 
 
 @njit(nogil=True, cache=True)
-def pair_factors(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    alice: FileLayout,
-    bob: FileLayout,
-    joint: JointLayout,
-    result: NDArray[np.float64],
-) -> None:
+def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joint: JointLayout, result: F64) -> None:
     """Write the natural log Bayes factor of each pair, within `LARGEST` of 0.
 
     Rows point to configurations, and these to which variables they have (their shape) and their number among those of
     that shape. A pair's two shapes and the keys that agree determine its plan: each side's own contribution
     (`terms`), and the tables that hold variables of both.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_pairs,)
-    alice, bob : FileLayout
-    joint : JointLayout
-    result : ndarray of float64, shape (n_pairs,)
-        Overwritten.
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `result` (float64, shape (n_pairs,)): overwritten.
     """
     n_sets = 1 << joint.keys.size
     for i in range(row_a.size):
@@ -136,14 +124,7 @@ def pair_factors(
 
 
 @njit(nogil=True, cache=True)
-def expectation(
-    pattern: NDArray[np.int32],
-    offset: NDArray[np.float64],
-    count: NDArray[np.float64],
-    log_odds: NDArray[np.float64],
-    log_other: NDArray[np.float64],
-    matches: NDArray[np.float64],
-) -> float:
+def expectation(pattern: I32, offset: F64, count: F64, log_odds: F64, log_other: F64, matches: F64) -> float:
     """Expected matches of every pattern, from classes of pairs with one pattern and one Bayes factor.
 
     Parameters
@@ -179,15 +160,7 @@ def expectation(
 
 
 @njit(nogil=True, cache=True)
-def take(
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    heaviest: float,
-    seed: int,
-    taken: NDArray[np.int64],
-    counts_as: NDArray[np.float64],
-) -> int:
+def take(row_a: I32, row_b: I32, weight: F64, heaviest: float, seed: int, taken: I64, counts_as: F64) -> int:
     """Take pairs with probability weight / heaviest, each counting as `heaviest`; heavier ones always, as themselves.
 
     Whether a pair is taken depends on its rows and the seed only, not on the order of the pairs. Returns how many are.

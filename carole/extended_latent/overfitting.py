@@ -1,11 +1,4 @@
-"""How much better a value model fits its own pairs than others: the cost of estimating it from uncertain matches.
-
-The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
-mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
-over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen both
-halves, so from the second round on the figure is too low; expected matches that grow from round to round are the other
-sign.
-"""
+"""How far the extended model is fitted to the pairs it was estimated from."""
 
 from __future__ import annotations
 
@@ -13,12 +6,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32
 from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
-from gemel.carole.extended_latent.pairs import WeightedPairs
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import Values
+from gemel.carole.extended_latent.variables import Values, WeightedPairs
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.queries import jensen_shannon
 
@@ -27,19 +19,9 @@ from gemel.risk.models.queries import jensen_shannon
 class Round:
     """One estimation of the value model.
 
-    Attributes
-    ----------
-    records
-        Expected matches and training records that it was estimated from.
-    dependences
-        Edges of its graph.
-    bits, bits_held_out
-        Mean log2 probability of the known values of an expected match: by the model estimated from all pairs, and by
-        one estimated from the other half of the pairs. NaN where there were too few pairs to split.
-    moved
-        Jensen-Shannon divergence from the round before, in bits; NaN in the first.
-    matches
-        Expected matches after EM beside this model.
+    `bits`, `bits_held_out`: mean log2 probability of the known values of an expected match: by the model estimated from
+    all pairs, and by one estimated from the other half of the pairs. NaN where there were too few pairs to split.
+    `moved`: Jensen-Shannon divergence from the round before, in bits; NaN in the first.
     """
 
     records: float
@@ -56,11 +38,7 @@ class Round:
 
 
 def held_out(
-    values: Values,
-    fitted: ValueFit,
-    weighted: WeightedPairs,
-    settings: ExtendedSettings,
-    training: NDArray[np.int32] | None = None,
+    values: Values, fitted: ValueFit, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None = None
 ) -> tuple[float, float]:
     """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it.
 

@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, Flags
 from gemel.carole.extended_latent.bayes_factor import ValueModel
 from gemel.carole.extended_latent.compiled import BayesFactors
-from gemel.carole.extended_latent.pairs import WeightedPairs
-from gemel.carole.extended_latent.variables import Values
+from gemel.carole.extended_latent.variables import Values, WeightedPairs
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.fitted import FittedModel
 
@@ -61,19 +60,14 @@ JointModels = Callable[[WeightedPairs, Sequence[float]], Iterator[FittedModel]]
 class PrecisionChoice:
     """The precision chosen, and what each was worth.
 
-    Attributes
-    ----------
-    precision
-        The one chosen.
-    tried
-        Precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out.
-    worth : ndarray of float64, shape (n_tried,)
-        Log likelihood of the values of the pairs held out, in nats above that of values without meaning.
+    `tried`: precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out;
+    `worth` (float64, shape (n_tried,)): log likelihood of the values of the pairs held out, in nats above that of
+    values without meaning.
     """
 
     precision: float
     tried: tuple[float, ...] = ()
-    worth: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
+    worth: F64 = field(default_factory=lambda: np.zeros(0), repr=False)
 
 
 def choose_precision(values: Values, weighted: WeightedPairs, joint_models: JointModels, seed: int) -> PrecisionChoice:
@@ -126,21 +120,12 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
     return PrecisionChoice(PRECISIONS[best], PRECISIONS[:usable], worth)
 
 
-def calibrated(
-    g: NDArray[np.float64], log_factor: NDArray[np.float64], others: NDArray[np.float64], valid: NDArray[np.bool_]
-) -> float:
+def calibrated(g: F64, log_factor: F64, others: F64, valid: Flags) -> float:
     """Greatest over t of the sum of log(1 - g + g BF^t / Z_t).
 
-    Parameters
-    ----------
-    g : ndarray of float64, shape (n_pairs,)
-        Match probabilities.
-    log_factor : ndarray of float64, shape (n_pairs,)
-        Natural log Bayes factors of the pairs.
-    others : ndarray of float64, shape (n_pairs, n_strangers)
-        Of strangers.
-    valid : ndarray of bool, shape (n_pairs, n_strangers)
-        Which of these count, at least one; a pair's strangers have the pair's weight between them.
+    `g` (float64, shape (n_pairs,)): match probabilities; `log_factor` (float64, shape (n_pairs,)): natural log Bayes
+    factors of the pairs; `others` (float64, shape (n_pairs, n_strangers)): of strangers; `valid` (bool, shape (n_pairs,
+    n_strangers)): which of these count, at least one; a pair's strangers have the pair's weight between them.
     """
     number = valid.sum(axis=1)
     share = np.where(valid, (g / np.maximum(number, 1))[:, None], 0.0)
@@ -157,18 +142,13 @@ def calibrated(
     return best
 
 
-def strangers(
-    values: Values, pairs: WeightedPairs, rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def strangers(values: Values, pairs: WeightedPairs, rng: np.random.Generator) -> tuple[I32, Flags]:
     """Records of Bob's beside each pair's own, that agree with Alice's on the same keys.
 
     They are drawn by weight from the pairs that agree on the same keys with the same values.
 
-    Returns
-    -------
-    row_b : ndarray of int32, shape (n_pairs, STRANGERS)
-    valid : ndarray of bool, shape (n_pairs, STRANGERS)
-        False where a draw is the pair's own record, or agrees with Alice's on other keys too.
+    Returns `row_b` (int32, shape (n_pairs, STRANGERS)). Returns `valid` (bool, shape (n_pairs, STRANGERS)): False where
+    a draw is the pair's own record, or agrees with Alice's on other keys too.
     """
     keys = list(values.model_keys)
     agree = values.agreeing(pairs.row_a, pairs.row_b)[:, keys]
@@ -196,3 +176,12 @@ def _joint_part(values: Values) -> Values:
         np.ascontiguousarray(values.codes_a[:, columns]),
         np.ascontiguousarray(values.codes_b[:, columns]),
     )
+
+
+# How much better a value model fits its own pairs than others: the cost of estimating it from uncertain matches.
+#
+# The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
+# mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
+# over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen
+# both halves, so from the second round on the figure is too low; expected matches that grow from round to round are
+# the other sign.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64
 from gemel.carole.extended_latent.variables import wrong
 
 Search = Literal["greedy", "annealing"]
@@ -19,18 +19,13 @@ P = Literal["held", "free"]
 class Priors:
     """Prior knowledge, as pseudo-observations that are added to the expected counts of every step.
 
-    Parameters
-    ----------
-    m : ndarray of float64, shape (n_fields, n_levels), optional
-        Pseudo-matches by field and level.
-    u : ndarray of float64, shape (n_fields, n_levels), optional
-        Pseudo-pairs by field and level, added to those of all pairs.
-    matches, non_matches : float
-        Pseudo-pairs behind p; they count only where p is free.
+    `m` (float64, shape (n_fields, n_levels)): pseudo-matches by field and level; `u` (float64, shape (n_fields,
+    n_levels)): pseudo-pairs by field and level, added to those of all pairs; `matches`, `non_matches`: pseudo-pairs
+    behind p; they count only where p is free.
     """
 
-    m: NDArray[np.float64] | None = field(default=None, repr=False)
-    u: NDArray[np.float64] | None = field(default=None, repr=False)
+    m: F64 | None = field(default=None, repr=False)
+    u: F64 | None = field(default=None, repr=False)
     matches: float = 0.0
     non_matches: float = 0.0
 
@@ -50,8 +45,6 @@ class ExtendedSettings:
     ----------
     search
         How the decomposable model is found: by steepest ascent, or by annealing.
-    moves
-        Moves of the annealing.
     precision
         Total prior precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from
         the pairs by how well the model orders pairs that it was not estimated from (`precision.choose_precision`), at
@@ -65,8 +58,6 @@ class ExtendedSettings:
         Whether p may not exceed 1 / max(n_a, n_b).
     prior
         Pseudo-matches of each field's distribution of levels, spread evenly.
-    priors
-        Prior knowledge of m, u and p.
     heaviest
         Largest weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are
         made: of pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`.
@@ -78,8 +69,6 @@ class ExtendedSettings:
         Elliot. More can over-fit, and the result reports by how much.
     held_out
         Whether to measure over-fitting where there are no further rounds too, at twice the cost of the estimation.
-    max_iterations, tolerance
-        Of the EM algorithm for m (and p).
     seed
         Seed of the random draws: the pairs taken, the annealing, the halves for measuring over-fitting.
     """

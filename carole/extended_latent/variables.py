@@ -7,14 +7,16 @@ codes are used: numbers 0 to `levels - 1` with the same meaning on both sides, a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, Flags, Ints
 from gemel.common.errors import GemelError, parameter
+from gemel.common.progress import StageProgress
 from gemel.risk.models.counts import distinct_rows
 
 Holder = Literal["alice", "bob", "both"]
@@ -32,8 +34,6 @@ class Variable:
 
     Parameters
     ----------
-    name
-        Its name.
     holder
         Whose records have it. A variable of both is a key: it should also be one of the compared fields, since the
         comparison models whether it agrees and this model the value on which it agrees.
@@ -81,8 +81,6 @@ class Values:
 
     Parameters
     ----------
-    variables
-        With different names; at least one.
     codes_a : ndarray of int32, shape (n_a, n_variables)
         One column for each variable; -1 where missing, and in all columns of Bob's variables.
     codes_b : ndarray of int32, shape (n_b, n_variables)
@@ -96,8 +94,8 @@ class Values:
     """
 
     variables: tuple[Variable, ...]
-    codes_a: NDArray[np.int32] = field(repr=False)
-    codes_b: NDArray[np.int32] = field(repr=False)
+    codes_a: I32 = field(repr=False)
+    codes_b: I32 = field(repr=False)
 
     def __post_init__(self) -> None:
         names = [variable.name for variable in self.variables]
@@ -158,13 +156,13 @@ class Values:
         """The distinct rows of B over the joint model's variables."""
         return Configurations.of(self.codes_b, self.model_columns, self.variables)
 
-    def agreeing(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def agreeing(self, row_a: Ints, row_b: Ints) -> Flags:
         """Which variables each pair agrees on exactly; shape (n_pairs, n_variables), false for all but keys."""
         a, b = self.codes_a[row_a], self.codes_b[row_b]
         keys = np.array([variable.is_key for variable in self.variables])
         return np.asarray((a == b) & (a >= 0) & keys)
 
-    def evidence(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.int32]:
+    def evidence(self, row_a: Ints, row_b: Ints) -> I32:
         """The known values of each pair if it is a match: shape (n_pairs, n_variables), -1 where unknown.
 
         Alice's values, Bob's values, and the values of the keys that agree.
@@ -178,18 +176,15 @@ class Values:
 class Configurations:
     """The distinct rows of a file.
 
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n_configurations, n_variables)
-    of_row : ndarray of int32, shape (n_rows,)
-        The configuration of each row.
+    `codes` (int32, shape (n_configurations, n_variables)); `of_row` (int32, shape (n_rows,)): the configuration of each
+    row.
     """
 
-    codes: NDArray[np.int32] = field(repr=False)
-    of_row: NDArray[np.int32] = field(repr=False)
+    codes: I32 = field(repr=False)
+    of_row: I32 = field(repr=False)
 
     @classmethod
-    def of(cls, codes: NDArray[np.int32], columns: tuple[int, ...], variables: tuple[Variable, ...]) -> Configurations:
+    def of(cls, codes: I32, columns: tuple[int, ...], variables: tuple[Variable, ...]) -> Configurations:
         """The distinct rows of some columns. O(n log n)."""
         kept = codes[:, list(columns)]
         if not columns or not len(kept):
@@ -198,9 +193,7 @@ class Configurations:
         return cls(np.ascontiguousarray(kept[first]), inverse.astype(np.int32))
 
 
-def check_codes(
-    codes: NDArray[np.int32], variables: tuple[Variable, ...], where: str, holder: str | None = None
-) -> None:
+def check_codes(codes: I32, variables: tuple[Variable, ...], where: str, holder: str | None = None) -> None:
     """Raise unless codes fit the variables, and lie only where the holder (if one is given) has values."""
     if codes.ndim != 2 or codes.shape[1] != len(variables) or codes.dtype != np.int32:
         raise wrong(
@@ -224,3 +217,69 @@ def check_codes(
 def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> GemelError:
     """The error for inputs that do not make a value model."""
     return parameter(where, what, got, remedy)
+
+
+Result = TypeVar("Result")
+
+Visit = Callable[[I32, I32, I32], Result]
+"""The function applied to a part: rows of A, rows of B, and for each pair its row of the `PatternCounts`.
+
+The arrays are working space, valid during the call only. Calls may come from several threads at once.
+"""
+
+
+class Pairs(Protocol):
+    """Pairs that can be visited repeatedly."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Their number, for progress."""
+
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
+        """Visit every part once and yield the results, in the order of the parts.
+
+        `progress` is called with the fraction done, on the calling thread.
+        """
+
+
+@dataclass(frozen=True)
+class ArrayPairs:
+    """Pairs that are held as arrays.
+
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `pattern` (int32, shape (n_pairs,)): row of the `PatternCounts`.
+    """
+
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    pattern: I32 = field(repr=False)
+    part: int = 1 << 17
+
+    @property
+    def n_pairs(self) -> int:
+        """Their number."""
+        return len(self.row_a)
+
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
+        """Visit the parts one after another."""
+        for start in range(0, self.n_pairs, self.part):
+            stop = min(start + self.part, self.n_pairs)
+            yield visit(self.row_a[start:stop], self.row_b[start:stop], self.pattern[start:stop])
+            progress(stop / self.n_pairs)
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Pairs with their weights as matches, from which the value model is estimated.
+
+    `row_a`, `row_b` (int32, shape (n_pairs,)); `weight` (float64, shape (n_pairs,)): match probabilities, or the weight
+    with which a pair stands for others.
+    """
+
+    row_a: I32 = field(repr=False)
+    row_b: I32 = field(repr=False)
+    weight: F64 = field(repr=False)
+
+    @property
+    def total(self) -> float:
+        """Their expected number of matches."""
+        return float(self.weight.sum())

@@ -14,14 +14,169 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph
+from gemel.carole.arrays import F64, I32, I64, Flags
+from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
-from gemel.carole.fellegi_sunter.messages import Messages
-from gemel.carole.fellegi_sunter.subset_enumeration import MAX_SUBSET_SIDE, enumerate_links
+
+# Exact probabilities of links among few records, by dynamic programming over the subsets of the smaller side.
+#
+# Records of the larger side are taken one after another; what matters of those before is which records of the smaller
+# side they have taken. With F the summed weights of all ways to come to a subset and B of all ways to go on from it,
+#
+# .. math:: P(i, j) = \sum_{S \not\ni j} F_i(S)\, w_{ij}\, B_{i+1}(S \cup j) / Z.
+
+
+MAX_SUBSET_SIDE = 12
+"""Records of the smaller side: 4,096 subsets."""
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _enumerated(first: I64, bit: I64, weight: F64, free: F64, n_bits: int, probability: F64) -> float:
+    """Write the probability of each link of a small graph, NaN if the weights are out of range; return their log sum.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (n_larger + 1,)
+        Edges of each record of the larger side: consecutive.
+    bit : ndarray of int64, shape (n_edges,)
+        Record of the smaller side of each edge, 0 to `n_bits` - 1.
+    weight : ndarray of float64, shape (n_edges,)
+        Of each link, beside 1 for a record of the larger side without one.
+    free : ndarray of float64, shape (n_bits,)
+        Weight of a record of the smaller side without a link.
+    n_bits : int
+        At most `MAX_SUBSET_SIDE`.
+    probability : ndarray of float64, shape (n_edges,)
+        Written.
+
+    Notes
+    -----
+    O(n_edges * 2 ** n_bits) time, O(n_larger * 2 ** n_bits) memory.
+    """
+    n = len(first) - 1
+    size = 1 << n_bits
+    ways = np.zeros((n + 1, size))
+    ways[0, 0] = 1.0
+    none = np.empty(n)
+    log_sum = 0.0
+    for i in range(n):
+        # The largest weight of a record's choices is made 1, so that the likely matchings stay in range.
+        top = 1.0
+        for e in range(first[i], first[i + 1]):
+            top = max(top, weight[e])
+        none[i] = 1.0 / top
+        largest = 0.0
+        for s in range(size):
+            before = ways[i, s]
+            if before == 0.0:
+                continue
+            ways[i + 1, s] += before * none[i]
+            for e in range(first[i], first[i + 1]):
+                if not (s >> bit[e]) & 1:
+                    ways[i + 1, s | (1 << bit[e])] += before * (weight[e] * none[i])
+        for s in range(size):
+            largest = max(largest, ways[i + 1, s])
+        ways[i + 1] /= largest
+        log_sum += np.log(largest) + np.log(top)
+    after = np.ones(size)
+    for s in range(size):
+        for j in range(n_bits):
+            if not (s >> j) & 1:
+                after[s] *= free[j]
+    total = (ways[n] * after).sum()
+    if not (total > 0.0 and total < np.inf):
+        probability[:] = np.nan
+        return np.nan
+    log_sum += np.log(total)
+    for i in range(n - 1, -1, -1):
+        before = np.zeros(size)
+        linked = 0.0
+        for s in range(size):
+            before[s] = after[s] * none[i]
+        unlinked = (ways[i] * before).sum()
+        for e in range(first[i], first[i + 1]):
+            here = 0.0
+            for s in range(size):
+                if not (s >> bit[e]) & 1:
+                    x = weight[e] * none[i] * after[s | (1 << bit[e])]
+                    before[s] += x
+                    here += ways[i, s] * x
+            probability[e] = here
+            linked += here
+        for e in range(first[i], first[i + 1]):
+            probability[e] /= linked + unlinked
+        after = before / before.max()
+    return float(log_sum)
+
+
+@njit(nogil=True, cache=True)
+def enumerate_links(
+    group_first: I64, row: I32, column: I32, weight: F64, pull: F64, n_rows: int, n_columns: int, probability: F64
+) -> int:
+    """Exact probabilities of links in small groups of records, each by itself.
+
+    Parameters
+    ----------
+    group_first : ndarray of int64, shape (n_groups + 1,)
+        Edges of each group: consecutive.
+    row, column : ndarray of int32, shape (n_edges,)
+        Records of A and of B, below `n_rows` and `n_columns`. No group may have more than `MAX_SUBSET_SIDE` of both.
+    weight : ndarray of float64, shape (n_edges,)
+        Of each link, beside 1 for a record without one.
+    pull : ndarray of float64, shape (n_columns,)
+        About the probability that a record of B has no link: a scale that keeps sums in range, any positive number.
+    probability : ndarray of float64, shape (n_edges,)
+        Written: NaN in a group whose weights are out of the range of floats.
+
+    Notes
+    -----
+    O(n_edges * 2 ** smaller side) for each group.
+    """
+    local_row, local_column = np.empty(n_rows, dtype=np.int64), np.empty(n_columns, dtype=np.int64)
+    failed = 0
+    for g in range(len(group_first) - 1):
+        begin, end = group_first[g], group_first[g + 1]
+        for e in range(begin, end):
+            local_row[row[e]] = -1
+            local_column[column[e]] = -1
+        rows, columns = 0, 0
+        scale = np.empty(end - begin)
+        for e in range(begin, end):
+            if local_row[row[e]] < 0:
+                local_row[row[e]] = rows
+                rows += 1
+            if local_column[column[e]] < 0:
+                scale[columns] = pull[column[e]]
+                local_column[column[e]] = columns
+                columns += 1
+        by_row = columns <= rows
+        larger, smaller = max(rows, columns), min(rows, columns)
+        first = np.zeros(larger + 1, dtype=np.int64)
+        for e in range(begin, end):
+            first[1 + (local_row[row[e]] if by_row else local_column[column[e]])] += 1
+        first = np.cumsum(first)
+        place, bit, scaled = first.copy(), np.empty(end - begin, dtype=np.int64), np.empty(end - begin)
+        source = np.empty(end - begin, dtype=np.int64)
+        for e in range(begin, end):
+            i = local_row[row[e]] if by_row else local_column[column[e]]
+            k = place[i]
+            place[i] += 1
+            bit[k] = local_column[column[e]] if by_row else local_row[row[e]]
+            scaled[k] = weight[e] * pull[column[e]] if by_row else weight[e]
+            source[k] = e
+        found = np.empty(end - begin)
+        free = scale[:smaller] if by_row else np.ones(smaller)
+        if np.isnan(_enumerated(first, bit, scaled, free, smaller, found)):
+            failed += 1
+        for k in range(end - begin):
+            probability[source[k]] = found[k]
+    return failed
+
 
 THRESHOLDS = (0.0, 1e-4, 1e-3, 1e-2)
 """Probability by propagation above which a pair connects a group, each tried where the one before leaves it large."""
@@ -48,14 +203,10 @@ SEED = 20171
 class Corrected(NamedTuple):
     """Probabilities of links with groups in a cycle computed separately.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_edges,)
-    enumerated, sampled, left : int
-        Groups of each kind; those left keep the probabilities by propagation.
+    `probability` (float64, shape (n_edges,)).
     """
 
-    probability: NDArray[np.float64]
+    probability: F64
     enumerated: int
     sampled: int
     left: int
@@ -69,12 +220,12 @@ class Corrected(NamedTuple):
 class _Groups(NamedTuple):
     """Connected groups of edges that have a cycle: edges sorted by group, where each begins, and sizes."""
 
-    order: NDArray[np.int64]
-    first: NDArray[np.int64]
-    n_edges: NDArray[np.int64]
-    smaller: NDArray[np.int64]
+    order: I64
+    first: I64
+    n_edges: I64
+    smaller: I64
 
-    def chosen(self, which: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def chosen(self, which: Flags) -> tuple[I64, I64]:
         """Edges of some groups, sorted by group, and the first position of each group and the end."""
         sizes = self.n_edges[which]
         first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -84,12 +235,6 @@ class _Groups(NamedTuple):
 
 def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
     """Replace the probabilities of belief propagation in groups with a cycle.
-
-    Parameters
-    ----------
-    graph : CandidateGraph
-    messages : Messages
-        At the fixed point.
 
     Notes
     -----
@@ -120,8 +265,8 @@ def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
 class _Isolated(NamedTuple):
     """Weights of edges beside no link inside, the pull of each record of B, and each record's weight of none inside."""
 
-    weight: NDArray[np.float64]
-    pull: NDArray[np.float64]
+    weight: F64
+    pull: F64
     none_a: NDArray[np.floating]
     none_b: NDArray[np.floating]
 
@@ -140,13 +285,13 @@ class _Cutting:
         self._open_column = np.ones(self._n_columns, dtype=np.bool_)
         self.probability = self._before.copy()
 
-    def groups(self, threshold: float) -> tuple[NDArray[np.int64], _Groups]:
+    def groups(self, threshold: float) -> tuple[I64, _Groups]:
         """Edges above a probability whose records are in no group yet, and the groups with a cycle among them."""
         row, column = self._row, self._column
         edges = np.flatnonzero((self._before > threshold) & self._open_row[row] & self._open_column[column])
         return edges, _cyclic_groups(row[edges], column[edges], self._n_rows, self._n_columns)
 
-    def enumerate(self, inside: NDArray[np.int64], first: NDArray[np.int64]) -> int:
+    def enumerate(self, inside: I64, first: I64) -> int:
         """Cut out groups by enumeration; returns how many keep what they had, their weights being out of range."""
         weight, pull, none_a, none_b = self._isolated(inside)
         row, column, found = self._row[inside], self._column[inside], np.empty(len(inside))
@@ -154,7 +299,7 @@ class _Cutting:
         self._put(inside, np.where(np.isnan(found), self._before[inside], found), none_a, none_b)
         return failed
 
-    def sample(self, inside: NDArray[np.int64], first: NDArray[np.int64], sweeps: int) -> int:
+    def sample(self, inside: I64, first: I64, sweeps: int) -> int:
         """Cut out groups by two Markov chains; returns how many keep what they had, the chains being of two minds."""
         weight, pull, none_a, none_b = self._isolated(inside)
         rows, row = np.unique(self._row[inside], return_inverse=True)
@@ -173,7 +318,7 @@ class _Cutting:
         self._put(inside, found, none_a, none_b)
         return int(apart.sum())
 
-    def _isolated(self, inside: NDArray[np.int64]) -> _Isolated:
+    def _isolated(self, inside: I64) -> _Isolated:
         """The groups' weights, the messages from outside being part of them."""
         outside = np.ones(len(self._row), dtype=np.bool_)
         outside[inside] = False
@@ -184,10 +329,7 @@ class _Cutting:
         claims = np.bincount(column, self._claims_b[inside], minlength=self._n_columns) / none_b
         return _Isolated(weight, 1.0 / (1.0 + claims), none_a, none_b)
 
-    def _put(
-        self, inside: NDArray[np.int64], found: NDArray[np.float64], none_a: NDArray[np.floating],
-        none_b: NDArray[np.floating],
-    ) -> None:  # fmt: skip
+    def _put(self, inside: I64, found: F64, none_a: NDArray[np.floating], none_b: NDArray[np.floating]) -> None:
         """Write the probabilities of a cut, and share what is left of its records among their links outside."""
         self.probability[inside] = found
         cut = np.zeros(len(self._row), dtype=np.bool_)
@@ -207,7 +349,7 @@ class _Cutting:
             still_open[end[inside]] = False
 
 
-def _cheapest(cost: NDArray[np.float64], budget: float) -> NDArray[np.bool_]:
+def _cheapest(cost: F64, budget: float) -> Flags:
     """Which of some groups, the cheapest first, a budget allows."""
     order = np.argsort(cost, kind="stable")
     allowed = np.zeros(len(cost), dtype=np.bool_)
@@ -215,7 +357,7 @@ def _cheapest(cost: NDArray[np.float64], budget: float) -> NDArray[np.bool_]:
     return allowed
 
 
-def _cyclic_groups(row: NDArray[np.int32], column: NDArray[np.int32], n_rows: int, n_columns: int) -> _Groups:
+def _cyclic_groups(row: I32, column: I32, n_rows: int, n_columns: int) -> _Groups:
     n = n_rows + n_columns
     joined = csr_matrix((np.ones(len(row), dtype=np.int8), (row, column + n_rows)), shape=(n, n))
     n_groups, label = connected_components(joined, directed=False)

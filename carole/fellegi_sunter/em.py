@@ -18,24 +18,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.estimation_mask import (
+from gemel.carole.arrays import F64
+from gemel.carole.fellegi_sunter.model import (
+    History,
+    Model,
+    PatternCounts,
+    corrected,
+    expectation,
+    shares,
+    within_levels,
+)
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
     check_rules,
     default_m,
     identified_bits,
+    not_identified,
     starting_m,
     unidentified_fields,
+    warnings_of,
+    why_not_identified,
 )
-from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
-from gemel.carole.fellegi_sunter.kernels import expectation
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import History, Model
-from gemel.carole.fellegi_sunter.model_warnings import warnings_of
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
 from gemel.common.errors import GemelError, parameter
+
+# Whether the counts determine the parameters.
+#
+# One field alone never does: its levels are distributed as p m + (1 - p) u, and any split of that mixture fits as
+# well. Two fields determine m and p when u is known, but not when u is estimated from the same pairs: the
+# table of two fields minus the product of its margins is p / (1 - p) times an outer product, which fixes m - r up to
+# a factor only. Three fields do, unless some of them are constant or the match class is the same as the other.
+
 
 PLAIN_STEPS = 10
 """EM steps before the first extrapolation: most linkages have converged by then."""
@@ -52,8 +66,8 @@ FEWEST_MATCHES = 1e-6
 
 @dataclass(frozen=True)
 class _State:
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
+    m: F64
+    u: F64
     p: float
 
     def distance(self, other: _State) -> float:
@@ -80,7 +94,7 @@ class _Fit:
     converged: bool
     iterations: int
     distance: float
-    matches_behind_m: NDArray[np.float64]
+    matches_behind_m: F64
     unconstrained_matches: float
 
 
@@ -91,7 +105,7 @@ def fit(
     n_b: int,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: NDArray[np.float64] | None = None,
+    level_counts: F64 | None = None,
 ) -> Model:
     """Fit a Fellegi-Sunter model to counts of comparison patterns.
 
@@ -101,18 +115,11 @@ def fit(
         Of every pair, or of the pairs that satisfy at least one blocking rule.
     fields : sequence of FieldLevels
         In the order of the columns of ``patterns.gamma``.
-    n_a, n_b : int
-        Records in the two files.
-    settings : Estimation, optional
     rules : sequence of RuleFields
         Rule r is bit r of ``patterns.mask``; none: nothing was blocked.
     level_counts : ndarray of float64, shape (n_fields, max n_levels), optional
         Pairs by level, missing ones left out, over all n_a * n_b pairs or a random sample of them. Needed where
         pairs were blocked; otherwise the patterns give it.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------
@@ -187,7 +194,7 @@ class _Algorithm:
         n_b: int,
         settings: Estimation,
         rules: Sequence[RuleFields],
-        everywhere: NDArray[np.float64],
+        everywhere: F64,
         width: int,
     ) -> None:
         self._gamma = np.ascontiguousarray(patterns.gamma)
@@ -279,7 +286,7 @@ class _Algorithm:
         size = float(np.linalg.norm(bend))
         length = max(float(np.linalg.norm(step)) / size, 1.0) if size > 0 else 1.0
 
-        def leap(x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+        def leap(x: F64, y: F64, z: F64) -> F64:
             there = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
             # A probability may fall to a hundredth of its last value in one extrapolation, never to 0.
             kept = np.where(self._valid, np.maximum(there, z / 100), 0.0)
@@ -306,7 +313,7 @@ def _check(
     n_b: int,
     settings: Estimation,
     rules: Sequence[RuleFields],
-    level_counts: NDArray[np.float64] | None,
+    level_counts: F64 | None,
 ) -> int:
     """Raise if the inputs are inconsistent; otherwise the maximum number of levels."""
     if not 1 <= len(fields) <= 64 or patterns.n_fields != len(fields):

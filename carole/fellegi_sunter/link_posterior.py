@@ -15,14 +15,19 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.antecedents import SURE, same_person
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
+from gemel.carole.arrays import F64, I64, Flags, Ints
+from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
+from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
-from gemel.carole.fellegi_sunter.messages import Beliefs, Settled
 from gemel.carole.fellegi_sunter.one_to_one import TOLERANCE, Competition, check_pairs
-from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
+from gemel.carole.fellegi_sunter.prior import (
+    BetaBipartite,
+    BetaPartners,
+    LinkProbabilities,
+    at_implied_number,
+    beta_parameters,
+)
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
 from gemel.common.progress import StageProgress
 
@@ -33,25 +38,21 @@ from gemel.common.progress import StageProgress
 #
 #     P(link) = odds / (1 + sum of the odds of the record's candidates),
 #
-# and the number of links is put at the one that they imply (`fixed_point`), as under one-to-one.
+# and the number of links is put at the one that they imply (`at_implied_number`), as under one-to-one.
 
 
 class Stars:
     """Marginals of links of which those of one record exclude each other.
 
-    Parameters
-    ----------
-    record : ndarray of int, shape (n_pairs,)
-        The record of each pair that has one link at most.
-    log_ratio : ndarray of float64, shape (n_pairs,)
-        Natural logarithm of each pair's likelihood ratio.
+    `record` (int, shape (n_pairs,)): the record of each pair that has one link at most; `log_ratio` (float64, shape
+    (n_pairs,)): natural logarithm of each pair's likelihood ratio.
 
     Notes
     -----
     Exact. O(n_pairs).
     """
 
-    def __init__(self, record: NDArray[np.integer], log_ratio: NDArray[np.float64]) -> None:
+    def __init__(self, record: Ints, log_ratio: F64) -> None:
         self._record, self._log_ratio = record, log_ratio
         self._n = int(record.max(initial=-1)) + 1
         self.n_pairs = len(log_ratio)
@@ -73,9 +74,9 @@ class Stars:
 
 
 def partner_probabilities(
-    record: NDArray[np.integer],
-    partner: NDArray[np.integer],
-    weight: NDArray[np.float64],
+    record: Ints,
+    partner: Ints,
+    weight: F64,
     n_records: int,
     n_partners: int,
     prior: BetaPartners | None = None,
@@ -84,18 +85,9 @@ def partner_probabilities(
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record of one file is linked twice.
 
-    Parameters
-    ----------
-    record, partner : ndarray of int, shape (n_pairs,)
-        Rows of the file whose records have one partner at most, and of the other; no pair twice.
-    weight : ndarray of float64, shape (n_pairs,)
-        Match weights in bits.
-    n_records, n_partners : int
-        Records in the two files.
-    prior : BetaPartners, optional
-        None: uniform share of records with a partner.
-    tolerance, progress
-        As for `link_probabilities`.
+    `record`, `partner` (int, shape (n_pairs,)): rows of the file whose records have one partner at most, and of the
+    other; no pair twice; `weight` (float64, shape (n_pairs,)): match weights in bits; `prior`: None: uniform share of
+    records with a partner.
     """
     check_pairs(record, partner, weight)
     marginals = Stars(record, np.asarray(weight, dtype=np.float64) * np.log(2.0))
@@ -108,7 +100,7 @@ ACCIDENTS = 0.05
 NO_DOUBT = 10.0
 """Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle, or not to."""
 
-Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
+Copies = tuple[Ints | None, Ints | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
 
@@ -143,13 +135,11 @@ class LinkPosterior:
         clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other.
     row_a, row_b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice.
-    n_a, n_b : int
-        Records in the two files.
     copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
         Of each record the first one of its file that is the same person, itself where there is none.
     within : bool
         Whether the files are one, whose earlier records are A's. Its links are all pairs of a person's records, which
-        are linked to earlier ones under one_to_many (`antecedents`).
+        are linked to earlier ones under one_to_many (`entities.same_person`).
     expected_matches : float, optional
         Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
     recall : float
@@ -162,8 +152,8 @@ class LinkPosterior:
     """
 
     assignment: Assignment
-    row_a: NDArray[np.integer] = field(repr=False)
-    row_b: NDArray[np.integer] = field(repr=False)
+    row_a: Ints = field(repr=False)
+    row_b: Ints = field(repr=False)
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
@@ -174,12 +164,7 @@ class LinkPosterior:
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
 
     def probabilities(
-        self,
-        weight: NDArray[np.float64],
-        progress: StageProgress = lambda _: None,
-        near: bool = False,
-        *,
-        cycles: bool = True,
+        self, weight: F64, progress: StageProgress = lambda _: None, near: bool = False, *, cycles: bool = True
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
@@ -192,8 +177,6 @@ class LinkPosterior:
         near : bool
             Whether the weights are little different from the last ones: in a large one_to_one linkage, only the number
             of links next to the last is sought.
-        cycles : bool
-            As for `link_probabilities`; False in estimation.
 
         Returns
         -------
@@ -230,13 +213,7 @@ class LinkPosterior:
         return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
 
     def _partners(
-        self,
-        record: NDArray[np.integer],
-        partner: NDArray[np.integer],
-        weight: NDArray[np.float64],
-        n_records: int,
-        n_partners: int,
-        progress: StageProgress,
+        self, record: Ints, partner: Ints, weight: F64, n_records: int, n_partners: int, progress: StageProgress
     ) -> LinkProbabilities:
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         return partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
@@ -246,9 +223,7 @@ class LinkPosterior:
         same = same_person(self.row_a, self.row_b, found.probability, sure)
         return replace(found, probability=same, expected_links=float(same.sum()))
 
-    def _of_persons(
-        self, weight: NDArray[np.float64], progress: StageProgress, near: bool, *, cycles: bool
-    ) -> LinkProbabilities:
+    def _of_persons(self, weight: F64, progress: StageProgress, near: bool, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
         persons, first, member = self.persons()
         found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
@@ -260,19 +235,17 @@ class LinkPosterior:
         persons, first, member = self.arranged.persons(self)
         return replace(persons, recall=self.recall), first, member
 
-    def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def _persons(self) -> tuple[Ints, Ints]:
         """The two persons of each pair, as the first rows of theirs."""
         return of_persons(self.row_a, self.row_b, self.copies)
 
-    def exclusiveness(self, chosen: NDArray[np.bool_]) -> float:
+    def exclusiveness(self, chosen: Flags) -> float:
         """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
 
         Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
         namesakes, do as often as any pairs, or more.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (n_pairs,)
+        `chosen` (bool, shape (n_pairs,)).
         """
         n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
         sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)
@@ -287,12 +260,10 @@ class LinkPosterior:
         met = int(meeting.sum())
         return met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
 
-    def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
+    def excluded(self, linked: Flags) -> tuple[Flags, float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
 
-        Parameters
-        ----------
-        linked : ndarray of bool, shape (n_pairs,)
+        `linked` (bool, shape (n_pairs,)).
         """
         excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
         sides = zip(self._persons(), (self.n_a, self.n_b), self.copies, ("one_to_many", "many_to_one"), strict=True)
@@ -304,7 +275,7 @@ class LinkPosterior:
         return excluded & ~linked, 1.0 - free
 
 
-Persons = tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]
+Persons = tuple[LinkPosterior, I64, I64]
 """Pairs of persons, the first pair of records of each, and of which one each pair of records is."""
 
 
@@ -321,15 +292,13 @@ def _persons(links: LinkPosterior) -> Persons:
     return persons, first, member.ravel()
 
 
-def of_persons(
-    row_a: NDArray[np.integer], row_b: NDArray[np.integer], copies: Copies
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+def of_persons(row_a: Ints, row_b: Ints, copies: Copies) -> tuple[Ints, Ints]:
     """The two persons of each pair, as the first records of theirs."""
     first_a, first_b = copies
     return row_a if first_a is None else first_a[row_a], row_b if first_b is None else first_b[row_b]
 
 
-def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
+def group_means(weight: F64, group: Ints, n: int) -> F64:
     """Binary logarithm of the mean likelihood ratio of each group of pairs."""
     highest = np.full(n, -np.inf)
     np.maximum.at(highest, group, weight)

@@ -1,6 +1,6 @@
-r"""Draws of whole linkages from their posterior, for analyses that must not take links for the truth.
+"""Draws of whole linkages from their posterior, for analyses that must not take links for the truth.
 
-A Gibbs sampler draws the links given m and u, and m and u given the links (`model_draws`), in turn. Where no record may
+A Gibbs sampler draws the links given m and u, and m and u given the links (`ModelDraws`), in turn. Where no record may
 have two links the links come from the Markov chain of `linkage_sampler`, under Sadinle's prior, exact in the number of
 links. Where the records of one file may, or pairs stand alone, the share c of records that have a partner is drawn,
 ``c ~ Beta(n + 1, N - n + 1)``, and given c each record draws its partner by itself.
@@ -11,36 +11,41 @@ their summed weight is compared, and a draw is taken from each in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.arrays import F64, I32, I64, Flags, Ints
+from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, estimated
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
+from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
+    FEW_MATCHES,
+    default_m,
+    expected_levels,
+    unidentified_fields,
+    worth,
+)
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 
 # Whether Markov chains have converged: split R-hat, and the number of independent draws that they are worth.
 
 
-def split_r_hat(chains: NDArray[np.float64]) -> float:
+def split_r_hat(chains: F64) -> float:
     """Between and within halves of chains: 1 where all halves tell the same, more where they do not.
 
-    Parameters
-    ----------
-    chains : ndarray of float64, shape (n_chains, n_steps)
-        One figure of each step; at least 4 steps.
-
-    Returns
-    -------
-    float
-        1 for a figure that never changes; infinity if it differs between chains and never within one.
+    `chains` (float64, shape (n_chains, n_steps)): one figure of each step; at least 4 steps. Returns float: 1 for a
+    figure that never changes; infinity if it differs between chains and never within one.
 
     References
     ----------
@@ -55,17 +60,11 @@ def split_r_hat(chains: NDArray[np.float64]) -> float:
     return float(np.sqrt((half - 1) / half + between / (half * within)))
 
 
-def effective_draws(chains: NDArray[np.float64]) -> float:
+def effective_draws(chains: F64) -> float:
     """Independent draws that would fix the mean as well, by Geyer's initial positive sequence.
 
-    Parameters
-    ----------
-    chains : ndarray of float64, shape (n_chains, n_steps)
-
-    Returns
-    -------
-    float
-        At most ``n_chains * n_steps``, which it is for a figure that never changes.
+    `chains` (float64, shape (n_chains, n_steps)). Returns float: at most ``n_chains * n_steps``, which it is for a
+    figure that never changes.
 
     Notes
     -----
@@ -107,7 +106,7 @@ MIN_APART = 10
 MAX_R_HAT = 1.1
 """Above it the chains have not converged."""
 
-WeightDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64]]
+WeightDraw = Callable[[F64, np.random.Generator], F64]
 """Match weights of the patterns under parameters drawn given the links by pattern: `ModelDraws.weights`."""
 
 
@@ -115,24 +114,20 @@ WeightDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.flo
 class DrawnLinks:
     """The links of drawn linkages.
 
-    Parameters
-    ----------
-    draw : ndarray of int32, shape (n_drawn_links,)
-        Number of the draw, from 0, ascending.
-    pair : ndarray of int64, shape (n_drawn_links,)
-        Position of the linked pair; ascending within a draw.
+    `draw` (int32, shape (n_drawn_links,)): number of the draw, from 0, ascending; `pair` (int64, shape
+    (n_drawn_links,)): position of the linked pair; ascending within a draw.
     """
 
-    draw: NDArray[np.int32] = field(repr=False)
-    pair: NDArray[np.int64] = field(repr=False)
+    draw: I32 = field(repr=False)
+    pair: I64 = field(repr=False)
 
-    def among(self, order: NDArray[np.int64]) -> Self:
+    def among(self, order: I64) -> Self:
         """The same after the pairs were put into another order: `order` names the former position of each."""
         now = np.empty_like(order)
         now[order] = np.arange(len(order))
         return self.at(now[self.pair])
 
-    def at(self, pair: NDArray[np.int64]) -> Self:
+    def at(self, pair: I64) -> Self:
         """The same with other positions of the drawn pairs, one for each of `pair`."""
         within = np.lexsort((pair, self.draw))
         return replace(self, pair=pair[within].astype(np.int64))
@@ -142,13 +137,8 @@ class DrawnLinks:
 class LinkageDraws(DrawnLinks):
     """Drawn linkages, and what the chains behind them say of each other.
 
-    Parameters
-    ----------
-    r_hat : float
-        Split R-hat, the larger one of the number of links and of their total weight.
-    effective : float
-        Independent draws of the number of links that all steps are worth.
-    warnings : tuple of ResultWarning
+    `r_hat`: split R-hat, the larger one of the number of links and of their total weight; `effective`: independent
+    draws of the number of links that all steps are worth.
     """
 
     r_hat: float
@@ -158,13 +148,13 @@ class LinkageDraws(DrawnLinks):
 
 def draw_linkages(
     links: LinkPosterior,
-    pattern: NDArray[np.integer],
+    pattern: Ints,
     posterior: LinkProbabilities,
     weights: WeightDraw,
     n_patterns: int,
     n_draws: int,
     rng: np.random.Generator,
-    extra: NDArray[np.float64] | None = None,
+    extra: F64 | None = None,
     progress: StageProgress = lambda _: None,
 ) -> LinkageDraws:
     """Draw linkages from the posterior of links, m and u.
@@ -178,8 +168,6 @@ def draw_linkages(
         Where a chain starts, and what its proposals are made of.
     weights : callable
         Draws the patterns' weights given the links by pattern.
-    n_patterns, n_draws : int
-    rng : numpy.random.Generator
     extra : ndarray of float64, shape (n_pairs,), optional
         Added to each pair's weight, in bits.
     progress : callable
@@ -202,7 +190,7 @@ def draw_linkages(
     apart = max(MIN_APART, -(-compared // of_chain))
     steps = apart * of_chain
     traces = np.empty((2, 2, steps))
-    taken: list[NDArray[np.int64]] = []
+    taken: list[I64] = []
     for chain in range(2):
         linked = np.flatnonzero(believed > 0.5) if chain else np.empty(0, dtype=np.int64)
         start = np.bincount(pattern, believed, minlength=n_patterns).astype(np.float64)
@@ -230,11 +218,11 @@ def draw_linkages(
     return LinkageDraws(draw, pair, r_hat, effective, tuple(warnings))
 
 
-Step = Callable[[NDArray[np.int64], NDArray[np.float64], np.random.Generator], NDArray[np.int64]]
+Step = Callable[[I64, F64, np.random.Generator], I64]
 """Links after a step, from those before and the pairs' log likelihood ratios."""
 
 
-def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np.float64]) -> Step:
+def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> Step:
     """A sweep of the Markov chain over one-to-one linkages."""
     rows, row = np.unique(links.row_a, return_inverse=True)
     columns, column = np.unique(links.row_b, return_inverse=True)
@@ -251,7 +239,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np
     numbers = np.arange(maximum + 1)
     log_prior = prior.log_densities(numbers) - numbers * log_prior_odds
 
-    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         log_weight = np.clip(log_ratio[order] + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         chain = choices(first, of_edge, np.exp(log_weight), pull, log_prior)
         edge_of_row = np.full(len(rows), -1, dtype=np.int64)
@@ -278,7 +266,7 @@ def _partners(links: LinkPosterior) -> Step:
     order = np.argsort(row, kind="stable")
     first = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
 
-    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         n = len(linked)
         some, none = rng.standard_gamma(n + 1.0), rng.standard_gamma(n_records - n + 1.0)
         log_odds = np.log(some) - np.log(none) - np.log(n_partners)
@@ -289,9 +277,7 @@ def _partners(links: LinkPosterior) -> Step:
 
 
 @njit(nogil=True, cache=True)
-def _choose_partners(
-    first: NDArray[np.int64], log_odds: NDArray[np.float64], uniform: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _choose_partners(first: I64, log_odds: F64, uniform: F64) -> I64:
     """The edge each record draws, or -1, with probability proportional to its odds beside 1 for none."""
     chosen = np.full(len(first) - 1, -1, dtype=np.int64)
     for i in range(len(first) - 1):
@@ -309,3 +295,68 @@ def _choose_partners(
             chosen[i] = e
             reached += np.exp(log_odds[e] - highest)
     return chosen
+
+
+# m and u drawn from their posterior, given which pairs are links: the other half of the draws of a linkage.
+#
+# Given the links, the levels of a field among them are multinomial and its m has the Dirichlet posterior, under the
+# prior that estimation has (`FieldLevels.m_prior`). With dependent fields so has each row of each table of the
+# matches' graph; the graph itself stays as it was chosen. u is drawn likewise from the pairs that are no links, of
+# which there are so many that it hardly varies; where it is that of all pairs, or there are dependent fields or
+# classes of kin, it stays.
+
+
+@dataclass(frozen=True)
+class ModelDraws:
+    """Draws the parameters of a fitted model.
+
+    `bounds`: inclusive upper bounds of each field's levels.
+    """
+
+    fitted: FittedScheme
+    bounds: Sequence[Sequence[float]]
+    patterns: PatternCounts = field(repr=False)
+    settings: Estimation
+    rules: Sequence[RuleFields] = ()
+    level_counts: F64 | None = field(default=None, repr=False)
+
+    def weights(self, links: F64, rng: np.random.Generator) -> F64:
+        """Match weights of the patterns, in bits, under parameters drawn given the links.
+
+        `links` (float64, shape (n_patterns,)): links by pattern.
+
+        Notes
+        -----
+        O(n_patterns * n_fields).
+        """
+        fitted, model = self.fitted, self.fitted.model
+        scheme, n_levels = fitted.scheme, [len(levels) for levels in self.bounds]
+        patterns = scheme.patterns(self.patterns, n_levels)
+        counts = scheme.level_counts(self.level_counts, n_levels)
+        width = model.m.shape[1]
+        valid = within_levels([each.n_levels for each in model.fields])
+        believed = worth(model.fields)[:, None] * default_m(model.fields, width)
+        learnt = expected_levels(patterns, self.rules, links, width)
+        fixed = unidentified_fields(self.rules, len(model.fields))
+        m = np.where(fixed[:, None], model.m, dirichlet(learnt + believed, valid, rng))
+        if fitted.joint is not None and not fitted.joint.is_plain:
+            levels = [each.n_levels for each in model.fields]
+            mask = EstimationMask(patterns.mask, self.rules) if self.rules else None
+            structure = fitted.joint.matches.structure
+            matches = estimated(structure, patterns.gamma, links, m, levels, FEW_MATCHES / 4, mask, rng=rng)
+            return replace(fitted, joint=replace(fitted.joint, matches=matches)).match_weights(self.patterns.gamma)
+        u = model.u
+        if self.settings.u != "all_pairs":
+            everywhere = counted_levels(patterns.gamma, patterns.count, width) if counts is None else counts
+            p = float(links.sum()) / (float(model.n_a) * model.n_b)
+            mean = corrected(everywhere, m, p, valid, self.settings.prior)
+            u = dirichlet(mean * everywhere.sum(axis=1, keepdims=True), valid, rng)
+        return scheme.of(replace(model, m=m, u=u), self.bounds).match_weights(self.patterns.gamma)
+
+
+def dirichlet(counts: F64, valid: Flags, rng: np.random.Generator) -> F64:
+    """One draw per row from the Dirichlet distribution with these parameters, 0 where there is no level."""
+    drawn = np.where(valid, rng.standard_gamma(np.maximum(np.where(valid, counts, 0.0), 1e-3)), 0.0)
+    # Parameters far below 1 can come out as 0, which no later observation could mend.
+    drawn = np.where(valid, np.maximum(drawn, 1e-100), 0.0)
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))

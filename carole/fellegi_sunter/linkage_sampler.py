@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.carole.arrays import F64, I64
 
 MAX_CHAIN = 100
 """Records in a chain of exchanges before it is given up."""
@@ -44,21 +45,15 @@ class Choices(NamedTuple):
         Logarithm of the prior at 0, 1, ... links, apart from what the weights contain; its length bounds the links.
     """
 
-    first: NDArray[np.int64]
-    column: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    pull: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    first: I64
+    column: I64
+    weight: F64
+    pull: F64
+    reach: F64
+    prior: F64
 
 
-def choices(
-    first: NDArray[np.int64],
-    column: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    pull: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> Choices:
+def choices(first: I64, column: I64, weight: F64, pull: F64, prior: F64) -> Choices:
     """Sum each record's weights."""
     reach = np.empty(len(weight))
     _sum_up(first, weight * pull[column], reach)
@@ -66,7 +61,7 @@ def choices(
 
 
 @njit(nogil=True, cache=True)
-def _sum_up(first: NDArray[np.int64], weight: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
+def _sum_up(first: I64, weight: F64, reach: F64) -> None:
     for i in range(len(first) - 1):
         total = 0.0
         for e in range(first[i], first[i + 1]):
@@ -76,23 +71,13 @@ def _sum_up(first: NDArray[np.int64], weight: NDArray[np.float64], reach: NDArra
 
 @njit(nogil=True, cache=True)
 def chain_move(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int,
-    rng: np.random.Generator, rows: NDArray[np.int64], edges: NDArray[np.int64],
-) -> int:  # fmt: skip
+    c: Choices, edge_of_row: I64, row_of_column: I64, n: int, rng: np.random.Generator, rows: I64, edges: I64
+) -> int:
     """One chain of exchanges; returns the number of links after it.
 
-    Parameters
-    ----------
-    c : Choices
-    edge_of_row : ndarray of int64, shape (n_rows,)
-        Edge by which each record of A is linked, or -1. Changed in place.
-    row_of_column : ndarray of int64, shape (n_columns,)
-        The record of A that has each record of B, or -1. Changed in place.
-    n : int
-        Links before the move.
-    rng : numpy.random.Generator
-    rows, edges : ndarray of int64, shape (MAX_CHAIN,)
-        Working space.
+    `edge_of_row` (int64, shape (n_rows,)): edge by which each record of A is linked, or -1. Changed in place.
+    `row_of_column` (int64, shape (n_columns,)): the record of A that has each record of B, or -1. Changed in place.
+    `rows`, `edges` (int64, shape (MAX_CHAIN,)): working space.
     """
     start = rng.integers(0, len(edge_of_row))
     let_go = -1 if edge_of_row[start] < 0 else c.column[edge_of_row[start]]
@@ -146,9 +131,7 @@ def chain_move(
 
 
 @njit(nogil=True, cache=True)
-def sweep(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int, rng: np.random.Generator
-) -> int:
+def sweep(c: Choices, edge_of_row: I64, row_of_column: I64, n: int, rng: np.random.Generator) -> int:
     """As many chains as there are records of A; returns the number of links."""
     rows, edges = np.empty(MAX_CHAIN, dtype=np.int64), np.empty(MAX_CHAIN, dtype=np.int64)
     for _ in range(len(edge_of_row)):
@@ -157,9 +140,7 @@ def sweep(
 
 
 @njit(nogil=True, cache=True)
-def add_conditionals(
-    c: Choices, edge_of_row: NDArray[np.int64], row_of_column: NDArray[np.int64], n: int, total: NDArray[np.float64]
-) -> None:
+def add_conditionals(c: Choices, edge_of_row: I64, row_of_column: I64, n: int, total: F64) -> None:
     """Add to `total` the probability of each link given the links of all other records of A.
 
     Averaged over a chain these have the same mean as the links themselves and less variance.
@@ -181,18 +162,10 @@ def add_conditionals(
 
 
 @njit(nogil=True, cache=True)
-def average_links(
-    c: Choices, likely: NDArray[np.float64], sweeps: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def average_links(c: Choices, likely: F64, sweeps: int, rng: np.random.Generator) -> F64:
     """Probability of each link, averaged over a chain; a quarter more sweeps come first.
 
-    Parameters
-    ----------
-    c : Choices
-    likely : ndarray of float64, shape (n_edges,)
-        The chain starts with each record's edge above one half, as far as it is free.
-    sweeps : int
-    rng : numpy.random.Generator
+    `likely` (float64, shape (n_edges,)): the chain starts with each record's edge above one half, as far as it is free.
 
     Notes
     -----

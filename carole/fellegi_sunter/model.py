@@ -2,32 +2,187 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.arrays import F64, I8, I64, U32, U64, Flags
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.errors import GemelError, parameter
+
+# Counts of comparison patterns, the only input of estimation from the pairs.
+#
+# Pairs enter the E and M steps only through how often each comparison vector occurs, so the cost of estimation
+# does not depend on the number of pairs.
+
+
+MISSING = -1
+"""The level of a field that is missing on either side of a pair."""
+
+
+@dataclass(frozen=True)
+class PatternCounts:
+    """How often each comparison vector occurs under each set of blocking rules.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+        Comparison levels, 0 (least similar) upwards, or ``MISSING``.
+    mask : ndarray of uint32, shape (n_patterns,)
+        Bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when nothing is blocked.
+        A pair is counted in one row only.
+    count : ndarray of int64, shape (n_patterns,)
+        Number of pairs.
+
+    Raises
+    ------
+    GemelError
+        If the shapes disagree, a level is below ``MISSING`` or a count is negative.
+    """
+
+    gamma: I8
+    mask: U32
+    count: I64
+
+    def __post_init__(self) -> None:
+        if self.gamma.ndim != 2:
+            raise _wrong("gamma must have two dimensions", str(self.gamma.ndim))
+        n = self.gamma.shape[0]
+        if self.mask.shape != (n,) or self.count.shape != (n,):
+            raise _wrong(
+                f"mask and count must have shape ({n},), as gamma has {n} rows",
+                f"{self.mask.shape} and {self.count.shape}",
+            )
+        if n and int(self.gamma.min()) < MISSING:
+            raise _wrong(f"levels must be {MISSING} (missing) or more", str(int(self.gamma.min())))
+        if n and int(self.count.min()) < 0:
+            raise _wrong("counts must not be negative", str(int(self.count.min())))
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of rows."""
+        return int(self.gamma.shape[0])
+
+    @property
+    def n_fields(self) -> int:
+        """Number of compared fields."""
+        return int(self.gamma.shape[1])
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs counted."""
+        return int(self.count.sum())
+
+
+def _wrong(what: str, got: str) -> GemelError:
+    return parameter("pattern counts", what, got, "count the pairs again")
+
+
+# Compiled passes over the patterns.
+#
+# Tables of logarithms have one column more than there are levels, holding 0: a missing level is -1, which indexes
+# that last column, so that a missing field adds nothing without a branch.
+
+
+@njit(nogil=True, cache=True)
+def expectation(
+    gamma: I8,
+    count: F64,
+    identified: U64,
+    log_m: F64,
+    log_u: F64,
+    log_p: float,
+    log_q: float,
+    matches: F64,
+    others: F64,
+) -> tuple[float, float]:
+    """Add up expected numbers of matches and non-matches by field and level.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    count : ndarray of float64, shape (n_patterns,)
+    identified : ndarray of uint64, shape (n_patterns,)
+        Bit q is set where a row identifies m of field q.
+    log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
+    matches, others : ndarray of float64, shape (n_fields, n_levels)
+        Overwritten with the expected numbers of matches and of non-matches.
+    """
+    n, n_fields = gamma.shape
+    matches[:] = 0.0
+    others[:] = 0.0
+    total = 0.0
+    log_likelihood = 0.0
+    for i in range(n):
+        a = log_p
+        b = log_q
+        for q in range(n_fields):
+            k = gamma[i, q]
+            a += log_m[q, k]
+            b += log_u[q, k]
+        if a == -np.inf and b == -np.inf:
+            log_likelihood = -np.inf
+            continue
+        d = a - b
+        if d > 0:
+            e = np.exp(-d)
+            g = 1.0 / (1.0 + e)
+            log_likelihood += count[i] * (a + np.log1p(e))
+        else:
+            e = np.exp(d)
+            g = e / (1.0 + e)
+            log_likelihood += count[i] * (b + np.log1p(e))
+        g *= count[i]
+        h = count[i] - g
+        total += g
+        bits = identified[i]
+        for q in range(n_fields):
+            k = gamma[i, q]
+            if k >= 0 and (bits >> np.uint64(q)) & np.uint64(1):
+                matches[q, k] += g
+                others[q, k] += h
+    return total, log_likelihood
+
+
+@njit(nogil=True, cache=True)
+def summed(gamma: I8, table: F64) -> F64:
+    """Sum over fields of a table's entry at the field's level; its last column is for missing ones."""
+    n, n_fields = gamma.shape
+    total = np.zeros(n)
+    for i in range(n):
+        for q in range(n_fields):
+            total[i] += table[q, gamma[i, q]]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
+    """Number of pairs by field and level, missing ones left out: shape (n_fields, n_levels)."""
+    n, n_fields = gamma.shape
+    counts = np.zeros((n_fields, n_levels))
+    for i in range(n):
+        for q in range(n_fields):
+            k = gamma[i, q]
+            if k >= 0:
+                counts[q, k] += count[i]
+    return counts
 
 
 @dataclass(frozen=True)
 class History:
     """The sequence of parameters in EM, from its start to its end.
 
-    Parameters
-    ----------
-    p : ndarray of float64, shape (n_states,)
-    m, u : ndarray of float64, shape (n_states, n_fields, n_levels)
-    log_likelihood : ndarray of float64, shape (n_states,)
-        Natural logarithm, of the pairs counted.
+    `p` (float64, shape (n_states,)); `m`, `u` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood`
+    (float64, shape (n_states,)): natural logarithm, of the pairs counted.
     """
 
-    p: NDArray[np.float64]
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
-    log_likelihood: NDArray[np.float64]
+    p: F64
+    m: F64
+    u: F64
+    log_likelihood: F64
 
 
 @dataclass(frozen=True)
@@ -36,33 +191,24 @@ class Model:
 
     Parameters
     ----------
-    fields : tuple of FieldLevels
     m, u : ndarray of float64, shape (n_fields, n_levels)
         ``m[q, k]`` is P(level k in field q | match), `u` the same for a non-match. A field with fewer levels
         than the maximum has zeros after them.
     p : float
         Share of matches among all n_a * n_b pairs.
-    n_a, n_b : int
-        Records in the two files.
     log_likelihood : float
         Of the pairs counted, natural logarithm.
-    converged : bool
-    iterations : int
-        EM steps made.
-    distance : float
-        Extrapolated distance from the fixed point.
     identified : bool
         False if other parameters fit these counts as well.
     matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches from which each row of `m` was estimated.
     warnings : tuple of ResultWarning
         What a user should know before relying on the numbers.
-    history : History
     """
 
     fields: tuple[FieldLevels, ...]
-    m: NDArray[np.float64]
-    u: NDArray[np.float64]
+    m: F64
+    u: F64
     p: float
     n_a: int
     n_b: int
@@ -71,7 +217,7 @@ class Model:
     iterations: int
     distance: float
     identified: bool
-    matches_behind_m: NDArray[np.float64]
+    matches_behind_m: F64
     warnings: tuple[ResultWarning, ...]
     history: History
 
@@ -80,22 +226,22 @@ class Model:
         """Number of matches that p implies."""
         return self.p * self.n_a * self.n_b
 
-    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: see `match_weights`."""
         return match_weights(gamma, self.m, self.u)
 
-    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals: see `match_probabilities`."""
         return match_probabilities(gamma, self.m, self.u, self.p)
 
 
-def log2_ratios(m: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+def log2_ratios(m: F64, u: F64) -> F64:
     """Log2 of m / u by field and level; 0 where both are 0, as such a level was never seen."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((m == 0) & (u == 0), 0.0, np.log2(m) - np.log2(u))
 
 
-def match_weights(gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     r"""Fellegi-Sunter match weight of each comparison vector, in bits.
 
     Parameters
@@ -119,31 +265,87 @@ def match_weights(gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np
     .. [1] Fellegi and Sunter, JASA 64, 1969. doi:10.1080/01621459.1969.10501049
     """
     missing = np.zeros((m.shape[0], 1))
-    weights: NDArray[np.float64] = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
+    weights: F64 = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
     return weights
 
 
-def match_probabilities(
-    gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np.float64], p: float
-) -> NDArray[np.float64]:
+def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
     """Probability that a pair with each comparison vector is a match, without its rivals.
 
-    Parameters
-    ----------
-    gamma, m, u
-        As for `match_weights`.
-    p : float
-        Share of matches among all pairs, in (0, 1).
-
-    Returns
-    -------
-    ndarray of float64, shape (n_patterns,)
+    `p`: share of matches among all pairs, in (0, 1). Returns float64, shape (n_patterns,).
     """
     log_odds = match_weights(gamma, m, u) * np.log(2.0) + np.log(p) - np.log1p(-p)
     return probability(log_odds)
 
 
-def probability(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def probability(log_odds: F64) -> F64:
     """Logistic function, without overflow."""
     small = np.exp(-np.abs(log_odds))
     return np.where(log_odds >= 0, 1.0, small) / (1.0 + small)
+
+
+# u, the distribution of levels among non-matches, from the distribution over all pairs.
+#
+# Nearly all pairs are non-matches, so u is close to r, the share of each level among all pairs (Jaro 1989). The
+# difference is p (m - u), which matters where u is of the order of p: on a field with many values most of the
+# agreeing pairs are matches, and r then counts them as chance agreement. The correction removes the share of
+# the matches: r = p m + (1 - p) u.
+
+
+def within_levels(n_levels: Sequence[int]) -> Flags:
+    """Which entries of a (n_fields, max n_levels) table are levels of their field."""
+    widths = np.asarray(n_levels, dtype=np.int64)
+    return np.asarray(np.arange(int(widths.max()))[None, :] < widths[:, None])
+
+
+def shares(counts: F64, valid: Flags, prior: float) -> F64:
+    """Posterior mean distribution of levels under a Dirichlet prior of `prior` pseudo-pairs in all.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (n_fields, n_levels)
+        Numbers of pairs, not negative.
+    valid : ndarray of bool, shape (n_fields, n_levels)
+        Which entries are levels; the others stay 0.
+    prior : float
+        Pseudo-pairs, spread evenly over a field's levels.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_fields, n_levels)
+        Rows sum to 1; a row without any count and without prior is uniform.
+    """
+    even = valid / valid.sum(axis=1, keepdims=True)
+    smoothed = np.where(valid, counts, 0.0) + prior * even
+    total = smoothed.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, smoothed / np.where(total > 0, total, 1.0), even))
+
+
+def corrected(counts: F64, m: F64, p: float, valid: Flags, prior: float) -> F64:
+    """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (n_fields, n_levels)
+        Pairs by level, over all pairs or a random sample of them.
+    m : ndarray of float64, shape (n_fields, n_levels)
+        Distribution of levels among matches.
+    valid : ndarray of bool, shape (n_fields, n_levels)
+        Which entries are levels.
+    prior : float
+        Pseudo-pairs of the Dirichlet prior.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_fields, n_levels)
+
+    Notes
+    -----
+    Where the matches exceed the pairs of a level, only the prior's share remains: with the true p and m that happens by
+    chance only; otherwise it indicates that p m is too large.
+    """
+    total = counts.sum(axis=1, keepdims=True)
+    left = np.maximum(counts - p * total * m, 0.0)
+    # Rounding errors would appear as evidence: a level whose pairs are all matches has none.
+    left[left < 1e-12 * total] = 0.0
+    return shares(left, valid, prior)

@@ -6,13 +6,112 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
-from gemel.carole.fellegi_sunter.identifiability import why_not_identified
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.carole.arrays import F64, U32, U64, Flags
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields, U
 from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError, parameter
+
+# Which pairs identify m of which field, and where m starts.
+#
+# A blocking rule's pairs agree on the rule's own fields by construction, so they carry no information on how often
+# matches agree there: m of a field is estimated only from pairs of rules that do not involve it. Such pairs were
+# selected by other fields, so given match status their levels in this field are as in any pair.
+
+
+LOWEST_SHARE_OF_EXCEPTIONS = 0.98
+"""Starting value of m of a comparison whose higher levels are exceptions, and its default where unidentified."""
+
+
+def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
+    """Raise unless there are at most 32 rules, each of known fields."""
+    if len(rules) > 32:
+        raise parameter(
+            "blocking", "at most 32 blocking rules can be distinguished", str(len(rules)), "use fewer rules"
+        )
+    for rule in rules:
+        if any(not 0 <= q < n_fields for q in rule.fields):
+            raise parameter(
+                f"blocking.{rule.name}",
+                f"positions of fields must be 0 to {n_fields - 1}",
+                str(list(rule.fields)),
+                "name fields that are compared; a key's other fields are left out",
+            )
+
+
+def identified_bits(mask: U32, rules: Sequence[RuleFields], n_fields: int) -> U64:
+    """Fields whose m each row of pattern counts identifies, as a bit per field.
+
+    `mask` (uint32, shape (n_patterns,)): bit r is set when a row's pairs satisfy rule r; `rules`: None: every row
+    identifies every field. Returns uint64, shape (n_patterns,).
+    """
+    everything = (1 << n_fields) - 1
+    if not rules:
+        return np.full(len(mask), everything, dtype=np.uint64)
+    bits = np.zeros(len(mask), dtype=np.uint64)
+    for r, rule in enumerate(rules):
+        others = everything & ~sum(1 << q for q in set(rule.fields))
+        satisfied = (mask >> np.uint32(r)) & np.uint32(1) == 1
+        bits[satisfied] |= np.uint64(others)
+    return bits
+
+
+def expected_levels(patterns: PatternCounts, rules: Sequence[RuleFields], links: F64, n_levels: int) -> F64:
+    """Expected links by field and level, of the patterns that identify the field: shape (n_fields, n_levels)."""
+    gamma = patterns.gamma
+    identified = identified_bits(patterns.mask, rules, patterns.n_fields)
+    counted = np.zeros((gamma.shape[1], n_levels))
+    for q in range(gamma.shape[1]):
+        identifies = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
+        counted[q] = np.bincount(gamma[identifies, q], links[identifies], minlength=n_levels)
+    return counted
+
+
+def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> Flags:
+    """Fields that every rule involves, so that no pair identifies their m."""
+    if not rules:
+        return np.zeros(n_fields, dtype=np.bool_)
+    return np.array([all(q in rule.fields for rule in rules) for q in range(n_fields)], dtype=np.bool_)
+
+
+def default_m(fields: Sequence[FieldLevels], width: int) -> F64:
+    """Believed m: that of unidentified fields, and the mean of its prior in others. Shape (n_fields, width)."""
+    even = [np.ones(field.n_levels) for field in fields]
+    return _with_exceptions(_top_heavy(even, [field.m_prior.agreement for field in fields], width), fields)
+
+
+def worth(fields: Sequence[FieldLevels]) -> F64:
+    """Matches that the belief about m of each field is worth."""
+    return np.array([field.m_prior.weight for field in fields])
+
+
+def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> F64:
+    """Starting value of m, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
+    rising = [np.arange(1.0, field.n_levels + 1) ** 2 for field in fields]
+    return _with_exceptions(_top_heavy(rising, [top] * len(fields), width), fields)
+
+
+def _with_exceptions(m: F64, fields: Sequence[FieldLevels]) -> F64:
+    """m with nearly all matches at the lowest level of comparisons of which the others are exceptions."""
+    for q, field in enumerate(fields):
+        if field.exception and field.n_levels > 1:
+            m[q, : field.n_levels] = (1 - LOWEST_SHARE_OF_EXCEPTIONS) / (field.n_levels - 1)
+            m[q, 0] = LOWEST_SHARE_OF_EXCEPTIONS
+    return m
+
+
+def _top_heavy(shapes: Sequence[F64], tops: Sequence[float], width: int) -> F64:
+    m = np.zeros((len(shapes), width))
+    for q, (shape, top) in enumerate(zip(shapes, tops, strict=True)):
+        below = shape[:-1]
+        if len(below):
+            m[q, : len(below)] = (1 - top) * below / below.sum()
+            m[q, len(below)] = top
+        else:
+            m[q, 0] = 1.0
+    return m
+
 
 FEW_MATCHES = 10.0
 """Expected matches below which a field's m is reported as poorly estimated."""
@@ -30,11 +129,11 @@ MIN_DIFFERENCE = 0.3
 def warnings_of(
     *,
     fields: Sequence[FieldLevels],
-    m: NDArray[np.float64],
-    u: NDArray[np.float64],
-    level_counts: NDArray[np.float64],
-    matches_behind_m: NDArray[np.float64],
-    unidentified_fields: NDArray[np.bool_],
+    m: F64,
+    u: F64,
+    level_counts: F64,
+    matches_behind_m: F64,
+    unidentified_fields: Flags,
     reason: str | None,
     unconstrained_matches: float,
     maximum: float,
@@ -44,24 +143,10 @@ def warnings_of(
 ) -> tuple[ResultWarning, ...]:
     """Warnings about a fit, and notes on its levels.
 
-    Parameters
-    ----------
-    fields, m, u
-        The model.
-    level_counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level over all pairs.
-    matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches from which each field's m was estimated.
-    unidentified_fields : ndarray of bool, shape (n_fields,)
-        Fields that every blocking rule involves.
-    reason : str or None
-        Why the model is not identified.
-    unconstrained_matches, maximum, fewest : float
-        Expected matches of the last step, and their bounds.
-    iterations : int or None
-        Steps made without converging; None if EM converged.
-    distance : float
-        Extrapolated distance from the fixed point.
+    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs; `matches_behind_m` (float64,
+    shape (n_fields,)): expected matches from which each field's m was estimated; `unidentified_fields` (bool, shape
+    (n_fields,)): fields that every blocking rule involves; `iterations`: steps made without converging; None if EM
+    converged.
     """
     found: list[ResultWarning] = []
     if reason is not None:
@@ -88,23 +173,11 @@ def warnings_of(
 
 
 def second_warnings(
-    model: Model,
-    level_counts: NDArray[np.float64],
-    matches: float,
-    settings: Estimation,
-    rules: Sequence[RuleFields],
+    model: Model, level_counts: F64, matches: float, settings: Estimation, rules: Sequence[RuleFields]
 ) -> tuple[ResultWarning, ...]:
     """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
 
-    Parameters
-    ----------
-    model : Model
-    level_counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level over all pairs.
-    matches : float
-        Expected matches.
-    settings, rules
-        As given to `fit`.
+    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
     """
     found = warnings_of(
         fields=model.fields,
@@ -132,7 +205,7 @@ def second_warnings(
     return found
 
 
-def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> list[ResultWarning]:
+def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: F64) -> list[ResultWarning]:
     parts = []
     for field, counts in zip(fields, level_counts, strict=True):
         unseen = np.flatnonzero(counts[: field.n_levels] == 0)
@@ -141,13 +214,7 @@ def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np
     return [result_warning("levels_not_observed", levels="; ".join(parts))] if parts else []
 
 
-def _about_field(
-    field: FieldLevels,
-    m: NDArray[np.float64],
-    u: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    unidentified_fields: bool,
-) -> list[ResultWarning]:
+def _about_field(field: FieldLevels, m: F64, u: F64, counts: F64, unidentified_fields: bool) -> list[ResultWarning]:
     counts = counts[: field.n_levels]
     if counts.sum() == 0:
         return [result_warning("field_always_missing", field=field.name)]
@@ -160,3 +227,42 @@ def _about_field(
     if m[top] < u[top]:
         found.append(result_warning("agreement_counts_against_match", field=field.name))
     return found
+
+
+def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str | None:
+    """Reason why these counts cannot determine the parameters, or None.
+
+    `counts` (float64, shape (n_fields, n_levels)): pairs compared, by level.
+    """
+    informative = informative_fields(counts)
+    names = [field.name for field, useful in zip(fields, informative, strict=True) if useful]
+    if not names:
+        return "not identifiable: no field takes two levels, so nothing distinguishes matches from other pairs"
+    if len(names) == 1:
+        q = int(np.flatnonzero(informative)[0])
+        kind = "binary field" if fields[q].n_levels == 2 else "field"
+        return (
+            f"not identifiable from one {kind} ({names[0]}): only the mixture p m + (1 - p) u is, "
+            "and any split of it fits as well"
+        )
+    if len(names) == 2 and u != "all_pairs":
+        return (
+            f"not identifiable from two fields ({names[0]}, {names[1]}) when u is estimated from the same pairs: "
+            "p and m trade off against u"
+        )
+    return None
+
+
+def informative_fields(counts: F64) -> Flags:
+    """Fields that take at least two levels; `counts` has shape (n_fields, n_levels)."""
+    return np.asarray((counts > 0).sum(axis=1) >= 2)
+
+
+def not_identified(reason: str) -> GemelError:
+    """The error that refuses a model, with its remedy."""
+    return GemelError(
+        ErrorCode.NOT_IDENTIFIED,
+        reason,
+        where="model",
+        remedy="compare more fields (three or more), or with two fields set model.u to all_pairs",
+    )

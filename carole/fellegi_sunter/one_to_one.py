@@ -3,8 +3,9 @@
 The pairwise model scores each pair separately, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
 weak pair whose records have no other candidate is likely a match where nearly every record has one, and a strong one
 is not if a stronger one takes its record. Here a whole matching has probability proportional to Sadinle's prior
-(`prior`) and the likelihood ratios of its links (`fixed_point`); marginals are belief propagation's (`propagation`),
-and where records compete in a cycle, which it misjudges, those of enumeration or of a Markov chain (`cores`).
+(`prior`) and the likelihood ratios of its links (`at_implied_number`); marginals are belief propagation's
+(`propagation`), and where records compete in a cycle, which it misjudges, those of enumeration or of a Markov chain
+(`cores`).
 """
 
 from __future__ import annotations
@@ -13,15 +14,102 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-from gemel.carole.fellegi_sunter.candidate_marginals import CandidateMarginals
+from gemel.carole.arrays import F64, Flags, Ints
+from gemel.carole.fellegi_sunter.candidate_graph import (
+    Beliefs,
+    Messages,
+    Settled,
+    candidate_graph,
+    equal_ranges,
+    in_ranges,
+)
 from gemel.carole.fellegi_sunter.cores import without_cycles
-from gemel.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
-from gemel.carole.fellegi_sunter.prior import BetaBipartite
+from gemel.carole.fellegi_sunter.prior import MANY_PAIRS, BetaBipartite, LinkProbabilities, at_implied_number
+from gemel.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import StageProgress
+
+# Link probabilities of all candidate pairs: of a record's only pair at once, of records that compete by messages.
+#
+# In files with good fields most kept pairs are the only ones of both their records. Nothing excludes such a pair: its
+# odds are its weight, and its probability follows with a division, while messages would be passed along it in each
+# sweep and take ten times the memory.
+
+
+class CandidateMarginals:
+    """The `Marginals` of candidate pairs of which those with a record in common exclude each other.
+
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. All likelihood ratios are 1 until they are
+    weighed.
+
+    Notes
+    -----
+    12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
+    """
+
+    def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
+        self.n_pairs, self._threads = len(a), threads
+        alone = uncontested(a, b)
+        competing = np.flatnonzero(~alone)
+        self._alone = np.flatnonzero(alone).astype(np.int32)
+        self._parts = equal_ranges(len(self._alone))
+        graph = candidate_graph(a[competing], b[competing])
+        self.graph = graph._replace(order=competing[graph.order].astype(np.int32))
+        self._messages = Propagation(self.graph, np.zeros(len(a)), threads=threads)
+        self._ratio, self._scale = np.ones(len(self._alone)), 1.0
+
+    def weigh(self, log_ratio: F64) -> None:
+        """Set the likelihood ratios: natural logarithms, shape (n_pairs,)."""
+        self._ratio = likelihood_ratios(log_ratio, self._alone, self._threads)
+        self._messages.weigh(log_ratio)
+
+    def run(self, log_prior_odds: float, max_sweeps: int = MAX_SWEEPS) -> Settled:
+        """Give every link these prior odds, and pass messages until they converge, or after so many sweeps."""
+        settled = self._messages.run(log_prior_odds, max_sweeps)
+        self._scale = prior_odds(log_prior_odds)
+        links = sum(in_ranges(self._parts, self._threads, lambda part: float(self._of_alone(part).sum())))
+        return Settled(
+            settled.expected_links + links, settled.rounds, settled.unsettled, settled.worked_out + len(self._alone)
+        )
+
+    def beliefs(self) -> Beliefs:
+        """Marginals after `run`."""
+        probability = np.empty(self.n_pairs)
+
+        def write(part: slice) -> float:
+            probability[self._alone[part]] = self._of_alone(part)
+            return float(np.log1p(self._ratio[part] * self._scale).sum())
+
+        of_competing = self._messages.beliefs(probability).log_weight_sum
+        return Beliefs(probability, of_competing + sum(in_ranges(self._parts, self._threads, write)))
+
+    def messages(self) -> Messages:
+        """Weights and messages of the pairs that compete, in the order of `graph`, after `run`."""
+        return self._messages.messages()
+
+    def _of_alone(self, part: slice) -> F64:
+        odds = self._ratio[part] * self._scale
+        return odds / (1.0 + odds)
+
+
+@njit(nogil=True, cache=True)
+def uncontested(a: Ints, b: Ints) -> Flags:
+    """Whether each pair is the only one of both its records. One byte a record and pair."""
+    n_a, n_b = 0, 0
+    for k in range(len(a)):
+        n_a, n_b = max(n_a, a[k] + 1), max(n_b, b[k] + 1)
+    pairs_a, pairs_b = np.zeros(n_a, dtype=np.uint8), np.zeros(n_b, dtype=np.uint8)
+    for k in range(len(a)):
+        pairs_a[a[k]] = min(pairs_a[a[k]] + 1, 2)
+        pairs_b[b[k]] = min(pairs_b[b[k]] + 1, 2)
+    alone = np.empty(len(a), dtype=np.bool_)
+    for k in range(len(a)):
+        alone[k] = pairs_a[a[k]] == 1 and pairs_b[b[k]] == 1
+    return alone
+
 
 TOLERANCE = 3e-3
 """Change of the expected number of links, relative to its square root, at which it has converged."""
@@ -35,21 +123,16 @@ class Competition:
 
     Weighed again, as in each round of estimation, the probabilities are found from where they were.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
-    threads : int
-        The result is the same on any number.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     """
 
-    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
+    def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
         self._marginals = CandidateMarginals(a, b, threads)
         self._links: float | None = None
 
     def probabilities(
         self,
-        weight: NDArray[np.float64],
+        weight: F64,
         prior: BetaBipartite,
         tolerance: float = TOLERANCE,
         progress: StageProgress = lambda _: None,
@@ -59,16 +142,9 @@ class Competition:
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
-        Parameters
-        ----------
-        weight, prior, tolerance, progress
-            As for `link_probabilities`.
-        near : bool
-            Whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
-            number of links next to the last is sought.
-        cycles : bool
-            Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
-            only, does without.
+        `near`: whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
+        number of links next to the last is sought. `cycles`: whether probabilities of records that compete in a cycle
+        are put right; estimation, which needs their sums only, does without.
         """
         self._marginals.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
         before = self._links if near and len(weight) > MANY_PAIRS else None
@@ -103,9 +179,9 @@ class Competition:
 
 
 def link_probabilities(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
-    weight: NDArray[np.float64],
+    a: Ints,
+    b: Ints,
+    weight: F64,
     n_a: int,
     n_b: int,
     prior: BetaBipartite | None = None,
@@ -120,18 +196,12 @@ def link_probabilities(
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     weight : ndarray of float64, shape (n_pairs,)
         Match weights in bits, from `match_weights`.
-    n_a, n_b : int
-        Records in the two files.
     prior : BetaBipartite, optional
         None: uniform share of records with a match.
     tolerance : float
         Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
         Called with the fraction done, never less than before. An exception from it ends the work.
-
-    Returns
-    -------
-    LinkProbabilities
 
     Raises
     ------
@@ -153,7 +223,7 @@ def link_probabilities(
     return Competition(a, b).probabilities(weight, prior or BetaBipartite(n_a, n_b), tolerance, progress)
 
 
-def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:
+def check_pairs(a: Ints, b: Ints, weight: F64) -> None:
     """Raise `GemelError` (PARAMETER) unless the arrays have one length and the weights are finite numbers."""
     if not len(a) == len(b) == len(weight):
         raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")

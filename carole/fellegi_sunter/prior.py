@@ -1,10 +1,10 @@
-r"""Priors of a linkage: the prior odds of one more link.
+"""Priors of a linkage: the prior odds of one more link.
 
 **One to one.** The number of links n is beta-binomial, ``n | c ~ Binomial(n2, c)``, ``c ~ Beta(alpha, beta)``, with n2
 the records of the smaller file; given n every matching with n links is equally likely, of which there are
 ``C(n2, n) n1! / (n1 - n)!`` (Sadinle 2017). So a matching Z with n links has
 
-.. math:: \log P(Z) = \log\Gamma(n_1 - n + 1) + \log\Gamma(n + \alpha) + \log\Gamma(n_2 - n + \beta) + const,
+.. math:: \\log P(Z) = \\log\\Gamma(n_1 - n + 1) + \\log\\Gamma(n + \alpha) + \\log\\Gamma(n_2 - n + \beta) + const,
 
 and one more link multiplies its probability by ``(n + alpha) / ((n1 - n) (n2 - n - 1 + beta))``: about
 ``n / (n1 n2)``, the pairwise p, as long as few records have a match, and far more when nearly all have one, since two
@@ -21,11 +21,17 @@ and one more link multiplies it by ``(n + alpha) / ((n1 - n - 1 + beta) n2)``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, psi
+
+from gemel.carole.arrays import F64, Ints
+from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.progress import StageProgress
 
 EXPECTATION_WORTH = 4.0
 """Matches that an expected number of matches is worth: it may then well be half or twice as large."""
@@ -69,10 +75,10 @@ class BetaBipartite:
         """log P(Z) of a matching with n links, n any number in 0 to `maximum`."""
         return float(self.log_densities(np.array([n]))[0])
 
-    def log_densities(self, n: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_densities(self, n: Ints | F64) -> F64:
         """The same for each of several numbers of links."""
         larger, smaller = max(self.n_a, self.n_b), self.maximum
-        total: NDArray[np.float64] = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
+        total: F64 = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
         total = total + gammaln(smaller - n + self.beta) - gammaln(smaller + self.alpha + self.beta)
         total = total + gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)
         return total
@@ -100,3 +106,191 @@ class BetaPartners:
         """log P(Z) of a linkage with n links, n any number in 0 to `maximum`."""
         with_partner = betaln(n + self.alpha, self.n_records - n + self.beta) - betaln(self.alpha, self.beta)
         return float(with_partner - n * np.log(self.n_partners))
+
+
+# Link probabilities at the number of links that they imply.
+#
+# A whole linkage Z has probability proportional to
+#
+#     P(Z) * product of the likelihood ratios of its links,
+#
+# over those that the assignment allows. The prior P(Z) (`prior`) depends on Z through its number of links n only. For
+# given n it acts as prior odds theta on every link; the posterior of n is concentrated, so n is put at its mode, where
+# the prior odds of one more link are those at which n links are expected: ``n = E[links | theta(n)]``. Both sides
+# increase with n, so iteration from 0 rises to the smallest such n, and from the top falls to the largest; where they
+# differ, the one with the larger posterior is taken and the other reported.
+
+
+MAX_PRIORS = 200
+"""Numbers of links tried on the way to a fixed point."""
+
+SWEEPS_ON_THE_WAY = 2
+"""Sweeps of messages between two of these numbers."""
+
+MAX_TERMS = 1e8
+"""Terms worked out on the way to a fixed point before giving up, which is reported: a third of a second."""
+
+MAX_TERMS_PER_PAIR = 400.0
+"""The same where there are many pairs: one to two microseconds a pair."""
+
+MANY_PAIRS = 100_000
+"""Pairs above which a solution near a known one is sought and no second one."""
+
+PLAIN_STEPS = 15
+"""Numbers of links tried by plain iteration before the fixed point is bracketed."""
+
+SWEEPS_BRACKETED = 4
+"""Sweeps of messages between two numbers after that, enough for the sign of a difference."""
+
+
+@dataclass(frozen=True)
+class LinkProbabilities:
+    """Posterior probabilities of links.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_pairs,)
+        P(link) of each candidate pair; over the candidates of a record that has one link at most they sum to at most 1.
+    log_prior_odds : float
+        Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
+    rounds : int
+        Maximum rounds of messages over the connected components.
+    """
+
+    probability: F64
+    expected_links: float
+    log_prior_odds: float
+    converged: bool
+    rounds: int
+    warnings: tuple[ResultWarning, ...]
+
+
+class Marginals(Protocol):
+    """Probabilities of links at given prior odds, under some assignment."""
+
+    n_pairs: int
+
+    def run(self, log_prior_odds: float, max_sweeps: int = ...) -> Settled:
+        """Give every link these prior odds, and make at most so many sweeps where probabilities take any."""
+
+    def beliefs(self) -> Beliefs:
+        """Probabilities at the prior odds of the last run."""
+
+
+class LinkPrior(Protocol):
+    """Prior of a linkage, by its number of links."""
+
+    @property
+    def maximum(self) -> int:
+        """Maximum number of links."""
+
+    def log_odds(self, n: float) -> float:
+        """Logarithm of the prior odds of one more link around n links."""
+
+    def log_density(self, n: float) -> float:
+        """Logarithm of the probability of one linkage with n links."""
+
+
+@dataclass(frozen=True)
+class _FixedPoint:
+    n: float
+    settled: Settled
+    beliefs: Beliefs
+    log_prior_odds: float
+    log_posterior: float
+    converged: bool
+    steps: int
+
+
+def at_implied_number(
+    marginals: Marginals, prior: LinkPrior, tolerance: float, progress: StageProgress, near: float | None = None
+) -> LinkProbabilities:
+    """Link probabilities at the number of links that is expected under them."""
+    maximum = float(prior.maximum)
+    if near is not None:
+        low = high = _fixed_point(marginals, prior, min(near, maximum), tolerance, progress)
+    else:
+        low = _fixed_point(marginals, prior, 0.0, tolerance, lambda done: progress(0.5 * done))
+        high = _fixed_point(marginals, prior, maximum, tolerance, lambda done: progress(0.5 + 0.5 * done), low.n)
+    warnings: list[ResultWarning] = []
+    chosen = low
+    converged = low.settled.unsettled == 0 == high.settled.unsettled
+    if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
+        chosen = max(low, high, key=lambda point: point.log_posterior)
+        other = high if chosen is low else low
+        difference = chosen.log_posterior - other.log_posterior
+        warnings.append(result_warning("second_solution", links=chosen.n, other=other.n, difference=difference))
+    if not converged:
+        chosen = max(low, high, key=lambda point: point.log_posterior)
+    if not chosen.converged:
+        warnings.append(result_warning("expected_links_not_converged", steps=chosen.steps))
+    if chosen.settled.unsettled:
+        warnings.append(result_warning("competing_records_not_converged", records=chosen.settled.unsettled))
+    return LinkProbabilities(
+        probability=chosen.beliefs.probability,
+        expected_links=chosen.n,
+        log_prior_odds=chosen.log_prior_odds,
+        converged=chosen.converged and chosen.settled.unsettled == 0,
+        rounds=chosen.settled.rounds,
+        warnings=tuple(warnings),
+    )
+
+
+def _fixed_point(
+    marginals: Marginals, prior: LinkPrior, start: float, tolerance: float, progress: StageProgress,
+    min_links: float = 0.0,
+) -> _FixedPoint:  # fmt: skip
+    """Number of links that is expected at its own prior odds, nearest to `start` and at least `min_links`.
+
+    Plain iteration rises or falls to it. Where most records have several candidates each further link implies another
+    one, and it converges slowly: after `PLAIN_STEPS` the fixed point is bracketed and found by false position.
+    """
+    n, creeping, worked_out = start, False, 0.0
+    maximum, allowed = float(prior.maximum), max(MAX_TERMS, MAX_TERMS_PER_PAIR * marginals.n_pairs)
+    below, above = _Tried(min(start, min_links)), _Tried(maximum)
+    for step in range(MAX_PRIORS):
+        log_prior_odds = prior.log_odds(n)
+        # On the way messages need not converge: the next prior odds change them again, and they are kept.
+        settled = marginals.run(log_prior_odds, SWEEPS_BRACKETED if creeping else SWEEPS_ON_THE_WAY)
+        worked_out += settled.worked_out
+        expected = min(settled.expected_links, maximum)
+        near = tolerance * max(1.0, math.sqrt(expected))
+        converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
+        exhausted = worked_out > allowed
+        if (converged or exhausted) and settled.unsettled:
+            settled = marginals.run(log_prior_odds)
+            worked_out += settled.worked_out
+            expected = min(settled.expected_links, maximum)
+            # What has not converged by now will not: this is reported instead of another attempt from nearby.
+            converged = abs(expected - n) <= near or (converged and (creeping or settled.unsettled > 0))
+        progress(1.0 if converged or exhausted else max(step / MAX_PRIORS, worked_out / allowed))
+        if converged or exhausted:
+            break
+        tried = _Tried(n, expected - n)
+        if tried.gap > 0:
+            below = tried
+        else:
+            above = tried
+        creeping = step + 1 >= PLAIN_STEPS
+        n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
+    beliefs = marginals.beliefs()
+    log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
+    return _FixedPoint(expected, settled, beliefs, log_prior_odds, log_posterior, converged, step + 1)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A number of links, and by how much the number expected at its prior odds exceeds it; NaN if not known."""
+
+    n: float
+    gap: float = math.nan
+
+
+def _cut(below: _Tried, above: _Tried, maximum: int, *, middle: bool) -> float:
+    """Where to split a bracket, on a scale that stretches both ends: few links, and few records without one."""
+    low, high = (math.log((tried.n + 0.5) / (maximum - tried.n + 0.5)) for tried in (below, above))
+    share = 0.5
+    if not middle and math.isfinite(below.gap) and math.isfinite(above.gap) and below.gap > above.gap:
+        share = min(max(below.gap / (below.gap - above.gap), 0.05), 0.95)
+    odds = math.exp(low + share * (high - low))
+    return min(max(odds / (1 + odds) * (maximum + 1) - 0.5, below.n), above.n)

@@ -30,10 +30,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
-from gemel.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
+from gemel.carole.arrays import F64, I32, I64
+from gemel.carole.fellegi_sunter.candidate_graph import (
+    Beliefs,
+    CandidateGraph,
+    Messages,
+    Settled,
+    by_node,
+    equal_ranges,
+    in_ranges,
+    ranges,
+)
 from gemel.carole.fellegi_sunter.propagation_kernels import (
     balance,
     exchange,
@@ -42,7 +50,6 @@ from gemel.carole.fellegi_sunter.propagation_kernels import (
     sum_weak,
     weak_probabilities,
 )
-from gemel.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""
@@ -80,38 +87,29 @@ class _Side:
 class _Strong(NamedTuple):
     """Strong edges, ascending, with their messages; and those of each record."""
 
-    edge: NDArray[np.int32]
-    row: NDArray[np.int32]
-    column: NDArray[np.int32]
-    to_a: NDArray[np.float64]
-    to_b: NDArray[np.float64]
-    row_first: NDArray[np.int64]
-    row_edge: NDArray[np.int32]
-    column_first: NDArray[np.int64]
-    column_edge: NDArray[np.int32]
+    edge: I32
+    row: I32
+    column: I32
+    to_a: F64
+    to_b: F64
+    row_first: I64
+    row_edge: I32
+    column_first: I64
+    column_edge: I32
 
 
 class Propagation:
     """Messages on a graph of candidates, kept from one prior or weighing to the next: each starts near its fixed point.
 
-    Parameters
-    ----------
-    graph : CandidateGraph
-    log_ratio : ndarray of float64, shape (n_pairs,)
-        As for `weigh`.
-    tolerance : float
-        Change of a link's probability, and relative change of a record's weak claims, below which nothing is sent.
-    threads : int
-        The result is the same on any number.
+    `log_ratio` (float64, shape (n_pairs,)): as for `weigh`; `tolerance`: change of a link's probability, and relative
+    change of a record's weak claims, below which nothing is sent.
 
     Notes
     -----
     Some 30 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to twenty, and fewer from nearby.
     """
 
-    def __init__(
-        self, graph: CandidateGraph, log_ratio: NDArray[np.float64], tolerance: float = 1e-8, threads: int = 1
-    ) -> None:
+    def __init__(self, graph: CandidateGraph, log_ratio: F64, tolerance: float = 1e-8, threads: int = 1) -> None:
         self.n_pairs = graph.n_edges
         self._graph, self._tolerance, self._threads = graph, tolerance, threads
         self._rows, self._columns = ranges(graph.row_first), ranges(graph.column_first)
@@ -122,7 +120,7 @@ class Propagation:
         self._scale = 1.0
         self.weigh(log_ratio)
 
-    def weigh(self, log_ratio: NDArray[np.float64]) -> None:
+    def weigh(self, log_ratio: F64) -> None:
         """Set the likelihood ratios: natural logarithms, shape (n_pairs,), in the caller's order."""
         self._ratio = likelihood_ratios(log_ratio, self._graph.order, self._threads)
         self._parted = False
@@ -130,12 +128,8 @@ class Propagation:
     def run(self, log_prior_odds: float, max_sweeps: int = MAX_SWEEPS) -> Settled:
         """Pass messages until they converge, every pair's weight being prior odds times likelihood ratio.
 
-        Parameters
-        ----------
-        log_prior_odds : float
-            Natural logarithm.
-        max_sweeps : int
-            After which it is stopped, by the sums worked out: of components that rest none is.
+        `log_prior_odds`: natural logarithm; `max_sweeps`: after which it is stopped, by the sums worked out: of
+        components that rest none is.
         """
         self._scale = prior_odds(log_prior_odds)
         if not self._parted:
@@ -166,7 +160,7 @@ class Propagation:
                 self._rest()
         return Settled(float((1.0 - a.free).sum()), rounds, unsettled, worked_out)
 
-    def beliefs(self, probability: NDArray[np.float64] | None = None) -> Beliefs:
+    def beliefs(self, probability: F64 | None = None) -> Beliefs:
         """Marginals after `run`; where an array is given they are written into it."""
         graph, strong, a, b = self._graph, self._require_strong(), self._a, self._b
         odds = self._ratio[strong.edge] * self._scale * strong.to_a * strong.to_b
@@ -208,7 +202,7 @@ class Propagation:
         """Part strong pairs from weak ones, by what is known of them now."""
         graph, before, a, b = self._graph, self._strong, self._a, self._b
 
-        def strongest(rows: slice) -> NDArray[np.int32]:
+        def strongest(rows: slice) -> I32:
             first = graph.row_first[rows.start : rows.stop + 1]
             return stronger(self._ratio, self._scale, first, graph.edge_column, a.free[rows], b.free, STRONG)
 
@@ -234,7 +228,7 @@ class Propagation:
         self._weight = self._ratio[edge]
         self._parted = True
 
-    def _by_column(self, of_edge: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _by_column(self, of_edge: F64) -> F64:
         """Numbers of edges in the order of the records of B."""
         found, which = np.empty_like(of_edge), self._graph.column_edge
         in_ranges(self._edges, self._threads, lambda edges: np.take(of_edge, which[edges], out=found[edges]))
@@ -259,9 +253,8 @@ class Propagation:
         return self._sums(self._columns, first, self._row_of_column_edge, self._of_columns, self._b, self._a)
 
     def _sums(
-        self, parts: list[slice], first: NDArray[np.int64], other: NDArray[np.int32], weak: NDArray[np.float64],
-        own: _Side, others: _Side,
-    ) -> tuple[int, float, int]:  # fmt: skip
+        self, parts: list[slice], first: I64, other: I32, weak: F64, own: _Side, others: _Side
+    ) -> tuple[int, float, int]:
         """The weak pairs' sums of one file's records, as `sum_weak`."""
         found = in_ranges(
             parts,
@@ -304,7 +297,7 @@ class Propagation:
         return self._strong
 
 
-def likelihood_ratios(log_ratio: NDArray[np.float64], order: NDArray[np.int32], threads: int) -> NDArray[np.float64]:
+def likelihood_ratios(log_ratio: F64, order: I32, threads: int) -> F64:
     """The likelihood ratios of some pairs, from the logarithms of all, within `GREATEST_LOG_WEIGHT`."""
     ratio = np.empty(len(order))
 
@@ -321,6 +314,6 @@ def prior_odds(log_prior_odds: float) -> float:
     return float(np.exp(np.clip(log_prior_odds, -GREATEST_LOG_PRIOR_ODDS, GREATEST_LOG_PRIOR_ODDS)))
 
 
-def _rivals_shares(strength: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rivals_shares(strength: F64) -> F64:
     """1 / (1 - P) of pairs of these strengths, as `rivals_share` of one."""
     return np.asarray(2.0 / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * strength, 0.0))))

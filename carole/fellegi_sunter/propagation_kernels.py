@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from gemel.carole.arrays import F64, I32, I64, Flags
 
 MAX_FACTOR = 1e3
 """By how much records are made more or less free at once, lest their pairs' claims leave the range of numbers."""
@@ -33,17 +34,17 @@ def rivals_share(strength: float) -> float:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_weak(
-    first: NDArray[np.int64],
-    other: NDArray[np.int32],
-    weak: NDArray[np.float64],
+    first: I64,
+    other: I32,
+    weak: F64,
     scale: float,
-    free: NDArray[np.float64],
-    other_free: NDArray[np.float64],
-    weak_sum: NDArray[np.float64],
-    strong_sum: NDArray[np.float64],
-    waits: NDArray[np.bool_],
-    active: NDArray[np.bool_],
-    moved: NDArray[np.bool_],
+    free: F64,
+    other_free: F64,
+    weak_sum: F64,
+    strong_sum: F64,
+    waits: Flags,
+    active: Flags,
+    moved: Flags,
     tolerance: float,
 ) -> tuple[int, float, int]:
     """What the weak pairs of each active record of one file claim, given how free the other file's records are.
@@ -75,14 +76,14 @@ def sum_weak(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def rest(
-    component_row: NDArray[np.int64],
-    component_column: NDArray[np.int64],
-    moved_a: NDArray[np.bool_],
-    moved_b: NDArray[np.bool_],
-    waits_a: NDArray[np.bool_],
-    waits_b: NDArray[np.bool_],
-    active_a: NDArray[np.bool_],
-    active_b: NDArray[np.bool_],
+    component_row: I64,
+    component_column: I64,
+    moved_a: Flags,
+    moved_b: Flags,
+    waits_a: Flags,
+    waits_b: Flags,
+    active_a: Flags,
+    active_b: Flags,
 ) -> None:
     """Leave the records of those components active in which one has moved or waits."""
     for c in range(len(component_row) - 1):
@@ -100,24 +101,24 @@ def rest(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def exchange(
-    weight: NDArray[np.float64],
+    weight: F64,
     scale: float,
-    to_a: NDArray[np.float64],
-    to_b: NDArray[np.float64],
-    row: NDArray[np.int32],
-    column: NDArray[np.int32],
-    row_first: NDArray[np.int64],
-    row_edge: NDArray[np.int32],
-    column_first: NDArray[np.int64],
-    column_edge: NDArray[np.int32],
-    weak_a: NDArray[np.float64],
-    weak_b: NDArray[np.float64],
-    strong_a: NDArray[np.float64],
-    strong_b: NDArray[np.float64],
-    free_a: NDArray[np.float64],
-    free_b: NDArray[np.float64],
-    waits_a: NDArray[np.bool_],
-    waits_b: NDArray[np.bool_],
+    to_a: F64,
+    to_b: F64,
+    row: I32,
+    column: I32,
+    row_first: I64,
+    row_edge: I32,
+    column_first: I64,
+    column_edge: I32,
+    weak_a: F64,
+    weak_b: F64,
+    strong_a: F64,
+    strong_b: F64,
+    free_a: F64,
+    free_b: F64,
+    waits_a: Flags,
+    waits_b: Flags,
     tolerance: float,
     max_rounds: int,
 ) -> tuple[int, float]:
@@ -155,7 +156,7 @@ def exchange(
 
 
 @njit(nogil=True, cache=True)
-def _listed(waits: NDArray[np.bool_], records: NDArray[np.int32]) -> int:
+def _listed(waits: Flags, records: I32) -> int:
     """Write the records that wait, ascending; returns how many."""
     n = 0
     for i in range(len(waits)):
@@ -168,20 +169,20 @@ def _listed(waits: NDArray[np.bool_], records: NDArray[np.int32]) -> int:
 @njit(nogil=True, cache=True, error_model="numpy")
 def _answer(
     record: int,
-    which: NDArray[np.int32],
+    which: I32,
     first: int,
     last: int,
-    weight: NDArray[np.float64],
+    weight: F64,
     scale: float,
-    heard: NDArray[np.float64],
-    message: NDArray[np.float64],
-    other: NDArray[np.int32],
-    waits: NDArray[np.bool_],
-    waiting: NDArray[np.int32],
+    heard: F64,
+    message: F64,
+    other: I32,
+    waits: Flags,
+    waiting: I32,
     n_waiting: int,
-    weak_sum: NDArray[np.float64],
-    strong_sum: NDArray[np.float64],
-    free: NDArray[np.float64],
+    weak_sum: F64,
+    strong_sum: F64,
+    free: F64,
     tolerance: float,
 ) -> int:
     """Send a record's changed messages to its strong candidates; returns how many records of the other file wait then.
@@ -221,14 +222,14 @@ def _answer(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def balance(
-    component_row: NDArray[np.int64],
-    component_column: NDArray[np.int64],
-    free_a: NDArray[np.float64],
-    free_b: NDArray[np.float64],
-    active_a: NDArray[np.bool_],
+    component_row: I64,
+    component_column: I64,
+    free_a: F64,
+    free_b: F64,
+    active_a: Flags,
     tolerance: float,
-    factor_a: NDArray[np.float64],
-    factor_b: NDArray[np.float64],
+    factor_a: F64,
+    factor_b: F64,
 ) -> int:
     """Write factors of how free the records of A, and of B, of active components are; returns of how many not 1.
 
@@ -260,15 +261,7 @@ def balance(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def stronger(
-    ratio: NDArray[np.float64],
-    scale: float,
-    row_first: NDArray[np.int64],
-    column: NDArray[np.int32],
-    free_a: NDArray[np.float64],
-    free_b: NDArray[np.float64],
-    minimum: float,
-) -> NDArray[np.int32]:
+def stronger(ratio: F64, scale: float, row_first: I64, column: I32, free_a: F64, free_b: F64, minimum: float) -> I32:
     """The pairs whose strength exceeds a minimum, ascending."""
     edges = []
     for i in range(len(row_first) - 1):
@@ -281,14 +274,7 @@ def stronger(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def weak_probabilities(
-    ratio: NDArray[np.float64],
-    scale: float,
-    row: NDArray[np.int32],
-    column: NDArray[np.int32],
-    free_a: NDArray[np.float64],
-    free_b: NDArray[np.float64],
-    strong: NDArray[np.int32],
-    probability: NDArray[np.float64],
+    ratio: F64, scale: float, row: I32, column: I32, free_a: F64, free_b: F64, strong: I32, probability: F64
 ) -> float:
     """Write P(link) of each pair as a weak one, and return the sum of -log(1 - P) over those that are."""
     total = 0.0

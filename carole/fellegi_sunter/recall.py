@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from gemel.carole.arrays import F64, U32
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from gemel.carole.fellegi_sunter.settings import RuleFields
@@ -44,8 +44,6 @@ class BlockingRecall:
         "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
     assumptions : tuple of str
         Assumptions of the estimate, or why there is none.
-    found : float
-        Expected matches among the candidates.
     """
 
     recall: float | None
@@ -60,10 +58,7 @@ class BlockingRecall:
 
 
 def blocking_recall(
-    mask: NDArray[np.uint32],
-    matches: NDArray[np.float64],
-    rules: Sequence[RuleFields],
-    agreement: NDArray[np.float64] | None = None,
+    mask: U32, matches: F64, rules: Sequence[RuleFields], agreement: F64 | None = None
 ) -> BlockingRecall:
     """Estimate what blocking lost.
 
@@ -78,10 +73,6 @@ def blocking_recall(
     agreement : ndarray of float64, shape (n_fields,), optional
         P(both records have the field, and agree on it exactly | match); NaN where m is unidentified. Used
         where rules are not independent.
-
-    Returns
-    -------
-    BlockingRecall
 
     Notes
     -----
@@ -121,14 +112,13 @@ def blocking_recall(
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 
 
-def key_agreement(model: Model, present: NDArray[np.float64], *, believed: bool) -> NDArray[np.float64]:
+def key_agreement(model: Model, present: F64, *, believed: bool) -> F64:
     """P(both records have the field, and agree on it exactly | match), as `blocking_recall` takes it.
 
     Of a comparison of exchanged values: that both are present and not exchanged.
 
     Parameters
     ----------
-    model : Model
     present : ndarray of float64, shape (n_fields,)
         Share of the pairs in which both records have the field.
     believed : bool
@@ -167,9 +157,7 @@ def independent_lists(rules: Sequence[RuleFields]) -> list[int]:
     return sorted(bits for _, bits in lists)
 
 
-def _capture_recapture(
-    mask: NDArray[np.uint32], matches: NDArray[np.float64], rules: Sequence[RuleFields]
-) -> float | None:
+def _capture_recapture(mask: U32, matches: F64, rules: Sequence[RuleFields]) -> float | None:
     """Share of all matches caught by any list: the N that solves 1 - S / N = prod(1 - n_j / N)."""
     found = float(matches.sum())
     caught = [float(matches[(mask & np.uint32(bits)) != 0].sum()) for bits in independent_lists(rules)]
@@ -186,9 +174,7 @@ def _capture_recapture(
     return float(brentq(excess, 1e-9, 1.0)) if excess(1e-9) > 0 else None
 
 
-def _disjoint_pairs(
-    mask: NDArray[np.uint32], matches: NDArray[np.float64], rules: Sequence[RuleFields]
-) -> tuple[float, list[str]] | None:
+def _disjoint_pairs(mask: U32, matches: F64, rules: Sequence[RuleFields]) -> tuple[float, list[str]] | None:
     """Share of all matches caught, from pairs of rules without a common field; and which pairs these are.
 
     With n_r and n_s matches caught by two rules and n_rs by both, all matches are n_r n_s / n_rs (Lincoln, Petersen).
@@ -210,7 +196,7 @@ def _disjoint_pairs(
     return min(1.0, float(matches.sum()) * both / product), used
 
 
-def _by_model(rules: Sequence[RuleFields], agreement: NDArray[np.float64] | None) -> float | None:
+def _by_model(rules: Sequence[RuleFields], agreement: F64 | None) -> float | None:
     """Probability that all fields of some rule agree, by inclusion and exclusion over sets of fields."""
     if agreement is None or len(rules) > MAX_RULES:
         return None

@@ -28,14 +28,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit
-from gemel.carole.fellegi_sunter.dependence.joint import JointModel
+from gemel.carole.arrays import F64, I8
+from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kernels import summed
-from gemel.carole.fellegi_sunter.model import Model, log2_ratios, probability
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability, summed
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -43,8 +40,8 @@ from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
 from gemel.common.specification.model.schemes import SchemeFacts
 
-Levels = NDArray[np.float64]
-Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
+Levels = F64
+Shade = Callable[[float, float, F64], F64]
 """Weights in bits of similarities, from the log2 ratios of agreement and of disagreement."""
 
 LOWEST = 0.1
@@ -62,7 +59,7 @@ class Scheme:
         """The name in a specification."""
         return self.facts.name
 
-    def vectors(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+    def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels, from those in the fields' levels."""
         return gamma
 
@@ -82,7 +79,7 @@ class Scheme:
         """Pairs by field and the model's levels."""
         return counts
 
-    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> F64:
         """Match weight of each field's levels in bits, shape (n_fields, max n_levels); 0 after a field's levels."""
         return log2_ratios(model.m, model.u)
 
@@ -97,7 +94,7 @@ class AgreementScheme(Scheme):
 
     shade: Shade
 
-    def vectors(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+    def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Levels below the top as 0 and the top as 1."""
         return agreements(gamma, n_levels)
 
@@ -113,7 +110,7 @@ class AgreementScheme(Scheme):
         """By disagreement and agreement."""
         return None if counts is None else folded_counts(counts, n_levels)
 
-    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> F64:
         """Of every level of similarity."""
         ratios = log2_ratios(model.m, model.u)
         weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
@@ -129,7 +126,6 @@ class FittedScheme:
 
     Parameters
     ----------
-    scheme : Scheme
     model : Model
         With the levels of EM: the fields' own (multinomial), or two, disagreement and agreement.
     weights : ndarray of float64, shape (n_fields, max n_levels)
@@ -137,8 +133,6 @@ class FittedScheme:
     joint : JointModel, optional
         Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those of
         each field separately.
-    misfits : tuple of Misfit
-        Where independence of the fields fails.
     n_levels : tuple of int, optional
         Levels of the fields, where they differ from the model's.
     standard_errors : StandardErrors, optional
@@ -147,7 +141,7 @@ class FittedScheme:
 
     scheme: Scheme
     model: Model
-    weights: NDArray[np.float64]
+    weights: F64
     joint: JointModel | None = None
     misfits: tuple[Misfit, ...] = ()
     n_levels: tuple[int, ...] = ()
@@ -164,20 +158,20 @@ class FittedScheme:
         facts = self.scheme.facts
         return () if facts.calibrated else (result_warning("scheme_not_calibrated", scheme=facts.name),)
 
-    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
         if self.joint is not None:
             return self.joint.match_weights(self.estimated(gamma, self.n_levels))
         missing = np.zeros((len(self.weights), 1))
-        total: NDArray[np.float64] = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
+        total: F64 = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
         return total
 
-    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities that the weights imply, each pair without its rivals."""
         p = self.model.p
         return probability(self.match_weights(gamma) * np.log(2.0) + np.log(p) - np.log1p(-p))
 
-    def estimated(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+    def estimated(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels."""
         return self.scheme.vectors(gamma, n_levels)
 
@@ -198,7 +192,7 @@ def fit_scheme(
     n_b: int,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: NDArray[np.float64] | None = None,
+    level_counts: F64 | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
     personal: Collection[str] = (),
@@ -207,26 +201,12 @@ def fit_scheme(
 
     Parameters
     ----------
-    name : str
-        Of a scheme.
     patterns : PatternCounts
         By the fields' comparison levels, whatever the scheme.
-    names : sequence of str
-        Of the fields.
     bounds : sequence of sequence of float
         Inclusive upper bounds of each field's levels.
-    n_a, n_b, settings, rules, level_counts
-        As for `fit`.
     exceptions : sequence of int
         Positions of the comparisons in which most matches have the lowest level.
-    m_prior : mapping of str to MPrior
-        What is believed of m, by field; of the others what is usual.
-    personal : collection of str
-        Fields that distinguish the persons of a household.
-
-    Returns
-    -------
-    FittedScheme
 
     Raises
     ------
@@ -252,7 +232,7 @@ def fit_scheme(
     return scheme.of(model, bounds)
 
 
-def similarities(bounds: Sequence[float], *, graded: bool = True) -> NDArray[np.float64]:
+def similarities(bounds: Sequence[float], *, graded: bool = True) -> F64:
     """Similarity of each level of a field, from 0 (disagreement) to 1 (agreement).
 
     Examples
@@ -269,25 +249,25 @@ def similarities(bounds: Sequence[float], *, graded: bool = True) -> NDArray[np.
     return middle
 
 
-def unshaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+def unshaded(a: float, d: float, s: F64) -> F64:
     """Everything below 1 is disagreement."""
     return np.where(s == 1, a, d)
 
 
-def ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio_shaded(a: float, d: float, s: F64) -> F64:
     """The likelihood ratio, interpolated by similarity."""
     # In logarithms, so that a ratio outside the range of floats does no harm.
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp2(np.log2(s) + a, np.log2(1 - s) + d), dtype=np.float64)
 
 
-def log_ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_ratio_shaded(a: float, d: float, s: F64) -> F64:
     """The logarithm of the likelihood ratio, interpolated by similarity."""
     # A similarity of 0 times an infinite ratio is 0.
     return np.where(s > 0, np.maximum(s, 1e-300) * a, 0.0) + np.where(s < 1, np.maximum(1 - s, 1e-300) * d, 0.0)
 
 
-def agreements(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+def agreements(gamma: I8, n_levels: Sequence[int]) -> I8:
     """Comparison vectors with levels below the top as 0 and the top level as 1; a field of one level has 0."""
     top = np.asarray(n_levels, dtype=np.int8) - 1
     agree = ((gamma == top) & (top > 0)).astype(np.int8)
@@ -317,7 +297,7 @@ def agreement_counts(patterns: PatternCounts, n_levels: Sequence[int]) -> Patter
     return PatternCounts(gamma[order][starts], mask[starts], count)
 
 
-def folded_counts(counts: NDArray[np.float64], n_levels: Sequence[int]) -> NDArray[np.float64]:
+def folded_counts(counts: F64, n_levels: Sequence[int]) -> F64:
     """Pairs by agreement and disagreement, from pairs by level: shape (n_fields, 2), or 1 if no field has more."""
     folded = np.zeros((len(counts), min(2, max(n_levels))))
     for q, n in enumerate(n_levels):

@@ -22,12 +22,8 @@ BELIEF_WORTH = 20.0
 class MPrior:
     """What is believed of a field's m.
 
-    Parameters
-    ----------
-    agreement : float
-        P(top level | match), in (0, 1); the other levels share the rest evenly.
-    weight : float
-        Matches that the belief is worth, above 0.
+    `agreement`: P(top level | match), in (0, 1); the other levels share the rest evenly; `weight`: matches that the
+    belief is worth, above 0.
     """
 
     agreement: float = BELIEVED_AGREEMENT
@@ -66,14 +62,9 @@ class FieldLevels:
 class RuleFields:
     """A blocking rule.
 
-    Parameters
-    ----------
-    name : str
-    fields : tuple of int
-        Positions of the comparisons whose m the rule's pairs do not identify: those of the fields of its key, and those
-        that are constant where these agree, of their exchange and of their presence.
-    implied : tuple of int
-        Those of `fields` that agree wherever the others do: of presence.
+    `fields`: positions of the comparisons whose m the rule's pairs do not identify: those of the fields of its key, and
+    those that are constant where these agree, of their exchange and of their presence; `implied`: those of `fields`
+    that agree wherever the others do: of presence.
     """
 
     name: str

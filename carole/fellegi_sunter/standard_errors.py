@@ -28,17 +28,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from gemel.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
-from gemel.carole.fellegi_sunter.kernels import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import Model
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.arrays import F64, I8, U64, Flags, Ints
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import expected_levels, identified_bits, unidentified_fields, worth
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
-from gemel.carole.fellegi_sunter.u import shares, within_levels
-
-Floats = NDArray[np.float64]
 
 BATCH = 1 << 13
 """Patterns, or records of A, whose scores are held in memory at a time."""
@@ -57,16 +53,11 @@ MIN_CURVATURE = 1e-9
 class StandardErrors:
     """Standard errors of a model's parameters; NaN where none is reported.
 
-    Parameters
-    ----------
-    m, u : ndarray of float64, shape (n_fields, n_levels)
-    p : float
-    note : str
-        The basis of the errors, or why there are none.
+    `m`, `u` (float64, shape (n_fields, n_levels)); `note`: the basis of the errors, or why there are none.
     """
 
-    m: Floats
-    u: Floats
+    m: F64
+    u: F64
     p: float
     note: str
 
@@ -88,21 +79,13 @@ def pairwise_errors(
     patterns: PatternCounts,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: Floats | None = None,
+    level_counts: F64 | None = None,
 ) -> StandardErrors:
     """Standard errors of a model from `fit`.
 
-    Parameters
-    ----------
-    model : Model
-    patterns, settings, rules, level_counts
-        As given to `fit`.
-
-    Returns
-    -------
-    StandardErrors
-        None of an unidentified field, of a level with less than `FEWEST` expected matches (near 0 an estimate is not
-        symmetric about the truth), of p at its bound, and of a model that is not identified or not converged.
+    There are none of an unidentified field, of a level with less than `FEWEST` expected matches (near 0
+    an estimate is not symmetric about the truth), of p at its bound, and of a model that is not identified or not
+    converged.
 
     Notes
     -----
@@ -172,9 +155,9 @@ def pairwise_errors(
 def linked_errors(
     model: Model,
     patterns: PatternCounts,
-    row: NDArray[np.integer] | None,
-    pattern: NDArray[np.integer],
-    probability: Floats,
+    row: Ints | None,
+    pattern: Ints,
+    probability: F64,
     rules: Sequence[RuleFields] = (),
     *,
     dependent: bool = False,
@@ -185,20 +168,14 @@ def linked_errors(
     ----------
     model : Model
         From `fit_joint`.
-    patterns : PatternCounts
     row : ndarray of int, shape (n_pairs,), optional
         Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
     pattern : ndarray of int, shape (n_pairs,)
         Row of `patterns` in which each kept pair is counted.
     probability : ndarray of float64, shape (n_pairs,)
         Link probabilities under the model.
-    rules : sequence of RuleFields
     dependent : bool
         Whether fields depend on each other in the model.
-
-    Returns
-    -------
-    StandardErrors
 
     Notes
     -----
@@ -254,7 +231,7 @@ def linked_errors(
     return StandardErrors(m, found.u, p, note)
 
 
-def _doubtful(row: NDArray[np.integer] | None, probability: Floats) -> NDArray[np.integer]:
+def _doubtful(row: Ints | None, probability: F64) -> Ints:
     """The uncertain pairs; where a record has one match at most, all pairs of the uncertain records.
 
     A record is uncertain if any of its pairs is: the certain ones would add and subtract the same.
@@ -264,13 +241,11 @@ def _doubtful(row: NDArray[np.integer] | None, probability: Floats) -> NDArray[n
     kept = np.flatnonzero(probability > 1e-9)
     in_doubt = np.zeros(int(row.max(initial=0)) + 1, dtype=np.bool_)
     in_doubt[row[kept][probability[kept] < 1 - 1e-9]] = True
-    doubtful: NDArray[np.integer] = kept[in_doubt[row[kept]]]
+    doubtful: Ints = kept[in_doubt[row[kept]]]
     return doubtful
 
 
-def _by_record(
-    row: NDArray[np.integer], pattern: NDArray[np.integer], weight: Floats, n_patterns: int
-) -> Iterator[csr_matrix]:
+def _by_record(row: Ints, pattern: Ints, weight: F64, n_patterns: int) -> Iterator[csr_matrix]:
     """Summed weights of each record's pairs by pattern, a batch of records at a time."""
     rows, record = np.unique(row, return_inverse=True)
     weights = csr_matrix((weight, (record, pattern)), shape=(len(rows), n_patterns))
@@ -297,7 +272,7 @@ class _Layout:
         self.size = len(self.m_at) + len(self.u_at) + int(self.has_p)
 
     @staticmethod
-    def _places(table: Floats, left_out: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    def _places(table: F64, left_out: Flags) -> list[tuple[int, int]]:
         return [
             (q, int(k))
             for q, row in enumerate(table)
@@ -306,7 +281,7 @@ class _Layout:
             if k != int(np.argmax(row))
         ]
 
-    def scores(self, gamma: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
+    def scores(self, gamma: I8) -> tuple[F64, F64, F64]:
         """Derivatives of log m, of log u, and of the log odds of a match by all parameters."""
         m, u = self._model.m, self._model.u
         m_score = self._scores(gamma, self.m_at, m)
@@ -314,22 +289,22 @@ class _Layout:
         return m_score, u_score, np.hstack([m_score, -u_score, np.ones((len(gamma), int(self.has_p)))])
 
     @staticmethod
-    def _scores(gamma: NDArray[np.int8], places: list[tuple[int, int]], table: Floats) -> Floats:
+    def _scores(gamma: I8, places: list[tuple[int, int]], table: F64) -> F64:
         found = np.zeros((len(gamma), len(places)))
         for at, (q, k) in enumerate(places):
             found[:, at] = np.where(gamma[:, q] >= 0, (gamma[:, q] == k) - table[q, k], 0.0)
         return found
 
-    def residuals(self, gamma: NDArray[np.int8], p: float) -> Floats:
+    def residuals(self, gamma: I8, p: float) -> F64:
         """The contributions of pairs to the equations of a corrected u."""
         return self._scores(gamma, self.u_at, p * self._model.m + (1 - p) * self._model.u)
 
-    def identifies(self, identified: NDArray[np.uint64]) -> Floats:
+    def identifies(self, identified: U64) -> F64:
         """1 where a pattern identifies the field of a parameter of m: shape (n_patterns, n_m)."""
         fields = np.array([q for q, _ in self.m_at], dtype=np.uint64)
         return ((identified[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
 
-    def add_multinomial(self, into: Floats, places: list[tuple[int, int]], table: Floats, number: Floats) -> None:
+    def add_multinomial(self, into: F64, places: list[tuple[int, int]], table: F64, number: F64) -> None:
         """Add the information of a number of draws of each field's level."""
         start = 0 if places is self.m_at else len(self.m_at)
         for i, (q, k) in enumerate(places):
@@ -337,7 +312,7 @@ class _Layout:
                 if q == r:
                     into[start + i, start + j] += number[q] * table[q, k] * (float(k == other) - table[q, other])
 
-    def add_correction(self, into: Floats, p: float, total: Floats, prior: float) -> None:
+    def add_correction(self, into: F64, p: float, total: F64, prior: float) -> None:
         """Add the derivatives of the equations of a corrected u."""
         m, u, start = self._model.m, self._model.u, len(self.m_at)
         self.add_multinomial(into, self.u_at, u, total * (1 - p) + prior)
@@ -350,7 +325,7 @@ class _Layout:
             if self.has_p:
                 into[start + i, -1] += total[q] * p * (1 - p) * (m[q, k] - u[q, k])
 
-    def replace_counts(self, squares: Floats, everywhere: Floats, sampled: Floats) -> None:
+    def replace_counts(self, squares: F64, everywhere: F64, sampled: F64) -> None:
         """Add the variance of levels counted over all pairs, where the patterns cover only some pairs."""
         start, stop = len(self.m_at), len(self.m_at) + len(self.u_at)
         share = np.array([sampled[q] for q, _ in self.u_at])
@@ -360,7 +335,7 @@ class _Layout:
         valid = within_levels([field.n_levels for field in self._model.fields])
         self.add_multinomial(squares, self.u_at, shares(everywhere, valid, 0.0), everywhere.sum(axis=1))
 
-    def errors(self, covariance: Floats, note: str, matches: Floats) -> StandardErrors:
+    def errors(self, covariance: F64, note: str, matches: F64) -> StandardErrors:
         """Standard errors of the probabilities from the covariance of the logits; `matches` identified each field."""
         m_end = len(self.m_at)
         p = self._model.p
@@ -373,7 +348,7 @@ class _Layout:
         )
 
     @staticmethod
-    def _spread(table: Floats, places: list[tuple[int, int]], covariance: Floats) -> Floats:
+    def _spread(table: F64, places: list[tuple[int, int]], covariance: F64) -> F64:
         found = np.full(table.shape, np.nan)
         for q in range(len(table)):
             at = [i for i, (field, _) in enumerate(places) if field == q]
@@ -387,7 +362,7 @@ class _Layout:
         return found
 
 
-def _covariance(curvature: Floats, squares: Floats | None) -> Floats | None:
+def _covariance(curvature: F64, squares: F64 | None) -> F64 | None:
     """``inv(H) B inv(H)'``, or ``inv(H)`` without B; None where H does not identify the parameters."""
     diagonal = np.diag(curvature)
     if not len(diagonal) or (diagonal <= 0).any() or not np.isfinite(curvature).all():

@@ -7,23 +7,108 @@ person fits the record's other variables (SE17); he may have records of other pe
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
-from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
-from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic
-from gemel.carole.fellegi_sunter.settings import U
+from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation, U
 from gemel.carole.intruder.files import AttackedFiles
-from gemel.carole.intruder.pairs import BOUNDS, AllPairs
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import parameter
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.progress import StageProgress
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+from gemel.risk.models.counts import distinct_rows
+
+MAX_PAIRS = 400_000_000
+_PART = 1 << 20
+_MAX_KEYS = 18
+BOUNDS = (0.5, 1.0)
+"""Levels of a key: differs, agrees."""
+
+
+class AllPairs:
+    """The product of both files.
+
+    Notes
+    -----
+    O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
+    """
+
+    def __init__(self, files: AttackedFiles) -> None:
+        keys = list(files.keys)
+        self._n_b = len(files.released)
+        self.n_pairs = len(files.known) * self._n_b
+        if self.n_pairs > MAX_PAIRS:
+            raise GemelError(
+                ErrorCode.MEMORY,
+                f"more than {MAX_PAIRS:,} pairs",
+                where="files",
+                got=f"{self.n_pairs:,}",
+                remedy="attack a sample of the known people: the risk per person does not depend on their number",
+            )
+        if len(keys) > _MAX_KEYS:
+            raise parameter("keys", f"at most {_MAX_KEYS} keys", str(len(keys)))
+        levels = [files.levels[q] + 1 for q in keys]
+        a, b = files.known[:, keys], files.released[:, keys]
+        first_a, self._of_a = distinct_rows(a + 1, levels)
+        first_b, self._of_b = distinct_rows(b + 1, levels)
+        self._distinct_a, self._distinct_b = a[first_a], b[first_b]
+        weight_a, weight_b = np.bincount(self._of_a), np.bincount(self._of_b)
+        totals = np.zeros(3 ** len(keys), dtype=np.int64) if len(keys) <= 12 else None
+        found: dict[int, int] = {}
+        step = max(1, _PART // len(first_b))
+        for start in range(0, len(first_a), step):
+            code = self._pattern_codes(slice(start, start + step))
+            weight = weight_a[start : start + step, None] * weight_b
+            if totals is not None:
+                totals += np.bincount(code.ravel(), weight.ravel(), len(totals)).astype(np.int64)
+                continue
+            own, inverse = np.unique(code, return_inverse=True)
+            sums = np.bincount(inverse.ravel(), weight.ravel()).astype(np.int64)
+            for pattern, count in zip(own.tolist(), sums.tolist(), strict=True):
+                found[pattern] = found.get(pattern, 0) + count
+        if totals is not None:
+            self._codes = np.flatnonzero(totals)
+            counts = totals[self._codes]
+        else:
+            self._codes = np.array(sorted(found), dtype=np.int64)
+            counts = np.array([found[x] for x in self._codes.tolist()], dtype=np.int64)
+        gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
+        self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
+
+    def _pattern_codes(self, rows: slice) -> I64:
+        """The pattern of each distinct combination of A in `rows` with each of B: a digit for each key, missing 0."""
+        code = np.zeros((len(self._distinct_a[rows]), len(self._distinct_b)), dtype=np.int64)
+        for q in range(self._distinct_a.shape[1]):
+            a, b = self._distinct_a[rows, q][:, None], self._distinct_b[:, q]
+            level = np.where((a < 0) | (b < 0), MISSING, a == b)
+            code += 3**q * (level + 1)
+        return code
+
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
+        """Visit every part once, in the order of the known people."""
+        n_a = len(self._of_a)
+        step = max(1, _PART // max(self._n_b, len(self._distinct_b)))
+        columns = np.arange(self._n_b, dtype=np.int32)
+        for start in range(0, n_a, step):
+            rows = np.arange(start, min(start + step, n_a), dtype=np.int32)
+            own, place = np.unique(self._of_a[rows], return_inverse=True)
+            code = np.concatenate([self._pattern_codes(slice(x, x + 1)) for x in own.tolist()])
+            pattern = np.searchsorted(self._codes, code).astype(np.int32)[place][:, self._of_b]
+            yield visit(np.repeat(rows, self._n_b), np.tile(columns, len(rows)), pattern.ravel())
+            progress((start + len(rows)) / n_a)
+
 
 FLOOR = 1e-3
 """Match probability below which a pair is discarded."""
@@ -48,22 +133,18 @@ class Suspicions:
 
     Parameters
     ----------
-    method
-        Name of the intruder's method.
     person, record : ndarray of int32, shape (n_pairs,)
         Rows of the people known and of the release.
     probability : ndarray of float64, shape (n_pairs,)
         That the record is the person's; pairs below `FLOOR` are left out.
     expected_matches
         Estimated number of the known people in the release.
-    warnings
-        Limitations of the numbers.
     """
 
     method: str
-    person: NDArray[np.int32] = field(repr=False)
-    record: NDArray[np.int32] = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
+    person: I32 = field(repr=False)
+    record: I32 = field(repr=False)
+    probability: F64 = field(repr=False)
     expected_matches: float
     warnings: tuple[ResultWarning, ...]
 
@@ -80,8 +161,6 @@ def fellegi_sunter_attack(
 
     Parameters
     ----------
-    files
-        Both files.
     u
         How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
     dependence
@@ -99,9 +178,7 @@ def fellegi_sunter_attack(
     minimum = _minimum(prior, one_to_one, scores, pairs.patterns.count)
     high = scores >= minimum
 
-    def visit(
-        person: NDArray[np.int32], record: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def visit(person: I32, record: I32, pattern: I32) -> tuple[I32, I32, F64]:
         at = np.flatnonzero(high[pattern])
         return person[at], record[at], scores[pattern[at]]
 
@@ -117,7 +194,7 @@ def extended_attack(
     dependence: str = "decomposable",
     one_to_one: bool = True,
     expected_matches: float | None = None,
-    training: NDArray[np.int32] | None = None,
+    training: I32 | None = None,
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
@@ -125,10 +202,6 @@ def extended_attack(
 
     Parameters
     ----------
-    files
-        Both files.
-    u, dependence, one_to_one, expected_matches
-        As for `fellegi_sunter_attack`.
     training : ndarray of int32, shape (n, n_variables), optional
         Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
         the files.
@@ -198,9 +271,7 @@ def _log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def _minimum(
-    prior: float, one_to_one: bool, weights: NDArray[np.float64], counts: NDArray[np.integer] | NDArray[np.floating]
-) -> float:
+def _minimum(prior: float, one_to_one: bool, weights: F64, counts: Ints | NDArray[np.floating]) -> float:
     """Minimum match weight of kept pairs, in bits: lower where pairs are evaluated jointly, as far as they fit.
 
     `weights` and `counts` are of classes of pairs. Of more than `MAX_KEPT` pairs the strongest classes are kept, and
@@ -218,9 +289,9 @@ def _minimum(
 def _suspicions(
     method: str,
     files: AttackedFiles,
-    person: NDArray[np.int32],
-    record: NDArray[np.int32],
-    weight: NDArray[np.float64],
+    person: I32,
+    record: I32,
+    weight: F64,
     prior: float,
     one_to_one: bool,
     warnings: tuple[ResultWarning, ...],

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, Flags, Ints
 from gemel.common.errors import ErrorCode, GemelError, parameter
 
 NO_PERSON = -1
@@ -21,10 +21,6 @@ class AttackedFiles:
 
     Parameters
     ----------
-    names
-        The variables of either file.
-    levels
-        How many levels each has.
     known : ndarray of int32, shape (n_people, n_variables)
         The people known to the intruder.
     released : ndarray of int32, shape (n_records, n_variables)
@@ -39,11 +35,11 @@ class AttackedFiles:
 
     names: tuple[str, ...]
     levels: tuple[int, ...]
-    known: NDArray[np.int32] = field(repr=False)
-    released: NDArray[np.int32] = field(repr=False)
+    known: I32 = field(repr=False)
+    released: I32 = field(repr=False)
     keys: tuple[int, ...]
-    record_of: NDArray[np.int64] | None = field(default=None, repr=False)
-    training: NDArray[np.int32] | None = field(default=None, repr=False)
+    record_of: I64 | None = field(default=None, repr=False)
+    training: I32 | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         given = [("known people", self.known), ("released records", self.released)]
@@ -80,8 +76,6 @@ class AttackedFiles:
 
         Parameters
         ----------
-        known, released
-            Columns by name.
         keys
             The variables compared; by default all that both files have.
         ids
@@ -89,8 +83,6 @@ class AttackedFiles:
         training
             Columns of records of other people, by the names that they have in the files. Further columns are ignored,
             and what a record lacks is missing.
-        missing_values
-            Texts that stand for a missing value.
         """
         shared = [name for name in known if name in released]
         chosen = shared if keys is None else list(keys)
@@ -114,7 +106,7 @@ class AttackedFiles:
             )
         sources = (known, released, learnt)
         lengths = [len(next(iter(columns.values()), ())) for columns in sources]
-        sides: list[list[NDArray[np.int32]]] = [[], [], []]
+        sides: list[list[I32]] = [[], [], []]
         kept, levels = [], []
         for name in names:
             parts = [_text(columns.get(name), n, missing_values) for columns, n in zip(sources, lengths, strict=True)]
@@ -143,7 +135,7 @@ class AttackedFiles:
         """People who are in the release."""
         return None if self.record_of is None else int((self.record_of != NO_PERSON).sum())
 
-    def is_match(self, row_known: NDArray[np.integer], row_released: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+    def is_match(self, row_known: Ints, row_released: Ints) -> Flags | None:
         """Whether each pair is of one person; None where the truth is not known."""
         return None if self.record_of is None else np.asarray(self.record_of[row_known] == row_released)
 
@@ -170,7 +162,7 @@ def _coded_alike(name: str, files: pl.Series, training: pl.Series) -> None:
         )
 
 
-def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
+def _records_of(ids: tuple[Any, Any]) -> I64:
     """For each person the row of the release with the same id."""
     people, records = ([str(x) for x in side] for side in ids)
     if len(set(records)) != len(records):

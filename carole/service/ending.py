@@ -23,7 +23,7 @@ from gemel.carole.assessment.ladders import Ladder
 from gemel.carole.assessment.protected import Protected, protected
 from gemel.carole.assessment.released_counts import coding, unpack
 from gemel.carole.engine.linkage.near_copies import NearCopies
-from gemel.carole.engine.resolution.shown_pairs import ShownPairs, shown_pairs
+from gemel.carole.engine.resolution.padded import ShownPairs, shown_pairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage

@@ -23,16 +23,15 @@ from gemel.carole.assessment.combined import combine, combine_coded
 from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Contribution, compare, link
 from gemel.carole.engine.decision.coded_links import Expected
-from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoys import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolution_result import unpack_result
-from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.resolution.resolution_result import check_result, unpack_result
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects.project import JoinedBy, Project

@@ -47,8 +47,7 @@ from gemel.common.specification import load_specification
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-    from gemel.carole.engine.run.resources import Resources
-    from gemel.carole.engine.run.unit_pool import UnitPools
+    from gemel.carole.engine.run.resources import Resources, UnitPools
     from gemel.carole.service.computing import Computing
 
 POLL_SECONDS = 0.2

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from gemel.carole.assessment.invented_records import near_copies_warnings
 from gemel.carole.engine import Resources, compare, link
-from gemel.carole.engine.decision.decoy_pairs import records_and_decoys
+from gemel.carole.engine.decision.decoys import records_and_decoys
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run.plan import LinkagePlan

@@ -13,9 +13,8 @@ pairs (`carole.engine.decision.coded_links`).
 
 from __future__ import annotations
 
-from gemel.carole.engine.resolution.request_check import check_request
 from gemel.carole.engine.resolution.resolution_exchange import decide, open_handles, sealed_result
-from gemel.carole.engine.resolution.resolution_request import unpack_request
+from gemel.carole.engine.resolution.resolution_request import check_request, unpack_request
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.audit.resolver_result import sign_result
 from gemel.common.keys.identity import Identity

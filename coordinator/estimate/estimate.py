@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
-from gemel.carole.engine.run.memory import mebibytes
+from gemel.carole.engine.run.resources import mebibytes
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from gemel.carole.blocking import CandidatePairs
+from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
 from gemel.carole.engine.pairs.selection import MAX_PAIRS
 from gemel.carole.engine.pairs.sharded_pairs import set_memory
 from gemel.carole.engine.pairs.stream import PairStream
-from gemel.carole.engine.run.memory import KEPT_BYTES
-from gemel.carole.engine.run.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
+from gemel.carole.engine.run.resources import KEPT_BYTES, PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.signatures.layout import GROUPS, SAMPLES, Layout
 from gemel.common.specification import Specification

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.evaluation import (
+from gemel.carole.evaluation.link_quality import (
+    UNKNOWN,
     best_threshold,
     calibration,
     expected_precision_recall,
@@ -17,7 +18,6 @@ from gemel.carole.evaluation import (
     number_of_matches,
     quality,
 )
-from gemel.carole.evaluation.truth import UNKNOWN
 from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine import Resources
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.linkage.one_file import Deduplication, deduplicate
+from gemel.carole.engine.linkage.linking import Deduplication, deduplicate
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 from research._one_indicator import PRINTED, START, TABLE_5, Indicator, steps, truth
 

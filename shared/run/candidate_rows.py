@@ -14,9 +14,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.blocking import Block, Part
-from gemel.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
-from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
+from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, Part, shared_blocks
+from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.parties import Side

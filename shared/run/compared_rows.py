@@ -8,10 +8,9 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.sample_groups import pairs_of_groups
-from gemel.carole.engine.run.memory import MemoryBudget
+from gemel.carole.engine.pairs.preparation import pairs_of_groups
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.run_context import packing_of
+from gemel.carole.engine.run.resources import MemoryBudget, packing_of
 from gemel.common.parties import ComputeParty
 from gemel.common.progress import Progress, StageProgress
 from gemel.common.signatures.layout import GROUPS, SetLayout

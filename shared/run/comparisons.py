@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
-from gemel.carole.comparison.thresholds import disagreement_limits
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.carole.comparison.kernels import disagreement_limits
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.layout import SetLayout
 from gemel.shared.gates.output_bits import ComparedField, Exchange, PairComparison

@@ -25,9 +25,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
-from gemel.carole.engine.run.memory import MemoryBudget
 from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import BlocksBySize, MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress

@@ -8,8 +8,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
-from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.pairs.selection import FieldsPresent
+from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.shared.gates.output_bits import Opened
 from gemel.shared.run.comparisons import exchanged_places

@@ -13,16 +13,13 @@ from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.pairs.run_warnings import without_key_warnings
+from gemel.carole.engine.pairs.linkage_input import without_key_warnings
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
-from gemel.carole.engine.run.packing import Packing
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.run_context import RunContext
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import BlocksBySize, Resources, RunContext
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress, StageProgress

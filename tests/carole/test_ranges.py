@@ -11,18 +11,15 @@ from hypothesis.extra.numpy import arrays
 from gemel.carole.assessment.cell_risk import by_frequency, ends
 from gemel.carole.assessment.inferred_values import expected_share
 from gemel.carole.assessment.measures import Measure, entry
-from gemel.carole.evaluation.check_field import false_links
-from gemel.carole.evaluation.checked_pairs import CheckedPairs
-from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
-from gemel.carole.evaluation.quality_estimate import corrected_claim
-from gemel.carole.fellegi_sunter.antecedents import same_person
+from gemel.carole.evaluation.check_field import CheckedPairs, false_links
+from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim, precision_by_decoys
 from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
+from gemel.carole.fellegi_sunter.entities import same_person
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
-from gemel.carole.fellegi_sunter.model import match_probabilities, probability
+from gemel.carole.fellegi_sunter.model import corrected, match_probabilities, probability, shares
 from gemel.carole.fellegi_sunter.recall import blocking_recall
 from gemel.carole.fellegi_sunter.settings import RuleFields
-from gemel.carole.fellegi_sunter.u import corrected, shares
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
 PROBABILITIES = st.one_of(st.sampled_from([0.0, 5e-324, 1e-17, 1 - 2**-53, 1.0]), st.floats(0, 1))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.engine.resolution.resolved_handles import checked_values
-from gemel.carole.engine.run.plan_parts import VariablePlan
+from gemel.carole.engine.resolution.resolution_exchange import checked_values
+from gemel.carole.engine.run.plan import VariablePlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side

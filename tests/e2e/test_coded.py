@@ -22,7 +22,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import GROUP
-from gemel.carole.engine.run.archive import unpacked
+from gemel.carole.engine.run.contribution import unpacked
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey

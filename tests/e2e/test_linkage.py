@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.result import FEWEST
 from gemel.common.documents.document import read_provenance
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH

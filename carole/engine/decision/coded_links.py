@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.run.archive import malformed
+from gemel.carole.arrays import F64, I32
+from gemel.carole.engine.run.contribution import malformed, n_distinct, pair_numbers
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.engine.run.row_numbers import n_distinct
 from gemel.common.errors import GemelError
 
 GROUP = 20
@@ -34,17 +33,13 @@ _ROUNDING = 1e-9
 class CodedLinks:
     """Links by their rows in the sets of codes.
 
-    Attributes
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_links,)
-        Ascending by Alice's row, then Bob's; no pair twice.
-    probability : ndarray of float64, shape (n_links,)
-        Link probabilities, micro-aggregated.
+    `row_a`, `row_b` (int32, shape (n_links,)): ascending by Alice's row, then Bob's; no pair twice; `probability`
+    (float64, shape (n_links,)): link probabilities, micro-aggregated.
     """
 
-    row_a: NDArray[np.int32] = dataclass_field(repr=False)
-    row_b: NDArray[np.int32] = dataclass_field(repr=False)
-    probability: NDArray[np.float64] = dataclass_field(repr=False)
+    row_a: I32 = dataclass_field(repr=False)
+    row_b: I32 = dataclass_field(repr=False)
+    probability: F64 = dataclass_field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -57,15 +52,10 @@ class Expected:
     one_to_one: bool
 
 
-def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> CodedLinks:
+def coded_links(linkage: Linkage, codes_a: I32, codes_b: I32) -> CodedLinks:
     """The links of a resolved linkage.
 
-    Parameters
-    ----------
-    linkage
-        Its pairs' rows are handles.
-    codes_a, codes_b : ndarray of int32, shape (n_handles,)
-        Row of each handle's record in Alice's and in Bob's set of codes.
+    `codes_a`, `codes_b` (int32, shape (n_handles,)): row of each handle's record in Alice's and in Bob's set of codes.
     """
     pairs, links = linkage.pairs, linkage.links
     row_a, row_b = codes_a[pairs.row_a[links]], codes_b[pairs.row_b[links]]
@@ -81,7 +71,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
             raise _malformed("a row of codes that does not exist")
         if expected.one_to_one and n_distinct(row) != len(row):
             raise _malformed("two links with the same row of codes")
-    place = links.row_a.astype(np.int64) << 32 | links.row_b
+    place = pair_numbers(links.row_a, links.row_b)
     if (place[1:] <= place[:-1]).any():
         raise _malformed("links out of order by rows of codes, or repeated")
     # Written so that NaN is refused.
@@ -95,17 +85,11 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
         raise _malformed("probabilities with another mean than the links'")
 
 
-def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def micro_aggregated(probability: F64) -> F64:
     """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        The mean of each one's group; the total is unchanged.
+    `probability` (float64, shape (n,)). Returns float64, shape (n,): the mean of each one's group; the total is
+    unchanged.
 
     Notes
     -----

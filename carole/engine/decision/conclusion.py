@@ -8,31 +8,93 @@ is done by a resolver who has none: rows are then handles from the custodians, t
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.decoy_pairs import DecoySource
-from gemel.carole.engine.decision.estimated import estimated, rule_fields
-from gemel.carole.engine.decision.quality import claim_of, quality_warnings
-from gemel.carole.engine.decision.quality_estimates import quality_estimates
-from gemel.carole.engine.decision.refinement import estimation
+from gemel.carole.arrays import F64, I32, I64, Flags
+from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
+from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
+from gemel.carole.engine.decision.quality import (
+    Decided,
+    Fitted,
+    by_bootstrap,
+    by_check_field,
+    by_decoys,
+    claim_of,
+    one_match,
+    quality_warnings,
+    replicates,
+)
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
-from gemel.carole.engine.pairs.duplicates import duplicate_warnings, duplicates
-from gemel.carole.engine.pairs.run_warnings import number_warnings, recall_warnings
+from gemel.carole.engine.pairs.linkage_input import number_warnings, recall_warnings
+from gemel.carole.engine.pairs.selection import best_possible, duplicate_warnings, duplicates
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.pairs.unlinkable import best_possible
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, blocking_recall
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
-from gemel.carole.fellegi_sunter.model_draws import ModelDraws
-from gemel.carole.fellegi_sunter.recall import key_agreement
+from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
+from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.progress import Progress, StageProgress
+
+BOOTSTRAP_STREAM = 39
+"""Distinguishes the bootstrap's random numbers from others of the same seed."""
+
+
+def quality_estimates(
+    found: Candidates,
+    kept: KeptPairs,
+    fit: Estimated,
+    claim: Claim | None,
+    plan: LinkagePlan,
+    progress: StageProgress,
+    decoys: DecoySource | None = None,
+) -> Iterator[QualityEstimate]:
+    """The estimates that the plan requests, as far as there are links to judge."""
+    if claim is None:
+        return
+    decision = fit.decision
+    if decoys is not None:
+        counts = count_linked(decoys(fit.scheme, floor_of_decoys(fit)), found, kept, fit, plan)
+        expected = float(decision.pairs.link_probability.sum()) + fit.matches_below_floor(found.selected)
+        missed = max(expected - float(decision.pairs.link_probability[decision.links].sum()), 0.0)
+        by_decoy = by_decoys(counts, len(decision.links), missed, plan)
+        if by_decoy is not None:
+            yield by_decoy
+    if found.checked is not None:
+        checked = found.checked.rows(decision.order)
+        links = found.posterior(decision.pairs.row_a, decision.pairs.row_b, plan)
+        by_check = by_check_field(decision.pairs, found.patterns.gamma, decision.links, checked, links, plan)
+        if by_check is not None:
+            yield by_check
+    if plan.replicates:
+        probability = np.empty(len(decision.order))
+        probability[decision.order] = decision.pairs.link_probability
+        not_kept = fit.matches
+        not_kept[found.selected] = 0.0
+        first_a, first_b = found.counted(plan)
+        persons = (
+            kept.row_a if first_a is None else first_a[kept.row_a],
+            kept.row_b if first_b is None else first_b[kept.row_b],
+        )
+        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, one_match(plan))
+        rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
+
+        def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
+            # The values that its pairs share are as rare as the real ones'.
+            rarity = None if found.rarity is None else found.rarity[stays]
+            again = replace(found, patterns=patterns, pattern=drawn.pattern, rarity=rarity, checked=None)
+            fit = estimated(again, drawn, plan, lambda _: None)
+            pairs, links = fit.decision.pairs, fit.decision.links
+            below = fit.matches_below_floor(found.selected)
+            claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
+            return Decided(fit.decision.order[links], claimed or Claim(1.0, 0.0))
+
+        yield by_bootstrap(claim, replicates(drawn_from, decided, plan.replicates, rng, progress))
+
 
 # Draws of a run's linkage, where they are to be released.
 
@@ -40,78 +102,36 @@ DRAWS_STREAM = 8
 """Distinguishes the random numbers of drawn linkages from others of the same seed."""
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """What linkages are drawn from.
-
-    Parameters
-    ----------
-    fitted : FittedScheme
-    patterns : PatternCounts
-        By the fields' levels.
-    levels : ndarray of float64 or None
-        Pairs by field and level over all pairs of records.
-    rules : sequence of RuleFields
-    plan : LinkagePlan
-    """
-
-    fitted: FittedScheme
-    patterns: PatternCounts = field(repr=False)
-    levels: NDArray[np.float64] | None = field(repr=False)
-    rules: Sequence[RuleFields]
-    plan: LinkagePlan
-
-    def drawn(
-        self,
-        links: LinkPosterior,
-        kept: KeptPairs,
-        posterior: LinkProbabilities | None,
-        rarity: NDArray[np.float64] | None,
-        progress: StageProgress,
-    ) -> LinkageDraws:
-        """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed.
-
-        Parameters
-        ----------
-        links : LinkPosterior
-            The kept pairs under the plan's assignment.
-        kept : KeptPairs
-        posterior : LinkProbabilities or None
-            Of the kept pairs; None where pairs do not compete.
-        rarity : ndarray of float64, optional
-            Added to each kept pair's weight, in bits.
-        progress : callable
-            Called with the fraction done.
-        """
-        plan, bounds = self.plan, [each.bounds for each in self.plan.compared]
-        if posterior is None:
-            posterior = links.probabilities(self.fitted.match_weights(self.patterns.gamma)[kept.pattern])
-        model = ModelDraws(self.fitted, bounds, self.patterns, estimation(plan), self.rules, self.levels)
-        rng = np.random.default_rng([plan.seed, DRAWS_STREAM])
-        return draw_linkages(
-            links, kept.pattern, posterior, model.weights, self.patterns.n_patterns, plan.draws, rng, rarity, progress
-        )
+def drawn_linkages(
+    found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan, progress: StageProgress
+) -> LinkageDraws:
+    """As many linkages as the plan requests, by positions of the kept pairs; the same ones for the same seed."""
+    fitted, patterns, posterior = fit.scheme, found.patterns, fit.posterior
+    if posterior is None:  # pairs do not compete
+        posterior = fit.links.probabilities(fitted.match_weights(patterns.gamma)[kept.pattern])
+    bounds = [field.bounds for field in plan.compared]
+    model = ModelDraws(fitted, bounds, patterns, estimation(plan), rule_fields(plan), found.levels)
+    rng = np.random.default_rng([plan.seed, DRAWS_STREAM])
+    return draw_linkages(
+        fit.links, kept.pattern, posterior, model.weights, patterns.n_patterns, plan.draws, rng, found.rarity, progress
+    )
 
 
 def conclude(
     found: Candidates,
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
+    row_a: I32,
+    row_b: I32,
     plan: LinkagePlan,
     progress: Progress,
     fitted: FittedScheme | None = None,
     decoys: DecoySource | None = None,
-) -> tuple[Linkage, NDArray[np.int64]]:
+) -> tuple[Linkage, I64]:
     """Estimate under the assignment, score and decide.
 
     Parameters
     ----------
-    found : Candidates
     row_a, row_b : ndarray of int32, shape (n_kept,)
         The records of each kept pair, below `n_a` and `n_b`; no pair twice.
-    plan : LinkagePlan
-    progress : callable
-        Called with the stage "decide" and the fraction of it done.
     fitted : FittedScheme, optional
         The pairwise fit of the same counts, where available.
     decoys : callable, optional
@@ -119,7 +139,6 @@ def conclude(
 
     Returns
     -------
-    Linkage
     ndarray of int64, shape (n_kept,)
         Which kept pair each of the linkage's pairs is.
     """
@@ -143,8 +162,7 @@ def conclude(
     progress("decide", 1.0)
     drawn = None
     if plan.draws:
-        drawing = Drawing(fitted, patterns, found.levels, rule_fields(plan), plan)
-        drawn = drawing.drawn(fit.links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
+        drawn = drawn_linkages(found, kept, fit, plan, lambda fraction: progress("draw", fraction))
     linkage = Linkage(
         model=model,
         scheme=fitted,
@@ -180,7 +198,7 @@ def conclude(
     return linkage, decision.order
 
 
-def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
+def _floor(weight: F64, kept: I64) -> float:
     """Weight above which every pair was kept; the choice was made by the weights of an earlier fit."""
     left_out = np.ones(len(weight), dtype=np.bool_)
     left_out[kept] = False

@@ -13,20 +13,106 @@ the sum being over the decoy's candidates. The competing link of the record lose
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.decoy_pairs import DecoyPairs
+from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.engine.decision.estimated import Estimated
 from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.inputs.files import WholeFiles, rarity
+from gemel.carole.engine.pairs.linkage_input import LinkageInput
+from gemel.carole.engine.pairs.preparation import BothSets
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.evaluation.decoys import DecoyCount
+from gemel.carole.evaluation.quality_estimate import DecoyCount
 from gemel.carole.fellegi_sunter.link_posterior import group_means
 from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+
+# The pairs of decoys with records: those of a contribution in mode open or trusted, whose last rows are decoys.
+#
+# In these modes the linkage unit decides, and must know which rows are decoys to link without them. They are compared
+# with the other file's records after the model is known, and so leave nothing in the run's counts.
+
+
+@dataclass(frozen=True)
+class DecoyPairs:
+    """Pairs of one custodian's decoys with the other's records.
+
+    `decoy`: int, shape (n_pairs,): a number for the decoy of each pair; `record`: int, shape (n_pairs,): row of the
+    other file; `weight`: float64, shape (n_pairs,): match weight in bits, under the run's model.
+    """
+
+    decoy: Ints = dataclass_field(repr=False)
+    record: Ints = dataclass_field(repr=False)
+    weight: F64 = dataclass_field(repr=False)
+
+
+DecoySource = Callable[[FittedScheme, float], tuple[DecoyPairs, DecoyPairs]]
+"""The pairs of A's and of B's decoys above a floor of their weight, once the run's model is known."""
+
+WeightedPairs = tuple[I32, I32, F64]
+"""Rows of A, rows of B, and the weight of each pair."""
+
+
+def records_and_decoys(part: SignatureSet, decoys: int) -> tuple[SignatureSet, SignatureSet]:
+    """A contribution of a whole file in its two parts.
+
+    `decoys`: how many of the last rows are decoys, from the specification. Raises EMPTY_SOURCE if there are no other
+    rows.
+    """
+    n_records = part.n_rows - decoys
+    if decoys and n_records < 1:
+        raise GemelError(
+            ErrorCode.EMPTY_SOURCE, "a contribution has no records beside its decoys", where="quality.decoys",
+            got=f"{part.n_rows} rows", remedy="contribute again under the specification that all have approved",
+        )  # fmt: skip
+    return _rows(part, slice(0, n_records)), _rows(part, slice(n_records, part.n_rows))
+
+
+def decoys_of_files(
+    whole: BothSets, plan: LinkagePlan, above: Callable[[LinkageInput, FittedScheme, float], WeightedPairs]
+) -> DecoySource:
+    """Compares the decoys of each of two files with the records of the other.
+
+    A block that is dropped or split in the run for its size may be whole among so few decoys; these then have more
+    candidates than people have.
+    """
+    (a, decoys_a), (b, decoys_b) = (records_and_decoys(part, plan.decoys) for part in whole)
+    names = [field.name for field in plan.fields if field.value_frequencies]
+
+    def weighted(found: WeightedPairs, before_a: int, before_b: int) -> F64:
+        row_a, row_b, weight = found
+        # Values are as frequent as in the files: a decoy's are those of records.
+        return weight + rarity(*whole, names, row_a + before_a, row_b + before_b) if names else weight
+
+    def source(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
+        of_a, of_b = above(WholeFiles(decoys_a, b), scheme, floor), above(WholeFiles(a, decoys_b), scheme, floor)
+        return (
+            DecoyPairs(of_a[0], of_a[1], weighted(of_a, a.n_rows, 0)),
+            DecoyPairs(of_b[1], of_b[0], weighted(of_b, 0, b.n_rows)),
+        )
+
+    return source
+
+
+def _rows(part: SignatureSet, rows: slice) -> SignatureSet:
+    """Some rows, with all signatures."""
+    fields = {
+        name: FieldSignatures(field.bits, field.signatures, field.codes[rows], field.content)
+        for name, field in part.fields.items()
+    }
+    variables = {name: VariableCodes(codes.categories, codes.codes[rows]) for name, codes in part.variables.items()}
+    blocks = {name: keys[rows] for name, keys in part.blocks.items()}
+    return SignatureSet(part.rule, rows.stop - rows.start, fields, blocks, variables)
+
 
 CERTAIN = 1e-9
 """Probability of no link below which a record's link is taken to have no rival."""
@@ -67,10 +153,10 @@ def count_linked(
 class _Persons:
     """The records of one file, those that count as one person together: arrays by the first of them."""
 
-    first: NDArray[np.integer] | None
+    first: Ints | None
     number: int
-    free: NDArray[np.float64]
-    rival: NDArray[np.float64]
+    free: F64
+    rival: F64
 
     @classmethod
     def of(cls, found: Candidates, kept: KeptPairs, fit: Estimated, plan: LinkagePlan) -> tuple[_Persons, _Persons]:
@@ -80,7 +166,7 @@ class _Persons:
         rows = kept.row_a[order], kept.row_b[order]
         persons = [own if first is None else first[own] for own, first in zip(rows, firsts, strict=True)]
         # All pairs of two persons' records have the probability of their one link.
-        _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
+        _, once = np.unique(pair_numbers(persons[0], persons[1]), return_index=True)
         made = []
         for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
             free = np.ones(n) - np.bincount(person[once], pairs.link_probability[once], minlength=n)
@@ -94,10 +180,10 @@ class _Persons:
         return made[0], made[1]
 
 
-def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> NDArray[np.int64]:
+def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> I64:
     """The other person of each link, of which a decoy has one at most."""
     person = pairs.record if other.first is None else other.first[pairs.record]
-    both, member = np.unique(_joined(pairs.decoy, person), return_inverse=True)
+    both, member = np.unique(pair_numbers(pairs.decoy, person), return_inverse=True)
     log_ratio = group_means(pairs.weight, member.ravel(), len(both)) * np.log(2.0)
     decoy, person = both >> 32, both & 0xFFFFFFFF
     if plan.assignment == "greedy":
@@ -114,7 +200,7 @@ def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePla
     return np.asarray(person[order][best])
 
 
-def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def of_one(decoy: I64, log_odds: F64) -> F64:
     """Probability of each pair of decoys with one link at most: its odds to 1 and the odds of the decoy's pairs."""
     _, star = np.unique(decoy, return_inverse=True)
     n = int(star.max(initial=-1)) + 1
@@ -123,11 +209,6 @@ def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[n
     odds = np.exp(log_odds - highest[star])
     total = np.exp(-highest) + np.bincount(star, odds, minlength=n)
     return np.asarray(odds / total[star])
-
-
-def _joined(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Two numbers of 31 bits as one."""
-    return first.astype(np.int64) << 32 | second.astype(np.int64)
 
 
 def _log_prior_odds(fit: Estimated) -> float:

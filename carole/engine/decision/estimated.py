@@ -2,41 +2,205 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.links import Decision, decide
-from gemel.carole.engine.decision.refinement import estimation, refine
+from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import RulePlan
-from gemel.carole.engine.run.result import ScoredPatterns
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.carole.fellegi_sunter.link_posterior import Arranged, LinkPosterior
+from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
+from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence, OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
+from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.carole.fellegi_sunter.model_warnings import default_m
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.carole.fellegi_sunter.standard_errors import linked_errors, no_errors, pairwise_errors
 from gemel.common.progress import StageProgress
+
+
+def believed_model(
+    model: Model, patterns: PatternCounts, settings: Estimation | None = None, level_counts: F64 | None = None
+) -> Model:
+    """The model that estimation under the assignment starts from.
+
+    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
+    """
+    settings = settings or Estimation()
+    width = model.m.shape[1]
+    valid = within_levels([field.n_levels for field in model.fields])
+    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
+    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
+
+
+def estimation(plan: LinkagePlan) -> Estimation:
+    """The estimation's settings from the plan."""
+    return Estimation(
+        u=plan.u,
+        one_to_one=plan.one_to_one,
+        expected_matches=plan.expected_matches,
+        max_iterations=plan.max_iterations,
+        tolerance=plan.tolerance,
+    )
+
+
+def worth_keeping(
+    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None
+) -> ScoredPatterns:
+    """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
+
+    Where few records have a match the pairwise fit may have taken neighbours for matches, and then scores a match that
+    moved away too low.
+    """
+    scheme = fitted.scheme
+    if not plan.competing or not scheme.facts.calibrated:
+        return scored
+    bounds = [field.bounds for field in plan.compared]
+    n_levels = [len(field) for field in bounds]
+    patterns = scheme.patterns(PatternCounts(scored.gamma, scored.mask, scored.count), n_levels)
+    counts = scheme.level_counts(level_counts, n_levels)
+    start = scheme.of(believed_model(fitted.model, patterns, estimation(plan), counts), bounds)
+    weight = np.maximum(scored.weight, start.match_weights(scored.gamma))
+    probability = np.maximum(scored.probability, start.match_probabilities(scored.gamma))
+    return replace(scored, weight=weight, probability=probability)
+
+
+def refine(
+    fitted: FittedScheme,
+    patterns: PatternCounts,
+    kept: KeptPairs,
+    links: LinkPosterior,
+    plan: LinkagePlan,
+    rules: Sequence[RuleFields],
+    level_counts: F64 | None,
+    outside_blocks: OutsideBlocks | None,
+    progress: StageProgress,
+    evidence: Evidence | None = None,
+    p: float | None = None,
+    p_prior: tuple[float, float] = (0.0, 0.0),
+) -> tuple[FittedScheme, LinkProbabilities | None]:
+    """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors."""
+    model = fitted.model
+    bounds = [field.bounds for field in plan.compared]
+    n_levels = tuple(len(field) for field in bounds)
+    reported = estimation(plan)
+    scheme, gamma = fitted.scheme, patterns.gamma
+    patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
+    if not scheme.facts.calibrated:
+        fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
+        if not plan.competing:
+            return fitted, None
+        weight = fitted.match_weights(gamma)[kept.pattern]
+        return fitted, links.probabilities(
+            weight if evidence is None else weight + evidence.bits, progress, cycles=False
+        )
+    outside_blocks = (
+        None
+        if outside_blocks is None
+        else replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
+    )
+    pairs = (links, kept.pattern) if plan.competing else None
+    model, joint, posterior = fit_joint(
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
+        evidence, None if plan.competing else p, p_prior,
+    )  # fmt: skip
+    if not joint.converged:
+        errors = no_errors(model, "the model had not converged")
+    elif posterior is not None and not posterior.converged:
+        errors = no_errors(model, "the link probabilities had not converged")
+    elif posterior is not None:
+        chance = posterior.probability
+        errors = linked_errors(model, patterns, kept.row_a, kept.pattern, chance, rules, dependent=not joint.is_plain)
+    elif evidence is not None:
+        errors = no_errors(model, "values count as well, and records may have several matches")
+    elif joint.is_plain:
+        errors = pairwise_errors(model, patterns, reported, rules, level_counts)
+    else:
+        each = np.arange(patterns.n_patterns)
+        errors = linked_errors(
+            model, patterns, None, each, joint.match_probabilities(patterns.gamma), rules, dependent=True
+        )
+    fitted = scheme.of(model, bounds)
+    return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
+
+
+MIN_LINK = 0.01
+"""No pair less probable than this is linked to reach the requested rate of false links."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The kept pairs in order, and the links.
+
+    `order`: int64: where each of them was among the kept pairs; `links`: int64: positions of the links among them,
+    ascending.
+    """
+
+    pairs: ScoredPairs
+    order: I64
+    links: I64
+    threshold: float
+
+
+def decide(
+    kept: KeptPairs,
+    scored: ScoredPatterns,
+    posterior: LinkProbabilities | None,
+    plan: LinkagePlan,
+    extra: F64 | None = None,
+    p: float = 0.5,
+    copies: Copies = (None, None),
+) -> Decision:
+    """Put the kept pairs in order and choose the links.
+
+    Parameters
+    ----------
+    posterior : LinkProbabilities or None
+        Given the pairs' rivals, in the order of `kept`; None: pairs do not compete. The assignment greedy does not
+        use it.
+    plan : LinkagePlan
+        How often a record may be linked, and what decides how probable a link must be.
+    extra : ndarray of float64, optional
+        What is added to each kept pair's weight besides its pattern's, in bits.
+    p : float
+        Share of matches among all pairs; used only with `extra`.
+    copies : pair of ndarray of int, optional
+        Of each record the first of its file that is the same person; used under clusters only, which links persons.
+    """
+    weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
+    order = np.lexsort((kept.row_b, kept.row_a, -weight))
+    row_a, row_b, pattern, weight = kept.row_a[order], kept.row_b[order], kept.pattern[order], weight[order]
+    if extra is None:
+        probability = scored.probability[pattern]
+    else:
+        probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
+    given_rivals = probability
+    if posterior is not None and plan.assignment != "greedy":
+        given_rivals = posterior.probability[order]
+    a, b = (row_a, row_b) if plan.assignment != "clusters" else of_persons(row_a, row_b, copies)
+    if plan.false_link_rate is None:
+        threshold = plan.threshold
+        links = assigned(a, b, given_rivals, threshold, plan.assignment)
+    else:
+        possible = assigned(a, b, given_rivals, MIN_LINK, plan.assignment)
+        links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
+    pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
+    return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)
 
 
 @dataclass(frozen=True)
 class Estimated:
     """A fit and its decision.
 
-    Attributes
-    ----------
-    scheme
-        The fitted scheme.
-    links
-        The kept pairs and what excludes what among them.
-    posterior
-        Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
-    scored
-        The comparison vectors' scores.
-    decision
-        The kept pairs in order, and the links.
+    `posterior`: link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
     """
 
     scheme: FittedScheme
@@ -45,13 +209,13 @@ class Estimated:
     scored: ScoredPatterns
     decision: Decision
 
-    def matches_below_floor(self, selected: NDArray[np.int64]) -> float:
+    def matches_below_floor(self, selected: I64) -> float:
         """Expected matches among the compared pairs that were not kept."""
         matches = self.matches
         return float(matches.sum() - matches[selected].sum())
 
     @property
-    def matches(self) -> NDArray[np.float64]:
+    def matches(self) -> F64:
         """Expected matches by comparison vector."""
         return self.scored.count * self.scored.probability
 
@@ -59,19 +223,7 @@ class Estimated:
 def estimated(
     found: Candidates, kept: KeptPairs, plan: LinkagePlan, progress: StageProgress, fitted: FittedScheme | None = None
 ) -> Estimated:
-    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap.
-
-    Parameters
-    ----------
-    found : Candidates
-    kept : KeptPairs
-        The kept pairs, by records.
-    plan : LinkagePlan
-    progress : callable
-        Called with the fraction done.
-    fitted : FittedScheme, optional
-        The pairwise fit of the same counts, where available.
-    """
+    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap."""
     patterns = found.patterns
     if fitted is None:
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
@@ -91,9 +243,7 @@ def estimated(
     return Estimated(fitted, links, posterior, scored, decision)
 
 
-def fitted_scheme(
-    patterns: PatternCounts, levels: NDArray[np.float64] | None, n_a: int, n_b: int, plan: LinkagePlan
-) -> FittedScheme:
+def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
     """The pairwise fit."""
     return fit_scheme(
         plan.scheme,

@@ -9,13 +9,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.probability_classes import FEWEST
-from gemel.carole.engine.run.result import Linkage
-from gemel.carole.fellegi_sunter import assigned
+from gemel.carole.engine.run.result import FEWEST, Linkage
+from gemel.carole.fellegi_sunter.dependence.structure import Distribution
+from gemel.carole.fellegi_sunter.link_rule import assigned
+from gemel.carole.fellegi_sunter.model import log2_ratios
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60
@@ -53,8 +54,8 @@ def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
     Two rows differ by `FEWEST` links at least, or by none: else their difference would be the probabilities of few.
     """
     pairs, entities = linkage.pairs, linkage.entities
-    a: NDArray[np.integer] = pairs.row_a if entities is None else entities.a[pairs.row_a]
-    b: NDArray[np.integer] = pairs.row_b if entities is None else entities.b[pairs.row_b]
+    a: Ints = pairs.row_a if entities is None else entities.a[pairs.row_a]
+    b: Ints = pairs.row_b if entities is None else entities.b[pairs.row_b]
     matches = float(pairs.link_probability.sum()) + linkage.matches_below_floor
     rows = []
     decision = round(shown_threshold(linkage, plan), 6)
@@ -141,3 +142,117 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
             "probability": float(scored.probability[k]),
         }
     return list(found.values())
+
+
+_STEEPEST = 99.0
+"""A larger weight, of a level that one side never has, is reported as this: JSON has no infinity."""
+
+
+def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    """What the document states of a linkage's model."""
+    model = linkage.model
+    weights = finite(log2_ratios(model.m, model.u))
+    errors = linkage.scheme.standard_errors
+    fields = []
+    for q, field in enumerate(plan.compared):
+        n_levels = model.fields[q].n_levels
+        # A binary scheme has the top level and the rest.
+        bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
+        missing = linkage.missing.get(field.name, (0.0, 0.0))
+        fields.append(
+            {
+                "name": field.name,
+                "bounds": list(bounds),
+                "m": floats(model.m[q, :n_levels]),
+                "u": floats(model.u[q, :n_levels]),
+                "weights": floats(weights[q, :n_levels]),
+                "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
+                "untaken": _untaken(linkage, q, n_levels, len(field.bounds)),
+            }
+        )
+        if errors is not None:
+            fields[-1]["standard_errors"] = {"m": _known(errors.m[q, :n_levels]), "u": _known(errors.u[q, :n_levels])}
+        if not linkage.scheme.scheme.facts.calibrated:
+            shaded = finite(linkage.scheme.weights[q, : len(field.bounds)])
+            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": floats(shaded)}
+    return {
+        "fields": fields,
+        "p": float(model.p),
+        "expected_matches": float(model.expected_matches),
+        "standard_errors": None if errors is None else {"p": _known(np.array([errors.p]))[0], "of": errors.note},
+        "scheme": plan.scheme,
+        "u_method": plan.u,
+        "value_frequencies": [field.name for field in plan.fields if field.value_frequencies],
+        "dependence": _dependence(linkage, plan),
+        "history": history(linkage),
+        "iterations": int(model.iterations),
+        "converged": bool(model.converged),
+        "warnings": list(model.warnings),
+    }
+
+
+def _untaken(linkage: Linkage, q: int, n_levels: int, n_graded: int) -> list[int]:
+    """Levels of a field that no compared pair took; a binary scheme has the top level of `n_graded` and the rest."""
+    taken = np.unique(linkage.patterns.gamma[:, q])
+    taken = taken[taken >= 0]
+    if n_levels != n_graded:
+        taken = np.unique(taken == n_graded - 1)
+    return [level for level in range(n_levels) if level not in taken]
+
+
+def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    """Which fields depend on each other in each class: in the model, and where independence fails."""
+    joint = linkage.scheme.joint
+    names = [field.name for field in linkage.model.fields]
+
+    if joint is None:
+        return {"kind": "none", "matches": [], "others": [], "kin": [], "evidence_of_kin": [], "misfits": []}
+
+    def edges(distribution: Distribution) -> list[dict[str, Any]]:
+        return [
+            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
+            for edge in distribution.structure.edges
+        ]
+
+    return {
+        "kind": joint.kind,
+        "matches": edges(joint.matches),
+        "others": edges(joint.strangers),
+        "kin": [
+            {
+                "pairs": float(share * (1.0 - joint.p) * linkage.model.n_a * linkage.model.n_b),
+                "agreement": {
+                    field.name: float(levels[q, field.n_levels - 1]) for q, field in enumerate(linkage.model.fields)
+                },
+            }
+            for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
+        ],
+        "evidence_of_kin": list(joint.evidence_of_kin),
+        "misfits": [
+            {
+                "within": misfit.within,
+                "fields": list(misfit.fields),
+                "gain": misfit.gain,
+                "observed": misfit.observed,
+                "expected": misfit.expected,
+                "words": misfit.words,
+            }
+            for misfit in linkage.scheme.misfits
+        ],
+    }
+
+
+def finite(weights: F64) -> F64:
+    """Weights without infinity."""
+    clipped: F64 = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
+    return clipped
+
+
+def _known(values: F64) -> list[float | None]:
+    """Numbers, and None for those that are not known."""
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def floats(values: F64) -> list[float]:
+    """Numbers of JSON."""
+    return [float(value) for value in values]

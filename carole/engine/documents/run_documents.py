@@ -12,18 +12,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I64, Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.decision.quality import claim_of
-from gemel.carole.engine.documents.insights import examples, shown_threshold, thresholds, unlinkable
-from gemel.carole.engine.documents.model_section import floats, model_section
-from gemel.carole.engine.run.effect_of_values import LatentEffect
+from gemel.carole.engine.documents.insights import (
+    examples,
+    floats,
+    model_section,
+    shown_threshold,
+    thresholds,
+    unlinkable,
+)
+from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.probability_classes import FEWEST
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import LatentResult, Linkage
-from gemel.carole.engine.run.row_numbers import n_distinct
+from gemel.carole.engine.run.result import FEWEST, LatentEffect, LatentResult, Linkage
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
@@ -190,7 +194,7 @@ def _quality(estimate: QualityEstimate) -> dict[str, Any]:
     }
 
 
-def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[str, Any]:
+def _histogram(weight: F64, links: I64) -> dict[str, Any]:
     if not weight.size:
         return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
     edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
@@ -206,7 +210,7 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
     }
 
 
-def _wide_enough(counts: NDArray[np.integer], linked: NDArray[np.integer]) -> NDArray[np.int64]:
+def _wide_enough(counts: Ints, linked: Ints) -> I64:
     """Places of the edges that stay, first and last among them: bins of `FEWEST` pairs or none, and as many links.
 
     From the top down, so that the bin in which the decision falls takes the pairs below it that are few. A bin without
@@ -239,17 +243,10 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
     straight &= count >= FEWEST
     frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MAX_PATTERNS, int(straight.sum()))]
-    return [
-        {
-            "gamma": gamma[i].tolist(),
-            "observed": float(count[i]),
-            "expected": float(expected[i]),
-        }
-        for i in frequent
-    ]
+    return [{"gamma": gamma[i].tolist(), "observed": float(count[i]), "expected": float(expected[i])} for i in frequent]
 
 
-def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+def _expected_counts(linkage: Linkage, gamma: I8) -> F64:
     """Pairs that the model expects of each comparison vector, with values missing at random."""
     model: Model = linkage.model
     there = gamma >= 0
@@ -268,7 +265,7 @@ def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.fl
             level = np.maximum(gamma[:, q], 0)
             matches *= np.where(there[:, q], model.m[q, level], 1.0)
             others *= np.where(there[:, q], model.u[q, level], 1.0)
-    counts: NDArray[np.float64] = pairs * (model.p * matches + (1.0 - model.p) * others)
+    counts: F64 = pairs * (model.p * matches + (1.0 - model.p) * others)
     return counts
 
 

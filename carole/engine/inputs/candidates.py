@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.duplicates import MANY_ALLOWED
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
+from gemel.carole.engine.pairs.selection import MANY_ALLOWED, FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter import PatternCounts
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
 
 
@@ -24,10 +23,6 @@ class Candidates:
 
     Attributes
     ----------
-    n_a, n_b
-        Records of the two files.
-    patterns
-        All comparison vectors that occurred.
     levels
         Pairs by field and level over all pairs of records, shape (n_fields, maximum of levels); None without
         blocking.
@@ -37,16 +32,8 @@ class Candidates:
         int32, shape (n_kept,): row of `patterns` of each kept pair.
     selected
         int64: rows of `patterns` whose pairs were kept.
-    lacking
-        Of A and of B: which fields are missing in which records.
-    equal
-        Of A and of B: records that equal another of their file.
     missing
         Per field the share of records of A and of B without a value.
-    warnings
-        What a reader of the results must know.
-    seconds
-        Duration of each stage.
     peak_bytes
         Largest memory reserved at any time.
     rarity
@@ -66,17 +53,17 @@ class Candidates:
     n_a: int
     n_b: int
     patterns: PatternCounts = dataclass_field(repr=False)
-    levels: NDArray[np.float64] | None = dataclass_field(repr=False)
+    levels: F64 | None = dataclass_field(repr=False)
     outside_blocks: OutsideBlocks | None = dataclass_field(repr=False)
-    pattern: NDArray[np.int32] = dataclass_field(repr=False)
-    selected: NDArray[np.int64] = dataclass_field(repr=False)
+    pattern: I32 = dataclass_field(repr=False)
+    selected: I64 = dataclass_field(repr=False)
     lacking: tuple[FieldsPresent, FieldsPresent]
     equal: tuple[int, int]
     missing: dict[str, tuple[float, float]]
     warnings: tuple[ResultWarning, ...]
     seconds: dict[str, float]
     peak_bytes: int
-    rarity: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
+    rarity: F64 | None = dataclass_field(default=None, repr=False)
     copies: Copies = dataclass_field(default=(None, None), repr=False)
     checked: CheckAgreement | None = None
     within: bool = False
@@ -88,7 +75,7 @@ class Candidates:
         copies_a, copies_b = self.copies
         return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b
 
-    def posterior(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], plan: LinkagePlan) -> LinkPosterior:
+    def posterior(self, row_a: I32, row_b: I32, plan: LinkagePlan) -> LinkPosterior:
         """Of some pairs, under the plan's assignment."""
         copies = self.counted(plan)
         return LinkPosterior(

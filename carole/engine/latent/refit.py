@@ -1,4 +1,4 @@
-"""A run's second estimate beside the values: as `refinement` makes it, with the values' Bayes factors as evidence.
+"""A run's second estimate beside the values: as `refine` makes it, with the values' Bayes factors as evidence.
 
 Where records compete, the pairs worth keeping by agreement and values together are kept first. Their link probabilities
 in the E step obey the assignment, so that the rivals of a match are not taken for matches; m, the dependence of fields,
@@ -12,39 +12,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.estimated import rule_fields
-from gemel.carole.engine.decision.refinement import refine
+from gemel.carole.arrays import F64, I32
+from gemel.carole.engine.decision.estimated import refine, rule_fields
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import LatentPlan
-from gemel.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
+from gemel.carole.engine.run.contribution import Arrays, array_of
+from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
+from gemel.carole.engine.run.resources import MemoryBudget
+from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedSettings, Pairs, Refitted, Values
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
-from gemel.carole.extended_latent.classes import kept as keep
-from gemel.carole.fellegi_sunter import FittedScheme
-from gemel.carole.fellegi_sunter.dependence import Evidence
-from gemel.carole.fellegi_sunter.kernels import level_counts
-from gemel.carole.fellegi_sunter.model import probability
+from gemel.carole.extended_latent.em import kept as keep
+from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.model import level_counts, probability
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.layout import JOINT, TRAINING
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet, check_counts, check_range
+from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.fitted import FittedModel, fit
+from gemel.risk.models.graphs import complete_graph
 
 # Beliefs about m, u and p as the pseudo-observations of the extended latent step.
 
 
-def with_beliefs(
-    scheme: FittedScheme, found: Candidates, latent: LatentPlan
-) -> tuple[FittedScheme, NDArray[np.float64] | None]:
+def with_beliefs(scheme: FittedScheme, found: Candidates, latent: LatentPlan) -> tuple[FittedScheme, F64 | None]:
     """A scheme and the levels of all pairs, as they are estimated from with a plan's beliefs.
 
-    Returns
-    -------
-    FittedScheme
-    ndarray of float64, shape (n_fields, maximum of levels), or None
-        Pairs by field and level with those that beliefs about u are worth; None as in `found`, without such beliefs.
+    Returns float64, shape (n_fields, maximum of levels), or None: pairs by field and level with those that beliefs
+    about u are worth; None as in `found`, without such beliefs.
     """
     model = scheme.model
     believed = dict(latent.m_prior)
@@ -67,9 +66,7 @@ def _with_belief(field: FieldLevels, belief: MPrior | None) -> FieldLevels:
     return replace(field, m_prior=MPrior(agreement, weight))
 
 
-def _counts(
-    beliefs: Iterable[tuple[str, MPrior]], fields: Iterable[FieldLevels], shape: tuple[int, ...]
-) -> NDArray[np.float64]:
+def _counts(beliefs: Iterable[tuple[str, MPrior]], fields: Iterable[FieldLevels], shape: tuple[int, ...]) -> F64:
     """`agreement` of the weight at a field's highest level and the rest spread evenly over the others."""
     counts, believed = np.zeros(shape), dict(beliefs)
     for row, levels in enumerate(fields):
@@ -81,7 +78,7 @@ def _counts(
     return counts
 
 
-KEPT_BYTES = 200
+KEPT_PAIR_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
@@ -93,7 +90,7 @@ class KeptByValues:
     selection: Selection
 
     @property
-    def bits(self) -> NDArray[np.float64]:
+    def bits(self) -> F64:
         """Binary logarithm of each pair's Bayes factor."""
         return self.pairs.log_factor / math.log(2.0)
 
@@ -105,23 +102,7 @@ class KeptByValues:
 
 @dataclass(frozen=True)
 class RunRefit:
-    """The `Refit` of a run.
-
-    Parameters
-    ----------
-    found : Candidates
-    pairs : Pairs
-        All pairs compared, or all that the comparison kept.
-    scheme : FittedScheme
-        Fellegi-Sunter's, by whose weights and the factors pairs are kept.
-    plan : LinkagePlan
-        With a latent step.
-    budget : MemoryBudget
-    resolution : float
-        To which the classes' log factors are rounded.
-    progress : callable
-        Called with the fraction done.
-    """
+    """The `Refit` of a run."""
 
     found: Candidates
     pairs: Pairs
@@ -172,36 +153,165 @@ class RunRefit:
     def keep(
         self, scheme: FittedScheme, factors: BayesFactors, classes: Classes, progress: StageProgress
     ) -> KeptByValues:
-        """The pairs above the floor, by weights of a scheme and the factors.
-
-        Raises
-        ------
-        GemelError
-            MEMORY if the pairs that reach the threshold do not fit.
-        """
+        """The pairs above the floor, by weights of a scheme and the factors."""
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
-        maximum = self.budget.free // KEPT_BYTES
+        maximum = self.budget.free // KEPT_PAIR_BYTES
         choice = choose_classes(
-            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_BYTES, KEPT_PROBABILITY
+            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_PAIR_BYTES, KEPT_PROBABILITY
         )
-        self.budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
+        self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution
         score = scheme.match_weights(self.found.patterns.gamma) * math.log(2.0)
         pairs = keep(self.pairs, factors, score, floor, progress)
-        self.budget.give_back(KEPT_BYTES * choice.n_pairs)
+        self.budget.give_back(KEPT_PAIR_BYTES * choice.n_pairs)
         return KeptByValues(pairs, choice)
 
 
-def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match weight of each class of pairs, in bits, agreement and values together."""
     weights = scheme.match_weights(found.patterns.gamma)
     return np.asarray(weights[classes.pattern] + classes.log_factor / math.log(2.0))
 
 
-def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match probability of a pair of each class, without its rivals."""
     p = scheme.model.p
     log_odds = class_weights(scheme, found, classes) * math.log(2.0) + math.log(p) - math.log1p(-p)
     return probability(log_odds)
+
+
+# What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.
+#
+# A custodian brings them as codes, in sets of their own (`custodian.encoding.categories`). Here they get the columns
+# of a run's value model, which may lack a variable of theirs, and has keys that they do not have.
+
+
+SHARES_WORTH = 1e6
+"""People that a distribution of shares is worth; counts are as many as they say."""
+
+_NAMES = ("training", "joint_cells", "joint_counts")
+"""Of the arrays in an archive."""
+
+_ONE = 1e-5
+"""How far from 1 shares may sum."""
+
+PRECISION = 1.0
+"""Prior precision of a known distribution: a person, spread evenly over all cells, so that none is impossible."""
+
+
+@dataclass(frozen=True)
+class KnownRecords:
+    """Rows of codes, a column for each of the plan's variables in their order.
+
+    Attributes
+    ----------
+    training : ndarray of int32, shape (n_records, n_variables), optional
+        Training records; -1 where missing, and throughout in a variable that is not in the value model.
+    cells : ndarray of int32, shape (n_cells, n_variables), optional
+        Cells of a known joint distribution, likewise.
+    counts : ndarray of float64, shape (n_cells,), optional
+        What each counts, or its share.
+    """
+
+    training: I32 | None = field(default=None, repr=False)
+    cells: I32 | None = field(default=None, repr=False)
+    counts: F64 | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, sets: Iterable[SignatureSet], latent: LatentPlan) -> KnownRecords:
+        """Those that are in the sets of both contributions; other sets are ignored."""
+        found = {part.rule: part for part in sets if part.rule in (TRAINING, JOINT)}
+        training, joint = found.get(TRAINING), found.get(JOINT)
+        return cls(
+            None if training is None else _columns(training, latent),
+            None if joint is None else _columns(joint, latent),
+            None if joint is None else joint.counts,
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory held."""
+        return sum(array.nbytes for array in (self.training, self.cells, self.counts) if array is not None)
+
+    def arrays(self) -> Arrays:
+        """Them by name, for an archive of a resolution."""
+        held = zip(_NAMES, (self.training, self.cells, self.counts), strict=True)
+        return {name: array for name, array in held if array is not None}
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays, latent: LatentPlan) -> KnownRecords:
+        """Those of an archive from another party, checked."""
+        found: dict[str, I32] = {}
+        for name in _NAMES[:2]:
+            if name in arrays:
+                found[name] = array_of(arrays, name, np.int32, (None, len(latent.variables)))
+                for column, variable in enumerate(latent.variables):
+                    check_range(found[name][:, column], variable.categories, f"{name}, variable {variable.name}")
+        cells, counts = found.get(_NAMES[1]), None
+        if cells is not None:
+            counts = array_of(arrays, _NAMES[2], np.float64, (len(cells),))
+            check_counts(counts, _NAMES[2])
+        return cls(found.get(_NAMES[0]), cells, counts)
+
+    def values_for(self, values: Values, latent: LatentPlan) -> Values:
+        """The values with every key standing alone that a known joint distribution does not have."""
+        if self.cells is None:
+            return values
+        coded = {variable.name for variable in latent.variables}
+        variables = (
+            replace(variable, alone=True) if variable.is_key and variable.name not in coded else variable
+            for variable in values.variables
+        )
+        return replace(values, variables=tuple(variables))
+
+    def training_for(self, values: Values, latent: LatentPlan) -> I32 | None:
+        """The training records as `fit_extended` takes them: shape (n_records, n_variables) of the values' variables.
+
+        A key that is compared by signatures is missing, since no file of codes has it.
+        """
+        if self.training is None:
+            return None
+        place = {variable.name: column for column, variable in enumerate(latent.variables)}
+        found = np.full((len(self.training), len(values.variables)), MISSING, dtype=np.int32)
+        for column, variable in enumerate(values.variables):
+            if variable.name in place:
+                found[:, column] = self.training[:, place[variable.name]]
+        return found
+
+    def joint_for(self, values: Values, latent: LatentPlan, settings: ExtendedSettings) -> FittedModel | None:
+        """The known joint distribution of the values' joint model.
+
+        Every dependence that the cells show is kept, as long as the table of all cells has at most `SATURATED_CELLS`;
+        above that, those of the graph that a search finds in them.
+
+        Notes
+        -----
+        O(n_cells log n_cells), and the table of all cells.
+        """
+        if self.cells is None or self.counts is None or not values.model_columns:
+            return None
+        place = {variable.name: column for column, variable in enumerate(latent.variables)}
+        columns = [place[name] for name in values.model_names]
+        total = float(self.counts.sum())
+        worth = SHARES_WORTH if abs(total - 1) < _ONE else 1.0
+        counts = SparseCounts.from_records(
+            self.cells[:, columns], values.model_levels, values.model_names, self.counts * worth
+        )
+        if math.prod(values.model_levels) <= SATURATED_CELLS:
+            graph = complete_graph(values.model_names)
+        else:
+            graph = found_graph(counts, settings, PRECISION).best.graph
+        return fit(counts, graph, "posterior mean", PRECISION)
+
+
+NOTHING_KNOWN = KnownRecords()
+
+
+def _columns(part: SignatureSet, latent: LatentPlan) -> I32:
+    found = np.full((part.n_rows, len(latent.variables)), MISSING, dtype=np.int32)
+    for column, variable in enumerate(latent.variables):
+        if variable.name in part.variables:
+            found[:, column] = part.variables[variable.name].codes
+    return found

@@ -1,28 +1,274 @@
-"""The link of two whole files: of records, or of persons where files have several records of one.
-
-A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
-file that count as one person, decoys that are no records, and the extended latent step.
-"""
+"""The link of two whole files: of records, or of the persons that several records of a file are."""
 
 from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
+from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.decoy_pairs import decoys_of_files, records_and_decoys
-from gemel.carole.engine.inputs.whole_files import WholeFiles
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.linkage.clusters import both_persons, with_entities
+from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
+from gemel.carole.engine.inputs.files import WholeFiles, rarity
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.pairs.duplicates import copies
+from gemel.carole.engine.pairs.selection import copies
+from gemel.carole.engine.pairs.stream import ComparisonVectors
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import Linkage
-from gemel.common.progress import Progress
-from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.carole.engine.run.resources import KEPT_BYTES, Resources, packing_of
+from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
+from gemel.carole.fellegi_sunter.model import probability as logistic
+from gemel.common.documents.result_warning import ResultWarning, result_warning
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import Progress, StageProgress
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
+
+# Duplicates inside one file: its pairs of records compared once each, and the persons that they make.
+#
+# A file is linked with itself, the earlier record of a pair in the place of Alice's and the later one in that of
+# Bob's. A record is a copy of one earlier record at most (`persons`), which is the assignment one_to_many, and so m,
+# u, p and the dependence of fields are estimated as between two files, with the same protection against households;
+# and a pair that may be of kin as well as of one person is judged by the personal fields in the end (`without_kin`).
+#
+# The n (n - 1) / 2 pairs of n records are as many as those of two files of (n - 1) / 2 and of n records, which is what
+# the model is given; the prior of the number of copies is then that of n records with (n - 1) / 2 candidates each. For
+# that n must be odd: a file of an even number of records gets an empty one, which agrees with nothing.
+
+
+NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_smaller_file", "links_exceed_both_files"})
+"""Warnings on what is looked for here."""
+
+
+class OneFile(WholeFiles):
+    """A file in the place of both."""
+
+    within = True
+    sides: tuple[str, ...] = ("The file",)
+
+    def __init__(self, part: SignatureSet) -> None:
+        odd = part if part.n_rows % 2 else _with_an_empty_record(part)
+        super().__init__(odd, odd)
+        self.n_records = (odd.n_rows - 1) // 2, odd.n_rows
+        self.distinct_records = part, part
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    """A file's duplicates.
+
+    `linkage`: of the file with itself: `row_a` is the earlier record of each pair, `link_probability` the probability
+    that both are of one person, and the links are the kept pairs within persons; `person`: int64, shape (n_rows,): the
+    first record of each record's person; the record itself where it has no earlier one.
+    """
+
+    linkage: Linkage
+    person: I64
+
+
+def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Deduplication:
+    """Find the records of a file that are of one person.
+
+    `plan`: what is meant for two files is left alone: the assignment, the expected matches, the latent step and the
+    estimates of quality. Raises as `link`.
+    """
+    plan = replace(
+        plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
+        draws=0,
+    )  # fmt: skip
+    run = Run(OneFile(part), plan, resources, progress)
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
+        found, kept, fitted = run.compared(pool)
+    linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
+    pairs = linkage.pairs.of(linkage.pairs.row_b < part.n_rows)  # the empty record comes last
+    pairs = replace(pairs, link_probability=without_kin(pairs.link_probability, _personal(linkage, pairs, plan)))
+    threshold = linkage.threshold if plan.false_link_rate is None else max(linkage.threshold, 0.5)
+    person = persons(pairs.row_a, pairs.row_b, pairs.link_probability, part.n_rows, threshold)
+    linkage = replace(
+        linkage,
+        pairs=pairs,
+        links=np.flatnonzero(person[pairs.row_a] == person[pairs.row_b]).astype(np.int64),
+        warnings=tuple(warning for warning in linkage.warnings if warning.code not in NOT_OF_ONE_FILE),
+        one_file=part.n_rows,
+    )
+    return Deduplication(linkage, person)
+
+
+def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
+    """Weight of each pair's personal fields in bits; without any, nothing distinguishes kin."""
+    fields = [q for q, field in enumerate(plan.fields) if field.personal]
+    if not fields:
+        return np.full(len(pairs.row_a), np.inf)
+    level = linkage.patterns.gamma[pairs.pattern][:, fields]
+    weight = linkage.scheme.weights[fields, np.maximum(level, 0)]
+    return np.asarray(np.where(level >= 0, weight, 0.0).sum(axis=1))
+
+
+def _with_an_empty_record(part: SignatureSet) -> SignatureSet:
+    fields = {
+        name: replace(field, codes=np.append(field.codes, np.array(MISSING, dtype=field.codes.dtype)))
+        for name, field in part.fields.items()
+    }
+    # A key of its own: it is in no block, and is no record without a key that a warning should count.
+    own_key = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
+    blocks = {name: np.append(keys, own_key) for name, keys in part.blocks.items()}
+    return replace(part, n_rows=part.n_rows + 1, fields=fields, blocks=blocks)
+
+
+# Entities of two files: the persons within each, linked one to one, and every pair of an entity's records.
+#
+# The assignment `clusters`. Persons within a file are found as its custodian would (`deduplicate`), by the plan's
+# fields, rules and model. A pair of records whose persons are linked is a link, also if the two share no block or
+# resemble each other too little to have been kept: such pairs are compared when the persons are known, so that every
+# link has its weight and its probability.
+
+
+STAGES = ("tables", "levels", "count", "model", "keep", "decide")
+"""Stages of a file's own run, each an equal part of the stage "persons"."""
+
+DOUBTS = frozenset(
+    {
+        "estimation_not_converged",
+        "m_below_belief",
+        "dependence_not_converged",
+        "second_solution",
+        "expected_links_not_converged",
+    }
+)
+"""Warnings on a file's own run that matter for its entities."""
+
+
+def own_persons(
+    part: SignatureSet, side: str, plan: LinkagePlan, resources: Resources, progress: StageProgress
+) -> tuple[OwnPersons, tuple[ResultWarning, ...]]:
+    """The persons of a file, and warnings where they are in doubt."""
+    if part.n_rows < 2:
+        return OwnPersons.alone(part.n_rows), ()
+
+    def of_stage(stage: str, fraction: float) -> None:
+        progress((STAGES.index(stage) + fraction) / len(STAGES))
+
+    # A requested rate of false links is one of links between persons: these are then the most probable ones.
+    try:
+        found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
+    except GemelError as error:
+        if error.code is not ErrorCode.NOT_IDENTIFIED:
+            raise
+        raise GemelError(
+            ErrorCode.NOT_IDENTIFIED,
+            f"the persons within {side}'s file cannot be found by these fields: {error.what}",
+            where=error.where,
+            got=error.got,
+            remedy="compare more fields, or set links.assignment to one_to_one",
+        ) from error
+    pairs = found.linkage.pairs
+    warnings = tuple(
+        result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
+        for warning in found.linkage.warnings
+        if warning.code in DOUBTS
+    )
+    return OwnPersons.of(found.person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
+
+
+def both_persons(
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress
+) -> tuple[tuple[OwnPersons, OwnPersons], tuple[ResultWarning, ...]]:
+    """The persons of each file, and warnings where they are in doubt; `progress` is called with the stage "persons"."""
+    progress("persons", 0.0)
+    of_a, doubts_a = own_persons(a, "Alice", plan, resources, lambda done: progress("persons", done / 2))
+    of_b, doubts_b = own_persons(b, "Bob", plan, resources, lambda done: progress("persons", 0.5 + done / 2))
+    progress("persons", 1.0)
+    return (of_a, of_b), (*doubts_a, *doubts_b)
+
+
+def with_entities(
+    linkage: Linkage,
+    own: tuple[OwnPersons, OwnPersons],
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    resources: Resources,
+) -> Linkage:
+    """A linkage of persons as one of records: all pairs of an entity's records are links, each with its probability."""
+    kept = linkage.pairs
+    links = kept.row_a[linkage.links], kept.row_b[linkage.links]
+    entities = Entities.of((own[0].first, own[1].first), links)
+    n_links = int(np.dot(*entities.sizes))
+    if KEPT_BYTES * n_links > resources.memory_bytes - linkage.peak_bytes:
+        raise GemelError(
+            ErrorCode.MEMORY,
+            "the pairs of records of linked persons do not fit into the memory of a run",
+            where="limits.memory",
+            got=f"{n_links:,} pairs",
+            remedy="compare fields that distinguish people, or raise it in Carole's configuration",
+        )
+    row_a, row_b = _not_kept(entities.pairs(), kept)
+    patterns, pattern = _compared(linkage.patterns, linkage, (row_a, row_b), a, b, plan)
+    weight = patterns.weight[pattern]
+    names = [field.name for field in plan.fields if field.value_frequencies]
+    if names:
+        weight = weight + rarity(a, b, names, row_a, row_b)
+    p = linkage.model.p
+    by_itself = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
+    rows = np.concatenate([kept.row_a, row_a]), np.concatenate([kept.row_b, row_b])
+    probability = same_entity(own, (kept.row_a, kept.row_b), kept.weight, kept.link_probability, rows)
+    weights = np.concatenate([kept.weight, weight])
+    order = np.lexsort((rows[1], rows[0], -weights))
+    pairs = ScoredPairs(
+        rows[0][order],
+        rows[1][order],
+        np.concatenate([kept.pattern, pattern])[order],
+        weights[order],
+        np.concatenate([kept.match_probability, by_itself])[order],
+        probability[order],
+    )
+    linkage = replace(
+        linkage,
+        pairs=pairs,
+        links=np.flatnonzero(entities.a[pairs.row_a] == entities.b[pairs.row_b]).astype(np.int64),
+        patterns=patterns,
+        entities=entities,
+        copies=(None, None),
+    )
+    if n_links <= linkage.plausible_links:
+        return linkage
+    exceeding = result_warning("links_exceed_both_files", links=n_links, records=max(linkage.records))
+    return replace(linkage, warnings=(*linkage.warnings, exceeding))
+
+
+def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
+    """Those of some pairs that are not among the kept ones."""
+    width = max(int(pairs[1].max(initial=0)), int(kept.row_b.max(initial=0))) + 1
+    new = ~np.isin(pairs[0].astype(np.int64) * width + pairs[1], kept.row_a.astype(np.int64) * width + kept.row_b)
+    return pairs[0][new], pairs[1][new]
+
+
+def _compared(
+    known: ScoredPatterns, linkage: Linkage, rows: Pairs, a: SignatureSet, b: SignatureSet, plan: LinkagePlan
+) -> tuple[ScoredPatterns, I32]:
+    """The comparison vector of each of some pairs, and all vectors: those known, and new ones that no candidate has."""
+    packing = packing_of(plan)
+    code = np.empty(len(rows[0]), dtype=np.int64)
+    ComparisonVectors(a, b, plan, packing, {}).write(*rows, len(code), code)
+    distinct, of_pair = np.unique(code, return_inverse=True)
+    gamma = packing.unpack(distinct)
+    everything = np.concatenate([known.gamma, gamma])
+    _, first, member = np.unique(everything, axis=0, return_index=True, return_inverse=True)
+    at = first[member.ravel()[len(known.gamma) :]]
+    new = at >= len(known.gamma)
+    at[new] = len(known.gamma) + np.arange(int(new.sum()))
+    gamma = gamma[new]
+    patterns = ScoredPatterns(
+        np.concatenate([known.gamma, gamma]),
+        np.concatenate([known.mask, np.zeros(len(gamma), dtype=known.mask.dtype)]),
+        np.concatenate([known.count, np.zeros(len(gamma), dtype=known.count.dtype)]),
+        np.concatenate([known.weight, linkage.scheme.match_weights(gamma)]),
+        np.concatenate([known.probability, linkage.scheme.match_probabilities(gamma)]),
+    )
+    return patterns, at[of_pair].astype(np.int32)
 
 
 def link(
@@ -39,16 +285,12 @@ def link(
     ----------
     a, b : SignatureSet
         Of the whole files, with their decoys where the plan has any.
-    plan : LinkagePlan
-        What to compare, and how to decide.
     resources : Resources
         Memory and threads.
     progress : callable
         Called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep", "decide", and
         "latent" where there is such a step) and the fraction of it done, on the calling thread. An exception from it
         ends the run.
-    known : KnownRecords, optional
-        Of the joint distribution, for the latent step.
 
     Returns
     -------

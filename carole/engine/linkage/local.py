@@ -15,33 +15,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.decoy_pairs import WeightedPairs
-from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns
-from gemel.carole.engine.decision.refinement import worth_keeping
-from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
+from gemel.carole.arrays import F64, I64
+from gemel.carole.engine.decision.decoys import WeightedPairs
+from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.value_frequencies import rarity
-from gemel.carole.engine.inputs.values import values_of
-from gemel.carole.engine.inputs.whole_files import WholeFiles
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, WholeFiles, rarity, values_of
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
-from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.linkage_input import BothSets, ComparedPairs, LinkageInput
-from gemel.carole.engine.pairs.outside_blocks import selected_outside
-from gemel.carole.engine.pairs.run_warnings import run_warnings
+from gemel.carole.engine.pairs.check_agreement import CheckAgreement, selected_outside
+from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput, run_warnings
+from gemel.carole.engine.pairs.preparation import BothSets
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
 from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.memory import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import Resources
+from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool, quiet
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.engine.run.run_context import RunContext
-from gemel.carole.engine.run.unit_pool import UnitPool
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 
@@ -50,12 +43,6 @@ def compare(
     a: Contribution, b: Contribution, plan: LinkagePlan, resources: Resources, progress: Progress
 ) -> tuple[Candidates, KeptPairs]:
     """Compare two contributions of block-keyed mode: the first half of a run, without a resolver.
-
-    Parameters
-    ----------
-    a, b : Contribution
-    plan, resources, progress
-        As for `link`; the plan's rules have keys.
 
     Returns
     -------
@@ -149,12 +136,12 @@ class Run:
         """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
         budget = MemoryBudget(self._budget.free)
         context = RunContext.of(self._plan, budget, pool, self._threads)
-        pairs = files.pairs(context, _quiet)
-        code, mask, count = pairs.count(_quiet)
+        pairs = files.pairs(context, quiet)
+        code, mask, count = pairs.count(quiet)
         weight = scheme.match_weights(context.packing.unpack(code))
         selected = np.flatnonzero(weight >= floor)
         budget.take(KEPT_BYTES * int(count[selected].sum()), "the pairs of decoys above the floor", "use fewer decoys")
-        kept = pairs.keep(code[selected], mask[selected], selected, _quiet)
+        kept = pairs.keep(code[selected], mask[selected], selected, quiet)
         return kept.row_a, kept.row_b, weight[kept.pattern]
 
     def extended(self, linkage: Linkage, found: Candidates, known: KnownRecords = NOTHING_KNOWN) -> Linkage:
@@ -173,7 +160,7 @@ class Run:
             peak_bytes=self._budget.peak,
         )
 
-    def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
+    def _rarity(self, kept: KeptPairs) -> F64 | None:
         """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
@@ -190,7 +177,7 @@ class Run:
         assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
         return self._files.rows
 
-    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> NDArray[np.float64] | None:
+    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> F64 | None:
         """Levels over the whole product; without blocking they follow from the patterns."""
         if not self._plan.rules:
             progress(1.0)
@@ -208,13 +195,7 @@ class Run:
 
 
 def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
-    """Refuse more pairs than the files' records have, which only dummies and decoys can cause.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER.
-    """
+    """Refuse more pairs than the files' records have, which only dummies and decoys can cause."""
     if n_pairs > n_a * n_b:
         raise parameter(
             "padding",
@@ -225,7 +206,7 @@ def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
         )
 
 
-def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
+def _require_all(kept: KeptPairs, count: I64, selected: I64) -> None:
     """Refuse to go on if the second pass has not found the pairs that the first one counted."""
     found = np.bincount(kept.pattern, minlength=len(count))[selected]
     if not np.array_equal(found, count[selected]):
@@ -238,5 +219,7 @@ def _require_all(kept: KeptPairs, count: NDArray[np.int64], selected: NDArray[np
         )
 
 
-def _quiet(fraction: float) -> None:
-    """No progress."""
+# The link of two whole files: of records, or of persons where files have several records of one.
+#
+# A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
+# file that count as one person, decoys that are no records, and the extended latent step.

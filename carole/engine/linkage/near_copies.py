@@ -23,16 +23,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.sample_groups import pairs_in_groups
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.packing import Packing
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.engine.run.row_numbers import row_numbers
-from gemel.carole.engine.run.run_context import packing_of
+from gemel.carole.arrays import F64, I8, I32, I64, U64, Flags
+from gemel.carole.engine.pairs.preparation import pairs_in_groups
+from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import Contribution, Packing, row_numbers
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import packing_of
 from gemel.common.signatures.layout import GROUPS
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 
@@ -66,8 +63,6 @@ class NearCopies:
 
     Attributes
     ----------
-    records
-        Of the file.
     rows
         Estimated number of rows with `PARTNERS` near-copies or more, under the blocking rule that shows most.
     compared
@@ -98,14 +93,8 @@ def near_copies(
 ) -> tuple[NearCopies, NearCopies]:
     """Count the near-copies in each of two files.
 
-    Parameters
-    ----------
-    files
-        Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules.
-    plan
-        What is compared, and the blocking rules.
-    padded
-        Whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
+    `files`: Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules;
+    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
 
     Notes
     -----
@@ -133,14 +122,10 @@ def near_copies(
 class Evidence:
     """What two rows' levels say: whether they are near-copies, in a file of a given size.
 
-    Parameters
-    ----------
-    plan : LinkagePlan
-    bits : list of ndarray of float64, shape (n_levels,)
-        By field, how rarely random pairs reach each level.
+    `bits` (list of float64, shape (n_levels,)): by field, how rarely random pairs reach each level.
     """
 
-    def __init__(self, plan: LinkagePlan, bits: list[NDArray[np.float64]]) -> None:
+    def __init__(self, plan: LinkagePlan, bits: list[F64]) -> None:
         self._first_alike = np.array([first_alike(field) for field in plan.fields], dtype=np.int8)
         self._personal = np.array([field.personal for field in plan.fields], dtype=np.bool_)
         self._bits = bits
@@ -150,7 +135,7 @@ class Evidence:
         """Whether any two rows could be near-copies: equal in all fields but the one that says least."""
         return bool(self.maximum.sum() - self.maximum.min() - DISAGREEMENT >= self._needed(n_rows))
 
-    def near(self, gamma: NDArray[np.int8], n_rows: int) -> NDArray[np.bool_]:
+    def near(self, gamma: I8, n_rows: int) -> Flags:
         """Which comparison vectors, shape (n, n_fields), are those of near-copies."""
         missing = gamma < 0
         alike = (gamma >= self._first_alike) & ~missing
@@ -178,7 +163,7 @@ def first_alike(field: FieldPlan) -> int:
 
 def _chance(
     samples: tuple[SignatureSet, SignatureSet], groups: int, plan: LinkagePlan, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
+) -> list[F64]:
     """By field, the bits of evidence of each level: how rarely random pairs of the two files reach it."""
     if groups > 1:
         row_a, row_b = pairs_in_groups(samples, groups)
@@ -236,9 +221,7 @@ def _of_rule(
     )
 
 
-def _groupings(
-    file: SignatureSet, plan: LinkagePlan, evidence: Evidence
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
+def _groupings(file: SignatureSet, plan: LinkagePlan, evidence: Evidence) -> Iterator[tuple[I64, U64]]:
     """Rows that are compared with each other: numbers of rows that have a key, and their keys."""
     keyed = [rule.name for rule in plan.rules if rule.formed is None]
     every = np.arange(file.n_rows)
@@ -253,9 +236,9 @@ def _groupings(
 
 def _within_blocks(
     part: SignatureSet,
-    equal: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    keys: NDArray[np.uint64],
+    equal: I64,
+    rows: I64,
+    keys: U64,
     n_records: int,
     plan: LinkagePlan,
     evidence: Evidence,
@@ -305,9 +288,7 @@ def _within_blocks(
     return NearCopies(n_records, hit * scale, len(chosen), error, distinguishing=True)
 
 
-def _levels(
-    parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan, row_a: NDArray[np.int32], row_b: NDArray[np.int32]
-) -> NDArray[np.int8]:
+def _levels(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan, row_a: I32, row_b: I32) -> I8:
     vectors, packing = _vectors(parts, plan)
     code = np.empty(len(row_a), dtype=np.int64)
     for begin in range(0, len(code), _PART):

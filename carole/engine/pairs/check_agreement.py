@@ -6,17 +6,34 @@ block_keyed the agreement of the kept pairs goes to the resolver with their leve
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.comparison import FieldComparison, level_distribution
-from gemel.carole.engine.pairs.preparation import EXACT_CELLS, SAMPLE_PAIRS
-from gemel.carole.engine.pairs.sample_groups import Samples, field_levels, pairs_in_groups
-from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
+from gemel.carole.blocking.candidates import AscendingPairs, Part
+from gemel.carole.engine.pairs.preparation import (
+    Samples,
+    all_pairs_levels,
+    comparison_of,
+    field_levels,
+    grouped_levels,
+    levels_of_all,
+    missing_shares,
+    pairs_in_groups,
+    without_diagonal,
+)
+from gemel.carole.engine.pairs.stream import ComparisonVectors, PairStream
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import RunContext
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.schemes import scheme_named
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 
 
@@ -24,54 +41,139 @@ from gemel.common.signatures.signature_sets import SignatureSet
 class CheckAgreement:
     """Which pairs agree in the check field.
 
-    Attributes
-    ----------
-    agrees
-        int8, shape (n_kept,): 1 or 0 of each kept pair, -1 where a record lacks the field.
-    strangers
-        Share of all pairs of records with the field that agree; 0 if there is none.
+    `agrees`: int8, shape (n_kept,): 1 or 0 of each kept pair, -1 where a record lacks the field; `strangers`: share of
+    all pairs of records with the field that agree; 0 if there is none.
     """
 
-    agrees: NDArray[np.int8] = dataclass_field(repr=False)
+    agrees: I8 = dataclass_field(repr=False)
     strangers: float
 
-    def rows(self, selected: NDArray[np.bool_] | NDArray[np.int64]) -> CheckAgreement:
+    def rows(self, selected: Flags | I64) -> CheckAgreement:
         """The same of some of the kept pairs."""
         return replace(self, agrees=self.agrees[selected])
 
 
-def agreement(
-    a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: NDArray[np.int32], row_b: NDArray[np.int32]
-) -> NDArray[np.int8]:
+def agreement(a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: I32, row_b: I32) -> I8:
     """Which pairs of rows agree in the check field: int8, shape (n_pairs,), as `CheckAgreement.agrees`."""
-    in_a, in_b = a.fields[field.name], b.fields[field.name]
-    compared = FieldComparison(in_a, in_b, field.bounds, None, field.comparator, field.randomised_response)
+    compared = comparison_of(a, b, field)
     level = np.zeros(len(row_a), dtype=np.int64)
     compared.add(row_a, row_b, len(level), 1, level)
     return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
 
 
 def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> float:
-    """The share of all pairs of records with the check field, or of a sample of them, that agree in it.
-
-    Parameters
-    ----------
-    samples : Samples
-    field : FieldPlan
-        The check field.
-    pool : Executor
-        Compares distinct values.
-    seed : int
-        Of the sample, where there is one.
-    """
+    """The share of all pairs of records with the check field, or of a sample of them, that agree in it."""
     if samples.groups > 1:
         of_all = field_levels(samples.rows, field, pairs_in_groups(samples.rows, samples.groups))
     else:
-        sample_a, sample_b = (part.fields[field.name] for part in samples.rows)
-        of_all = level_distribution(
-            sample_a, sample_b, field.bounds, pool, np.random.default_rng(seed),
-            exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator, randomised_response=field.randomised_response,
-        )  # fmt: skip
+        of_all = levels_of_all(*samples.rows, field, pool, np.random.default_rng(seed))
     total = float(of_all.sum())
     return float(of_all[-1]) / total if total else 0.0
+
+
+# Comparison vectors of pairs that blocking leaves out, from a random sample: agreement of unrelated records.
+#
+# The candidates are counted exactly. The others are the bulk of all pairs, and a sample of a few million of them
+# shows how their levels depend on each other.
+
+
+Mark = Callable[[I32, I32, int, U32], None]
+"""Writes the rules that each of the first `n` pairs of rows satisfies, as bits of a mask."""
+
+SAMPLES = (1 << 23, 1 << 20, 1 << 17)
+"""Pairs drawn from the whole product: the first number whose comparison vectors fit into memory."""
+
+
+class RandomPairs:
+    """Random pairs of the whole product, with the blocking rules they happen to satisfy as their mask."""
+
+    def __init__(self, n_a: int, n_b: int, mark: Mark, n_pairs: int, seed: int, groups: int = 1) -> None:
+        self._n_a, self._n_b, self._groups = n_a, n_b, groups
+        self._mark = mark
+        self._seed = seed
+        self.n_pairs = n_pairs
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the draws into parts of at most `size` pairs."""
+        for start in range(0, self.n_pairs, size):
+            yield Part(0, start, min(start + size, self.n_pairs))
+
+    def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
+        """Draw a part's pairs; return how many there are."""
+        n = part.stop - part.start
+        rng = np.random.default_rng([self._seed, part.start])
+        row_a[:n] = rng.integers(0, self._n_a, n, dtype=np.int32)
+        size_a, size_b = self._n_a // self._groups, self._n_b // self._groups
+        row_b[:n] = row_a[:n] // size_a * size_b + rng.integers(0, size_b, n, dtype=np.int32)
+        self._mark(row_a, row_b, n, mask)
+        return n
+
+
+def selected_outside(plan: LinkagePlan) -> bool:
+    """Whether pairs are left out, and the model needs the joint distribution of their levels."""
+    return bool(plan.rules) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
+
+
+def sample_outside_blocks(
+    samples: Samples, mark: Mark, seed: int, packing: Packing, stream_of: Callable[[RandomPairs], PairStream]
+) -> OutsideBlocks:
+    """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
+
+    In block-keyed samples each field is drawn separately: their pairs are non-matches with independent fields.
+    """
+    n_a, n_b = samples.n_records
+    sample_a, sample_b = samples.rows
+    for maximum in SAMPLES:
+        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, samples.groups)
+        try:
+            code, mask, count = stream_of(drawn).count(lambda fraction: None)
+            break
+        except GemelError as error:
+            # Fewer pairs have fewer distinct vectors, which may fit into memory.
+            if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
+                raise
+    outside = mask == 0
+    scale = n_a * n_b / int(count.sum())
+    return OutsideBlocks(packing.unpack(code[outside]), count[outside] * scale, scale)
+
+
+class SampledAgreement:
+    """The `ChanceAgreement` of samples, or of whole files in their place."""
+
+    def __init__(self, samples: Samples, context: RunContext, tables: dict[str, I8], mark: Mark) -> None:
+        self._samples, self._context, self._tables, self._mark = samples, context, tables, mark
+
+    def levels(self, progress: StageProgress) -> F64:
+        """Numbers of pairs by field and level over the whole product, or of its sample."""
+        context, (a, b) = self._context, self._samples.rows
+        plan, budget = context.plan, context.budget
+        if self._samples.groups > 1:
+            found = grouped_levels(self._samples.rows, self._samples.groups, plan)
+            progress(1.0)
+            return found
+        largest = max(field.signatures.nbytes for field in b.fields.values())
+        scratch = 2 * largest + context.threads * 2**24
+        budget.take(scratch, "the levels over all pairs", "use fewer threads")
+        levels = all_pairs_levels(a, b, plan, self._tables, context.pool, progress)
+        budget.give_back(scratch)
+        return without_diagonal(levels, a, plan) if self._samples.within else levels
+
+    def outside_blocks(self) -> OutsideBlocks:
+        """Comparison vectors of random pairs that blocking leaves out."""
+        context = self._context
+        return sample_outside_blocks(self._samples, self._mark, context.plan.seed, context.packing, self._stream)
+
+    def missing(self) -> dict[str, tuple[float, float]]:
+        """Per comparison the share of records of A and of B without a value."""
+        return missing_shares(*self._samples.rows, self._context.plan)
+
+    def strangers(self, field: FieldPlan) -> float:
+        """The share of pairs of records with a field that agree in it."""
+        return strangers(self._samples, field, self._context.pool, self._context.plan.seed)
+
+    def _stream(self, pairs: RandomPairs) -> PairStream:
+        context = self._context
+        vectors = ComparisonVectors(*self._samples.rows, context.plan, context.packing, self._tables)
+        source = AscendingPairs(pairs) if self._samples.within else pairs
+        maximum = context.max_patterns(pairs.n_pairs)
+        return PairStream(source, vectors, context.pool, context.threads, max_patterns=maximum, store=False)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.comparison import level_distribution, level_table
+from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison.crosswise import CrosswiseComparison
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
@@ -47,42 +50,52 @@ def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -
         got = there.get(field.name)
         expected = "signatures" if field.comparator == "jaccard" else "values"
         if got is not None and got.content not in (expected, "fixed"):
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
-                where=f"{side}, field {field.name}", got=got.content,
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            raise mismatch(f"{expected} expected", f"{side}, field {field.name}", got.content)
         if got is None or got.bits != field.bits:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
-                where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            bits = "none" if got is None else f"{got.bits} bits"
+            raise mismatch(f"signatures of {field.bits} bits expected", f"{side}, field {field.name}", bits)
     for rule in plan.rules:
         if rule.formed is None and rule.name not in layout.blocks:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
-                where=f"{side}, blocking rule {rule.name}", got="none",
-                remedy="contribute again under the specification of this run",
-            )  # fmt: skip
+            raise mismatch("blocking keys expected", f"{side}, blocking rule {rule.name}", "none")
+
+
+def mismatch(
+    what: str, where: str, got: str, remedy: str = "contribute again under the specification of this run"
+) -> GemelError:
+    """The error for contributions that do not fit the plan, or each other."""
+    return GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=remedy)
+
+
+def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
+    """The comparison of a field, as the plan has it."""
+    sides = a.fields[field.name], b.fields[field.name]
+    return FieldComparison(*sides, field.bounds, table, field.comparator, field.randomised_response)
+
+
+def levels_of_all(
+    a: SignatureSet,
+    b: SignatureSet,
+    field: FieldPlan,
+    pool: Executor,
+    rng: np.random.Generator,
+    table: I8 | None = None,
+) -> F64:
+    """Numbers of pairs of rows at each of a field's levels, of all pairs or of a random sample."""
+    return level_distribution(
+        a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
+        table=table, exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+        comparator=field.comparator, randomised_response=field.randomised_response,
+    )  # fmt: skip
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
-    """The comparisons of fields that may be exchanged.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if two of them differ in the length of their signatures.
-    """
+    """The comparisons of fields that may be exchanged."""
     made = []
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
         if len({field.bits for field in (*in_a, *in_b)}) > 1:
-            raise GemelError(
-                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged need signatures of equal length",
-                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same number of bits",
-            )  # fmt: skip
+            what = "fields that may be exchanged need signatures of equal length"
+            raise mismatch(what, f"swaps, {first} and {second}", "several lengths", "give both the same number of bits")
         made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made
 
@@ -104,13 +117,13 @@ def level_tables(
     budget: MemoryBudget,
     pool: Executor,
     progress: StageProgress,
-) -> dict[str, NDArray[np.int8]]:
+) -> dict[str, I8]:
     """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
 
     A table is made when it has fewer cells than `CELLS_PER_PAIR` times the pairs, and fits.
     """
     sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
-    tables: dict[str, NDArray[np.int8]] = {}
+    tables: dict[str, I8] = {}
     for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
         side_a, side_b = a.fields[field.name], b.fields[field.name]
         copies = side_b.signatures.nbytes * 2
@@ -125,19 +138,11 @@ def level_tables(
 
 
 def all_pairs_levels(
-    a: SignatureSet,
-    b: SignatureSet,
-    plan: LinkagePlan,
-    tables: dict[str, NDArray[np.int8]],
-    pool: Executor,
-    progress: StageProgress,
-) -> NDArray[np.float64]:
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, tables: dict[str, I8], pool: Executor, progress: StageProgress
+) -> F64:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, most levels)
-        Rows of narrower fields end in zeros.
+    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros.
 
     Notes
     -----
@@ -146,11 +151,7 @@ def all_pairs_levels(
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
     for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=False)):
-        counts[q, : len(field.bounds)] = level_distribution(
-            a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
-            table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator, randomised_response=field.randomised_response,
-        )  # fmt: skip
+        counts[q, : len(field.bounds)] = levels_of_all(a, b, field, pool, rng, tables.get(field.name))
         progress((q + 1) / len(plan.compared))
     for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):
         found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
@@ -162,15 +163,11 @@ def all_pairs_levels(
     return counts
 
 
-def without_diagonal(counts: NDArray[np.float64], part: SignatureSet, plan: LinkagePlan) -> NDArray[np.float64]:
+def without_diagonal(counts: F64, part: SignatureSet, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level of one file with itself, without the pairs of a record with itself.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, most levels)
-        From `all_pairs_levels` of the file and itself, or a random sample.
-    part : SignatureSet
-    plan : LinkagePlan
+    `counts` (float64, shape (n_fields, most levels)): from `all_pairs_levels` of the file and itself, or a random
+    sample.
     """
     found = counts.copy()
     for q, field in enumerate(plan.fields):
@@ -195,3 +192,65 @@ def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[
         found[plan.compared[q].name] = share_of_either(a, names), share_of_either(b, names)
     found |= {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
     return found
+
+
+Rows = tuple[I32, I32]
+"""Rows of pairs: of A's sample, and of B's."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows in which each field separately is distributed as in the records of the files."""
+
+    rows: BothSets = dataclass_field(repr=False)
+    n_records: tuple[int, int]
+    groups: int = 1
+    within: bool = False
+
+
+def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
+    """All pairs of rows of two samples that are in the same group."""
+    return pairs_of_groups(samples[0].n_rows, samples[1].n_rows, groups)
+
+
+def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
+    """The same of `n_a` and `n_b` rows."""
+    size_a, size_b = n_a // groups, n_b // groups
+    row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
+    in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
+    return row_a, (row_a // size_a * size_b + in_group).astype(np.int32)
+
+
+def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
+    """Numbers of pairs by level of one field; pairs where a value is missing are not counted."""
+    compared = comparison_of(*samples, field)
+    level = np.zeros(len(rows[0]), dtype=np.int64)
+    compared.add(*rows, len(level), 1, level)
+    return np.bincount(level, minlength=len(field.bounds) + 1)[: len(field.bounds)].astype(np.float64)
+
+
+def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> F64:
+    """Numbers of pairs by field and level, as `all_pairs_levels`, over the pairs of rows of the same group.
+
+    Notes
+    -----
+    As many comparisons of signatures for each field as there are pairs: 400,000 take some milliseconds.
+    """
+    rows = pairs_in_groups(samples, groups)
+    counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
+    for q, field in enumerate(plan.fields):
+        counts[q, : len(field.bounds)] = field_levels(samples, field, rows)
+    for q, comparison in zip(plan.swapped, crosswise(*samples, plan), strict=True):
+        n_levels = len(plan.compared[q].bounds)
+        level = np.zeros(len(rows[0]), dtype=np.int64)
+        comparison.add(*rows, len(level), 1, ((0, 0), (0, 0)), level)
+        counts[q, :n_levels] = np.bincount(level, minlength=n_levels + 1)[:n_levels]
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        a, b = (part.fields[name].codes != MISSING for part in samples)
+        both = np.count_nonzero(a[rows[0]] & b[rows[1]])
+        counts[q, :2] = len(rows[0]) - both, both
+    return counts
+
+
+BothSets = tuple[SignatureSet, SignatureSet]
+"""Alice's and Bob's."""

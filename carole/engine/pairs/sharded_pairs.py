@@ -5,28 +5,40 @@ Nothing of a contribution is held but the sets of the units under way. What need
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, Tally
-from gemel.carole.engine.pairs.run_warnings import LARGE_BLOCK
-from gemel.carole.engine.pairs.sample_groups import Samples
-from gemel.carole.engine.pairs.sampled_agreement import SampledAgreement
-from gemel.carole.engine.pairs.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
-from gemel.carole.engine.pairs.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
+from gemel.carole.engine.pairs.check_agreement import SampledAgreement
+from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
+from gemel.carole.engine.pairs.preparation import Samples
+from gemel.carole.engine.pairs.selection import FieldsPresent, summed_fields_present
+from gemel.carole.engine.pairs.shards import (
+    Shard,
+    ShardReference,
+    Unit,
+    UnitReference,
+    count_unit,
+    digest_of_blocks,
+    keep_unit,
+    record_facts,
+    refuse_above_limit,
+    shard_size,
+    shards_of,
+    units_of,
+)
 from gemel.carole.engine.pairs.stream import KeptPairs, PairStream, joined
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent, summed_fields_present
-from gemel.carole.engine.run.blocks_by_size import BlocksBySize
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.parallel import in_order
-from gemel.carole.engine.run.run_context import RunContext
-from gemel.carole.engine.run.unit_pool import LostUnitError
+from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.bulk import numbers
+from gemel.common.keys.suite import Suite
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
 
@@ -64,13 +76,7 @@ class ShardedPairs:
         return sum(self.blocked.pairs_per_rule)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors of all pairs.
-
-        Raises
-        ------
-        GemelError
-            MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
-        """
+        """Count the comparison vectors of all pairs."""
         maximum = self._context.max_patterns(self.n_pairs)
         tally = Tally()
         count = partial(count_unit, plan=self._context.plan, packing=self._context.packing, max_patterns=maximum)
@@ -81,13 +87,7 @@ class ShardedPairs:
             raise PairStream.too_many_patterns(maximum)
         return counted
 
-    def keep(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        pattern: NDArray[np.int64],
-        progress: StageProgress,
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
         selected = self._context.units.shared((code, mask, pattern))
         keep = partial(keep_unit, plan=self._context.plan, packing=self._context.packing)
@@ -99,7 +99,7 @@ class ShardedPairs:
         for part in (self._a, self._b):
             facts, rule = partial(record_facts, plan=plan), part.largest_rule
             numbers = part.sets_of(rule)
-            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, _quiet)))
+            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, quiet)))
         present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
         equal = [sum(facts.equal for facts in of_file) for of_file in found]
         return (present[0], present[1]), (equal[0], equal[1])
@@ -133,17 +133,7 @@ class ShardedPairs:
         size: Callable[[Task], int] = lambda _: 1,
         *shared: Any,
     ) -> Iterator[Result]:
-        """The results of `function` for the reference to each task, in their order.
-
-        Parameters
-        ----------
-        named
-            What an error calls a task.
-        size
-            A task's share of the work.
-        shared
-            Further arguments of each.
-        """
+        """The results of `function` for the reference to each task, in their order."""
         total, done = max(1, sum(map(size, tasks))), 0
         executor = self._context.units.executor
         results = in_order(executor, function, map(referenced, tasks), self._in_flight, *shared)
@@ -175,13 +165,9 @@ def _pairs(unit: Unit) -> int:
     return unit.stop - unit.start
 
 
-def _mark_nothing(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+def _mark_nothing(row_a: I32, row_b: I32, n: int, mask: U32) -> None:
     """No rule."""
     mask[:n] = 0
-
-
-def _quiet(fraction: float) -> None:
-    """No progress."""
 
 
 def _at(place: str, error: GemelError) -> GemelError:
@@ -200,3 +186,33 @@ def _lost(place: str, error: LostUnitError) -> GemelError:
         got=str(error),
         remedy="see the logs of the workers: one that was killed needs more memory",
     )
+
+
+# The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.
+#
+# Carole finds pairs block by block, and their order would disclose which are of one block. They are sent in a
+# pseudo-random order, whose key is a digest of the blocks' keyed digests of both files: none of the parties who receive
+# the pairs has these of both. The same contributions and the same pairs have the same order, so that all sums over them
+# are made in the same order too, and a run can be repeated to the last bit.
+
+
+_VERSION = b"gemel request order 1"
+
+
+def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> I64:
+    """Which kept pair comes at each place of a request: int64, shape (n_kept,).
+
+    `kept`: the candidate pairs; another choice of them has another order.
+
+    Notes
+    -----
+    SHA-256 of 8 bytes for each row, and a sort of the pairs.
+    """
+    digest = hashlib.sha256(_VERSION)
+    for part in (a, b):
+        for number in range(len(part.sets)):
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
+    for which in (kept.row_a, kept.row_b, kept.pattern):
+        digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
+    place = np.arange(len(kept.pattern))
+    return np.argsort(numbers(digest.digest(), place, suite=suite), kind="stable").astype(np.int64)

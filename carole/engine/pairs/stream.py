@@ -7,20 +7,60 @@ pass need not compare again.
 from __future__ import annotations
 
 import queue
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.blocking import PairSource, Part
+from gemel.carole.arrays import I8, I32, I64, U32
+from gemel.carole.blocking.candidates import PairSource, Part
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.parallel import in_order
+from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.resources import in_order
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
+
+
+class ComparisonVectors:
+    """How the rows of two sets compare under a plan."""
+
+    def __init__(
+        self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, packing: Packing, tables: dict[str, I8]
+    ) -> None:
+        self._fields = [comparison_of(a, b, field, tables.get(field.name)) for field in plan.fields]
+        position = {field.name: q for q, field in enumerate(plan.fields)}
+        exchanged = [(position[first], position[second]) for first, second in plan.swaps]
+        present = [position[name] for name in plan.present]
+        self._packing = packing
+        self._exchanges = [
+            (comparison, fields, packing.strides[q])
+            for comparison, fields, q in zip(crosswise(a, b, plan), exchanged, plan.swapped, strict=True)
+        ]
+        self._presence = [
+            (self._fields[field].missing, field, packing.strides[q])
+            for field, q in zip(present, plan.presence, strict=True)
+        ]
+
+    def write(self, row_a: I32, row_b: I32, n: int, code: I64) -> None:
+        """Write the packed vectors of the first `n` pairs of rows to `code`."""
+        code[:n] = 0
+        strides, n_levels = self._packing.strides, self._packing.n_levels
+        for comparison, stride in zip(self._fields, strides, strict=False):
+            comparison.add(row_a, row_b, n, stride, code)
+        for missing, q, stride in self._presence:
+            digit = code[:n] // strides[q] % (n_levels[q] + 1)
+            code[:n] += stride * (digit < missing)
+        for exchange, (first, second), stride in self._exchanges:
+            straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
+            exchange.add(row_a, row_b, n, stride, straight, code)
+
 
 Result = TypeVar("Result")
 
@@ -35,12 +75,12 @@ _TASKS_PER_THREAD = 4
 class _Workspace:
     """One thread's working arrays."""
 
-    row_a: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    row_b: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    mask: NDArray[np.uint32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
-    code: NDArray[np.int64] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
-    position: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
-    pattern: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_a: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_b: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    mask: U32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
+    code: I64 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
+    position: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    pattern: I32 = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
 
 
 @dataclass(frozen=True)
@@ -48,10 +88,10 @@ class KeptPairs:
     """Pairs whose pattern was selected: rows of A and of B, and the pattern of each; where there is a check field also
     their agreement in it, int8: 1, 0, or -1 where a record lacks it."""
 
-    row_a: NDArray[np.int32]
-    row_b: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    agrees: NDArray[np.int8] | None = None
+    row_a: I32
+    row_b: I32
+    pattern: I32
+    agrees: I8 | None = None
 
 
 def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
@@ -71,20 +111,8 @@ def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
 class PairStream:
     """The pairs of a run and their comparison vectors.
 
-    Parameters
-    ----------
-    source : PairSource
-        The pairs.
-    vectors : ComparisonVectors
-        How they compare.
-    pool : Executor
-        Runs the parts.
-    threads : int
-        Threads of the pool.
-    max_patterns : int
-        Distinct (vector, mask) that memory allows.
-    store : bool
-        Whether to keep the packed vectors between the passes.
+    `max_patterns`: distinct (vector, mask) that memory allows; `store`: whether to keep the packed vectors between the
+    passes.
     """
 
     def __init__(
@@ -102,7 +130,7 @@ class PairStream:
         self._pool = pool
         self._threads = threads
         self._max_patterns = max_patterns
-        self._stored: dict[Part, NDArray[np.int64]] | None = {} if store else None
+        self._stored: dict[Part, I64] | None = {} if store else None
         self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
         for _ in range(threads):
             self._workspaces.put(_Workspace())
@@ -120,10 +148,7 @@ class PairStream:
     def count(self, progress: StageProgress) -> Counts:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if there are more distinct vectors than memory allows.
+        Raises MEMORY if there are more distinct vectors than memory allows.
         """
         tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
         everything = [PatternCounter(self._max_patterns) for _ in range(self._threads)]
@@ -131,35 +156,24 @@ class PairStream:
             tables.put(table)
         one = np.ones(1, dtype=np.int64)
 
-        def count_part(part: Part) -> int:
-            work, table = self._workspaces.get(), tables.get()
+        def count_part(part: Part) -> None:
+            table = tables.get()
             try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                self._vectors.write(work.row_a, work.row_b, n, work.code)
-                if not table.add(work.code, work.mask, one, n):
-                    raise self.too_many_patterns(self._max_patterns)
-                if self._stored is not None:
-                    self._stored[part] = work.code[:n].copy()
+                with self._compared(part) as (work, n, codes):
+                    if not table.add(codes, work.mask, one, n):
+                        raise self.too_many_patterns(self._max_patterns)
+                    if self._stored is not None:
+                        self._stored[part] = codes[:n].copy()
             finally:
-                self._workspaces.put(work)
                 tables.put(table)
-            return part.stop - part.start
 
-        self._run(count_part, progress)
+        deque(self._each(count_part, progress), maxlen=0)
         code, mask, count = merged(everything)
         if len(code) > self._max_patterns:
             raise self.too_many_patterns(self._max_patterns)
         return code, mask, count
 
-    def keep(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        pattern: NDArray[np.int64],
-        progress: StageProgress,
-        *,
-        last: bool = True,
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress, *, last: bool = True) -> KeptPairs:
         """Second pass: the pairs that have one of some vectors.
 
         Parameters
@@ -168,96 +182,66 @@ class PairStream:
             Selected packed vectors and masks.
         pattern : ndarray of int64, shape (n,)
             The number of each in the result.
-        progress : callable
-            Called with the fraction done.
         last
             Whether no pass follows: stored vectors are then released on the way.
-
-        Returns
-        -------
-        KeptPairs
-            In the order of the source.
         """
         selected = table_of(code, mask, pattern)
 
-        def keep_part(part: Part) -> int:
-            work = self._workspaces.get()
-            try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                if self._stored is not None:
-                    codes = self._stored.pop(part) if last else self._stored[part]
-                else:
-                    self._vectors.write(work.row_a, work.row_b, n, work.code)
-                    codes = work.code
+        def keep_part(part: Part) -> KeptPairs:
+            with self._compared(part, release=last) as (work, n, codes):
                 kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 at = work.position[:kept]
-                pairs[part] = KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
-            finally:
-                self._workspaces.put(work)
-            return part.stop - part.start
+                return KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
 
-        pairs: dict[Part, KeptPairs] = {}
-        self._run(keep_part, progress)
-        return joined([pairs[part] for part in sorted(pairs)])
+        return joined(list(self._each(keep_part, progress)))
 
     def map(
-        self,
-        code: NDArray[np.int64],
-        mask: NDArray[np.uint32],
-        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: StageProgress,
+        self, code: I64, mask: U32, visit: Callable[[I32, I32, I32], Result], progress: StageProgress
     ) -> Iterator[Result]:
         """A further pass: visit all pairs that have one of some vectors, part by part.
 
         Not after a last `keep`, which releases the stored vectors.
 
-        Parameters
-        ----------
-        code, mask : ndarray of int64, of uint32, shape (n,)
-            Packed vectors and masks.
-        visit : callable
-            Called with rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the
-            pool, and the arrays are valid during the call only.
-        progress : callable
-            Called with the fraction done, on the calling thread.
-
-        Yields
-        ------
-        Result
-            The results of the parts, in the order of the source.
+        `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `visit`: called with rows of A, rows of
+        B and the position in `code` of each pair's vector; on the threads of the pool, and the arrays are valid during
+        the call only.
         """
         selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 
-        def visit_part(part: Part) -> tuple[int, Result]:
-            work = self._workspaces.get()
-            try:
-                n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                if self._stored is not None:
-                    codes = self._stored[part]
-                else:
-                    self._vectors.write(work.row_a, work.row_b, n, work.code)
-                    codes = work.code
+        def visit_part(part: Part) -> Result:
+            with self._compared(part) as (work, n, codes):
                 kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 if kept == n:
-                    rows = work.row_a[:n], work.row_b[:n]
-                else:
-                    rows = work.row_a[work.position[:kept]], work.row_b[work.position[:kept]]
-                return part.stop - part.start, visit(*rows, work.pattern[:kept])
-            finally:
-                self._workspaces.put(work)
+                    return visit(work.row_a[:n], work.row_b[:n], work.pattern[:n])
+                at = work.position[:kept]
+                return visit(work.row_a[at], work.row_b[at], work.pattern[:kept])
 
-        total, done = max(1, self._source.n_pairs), 0
-        for n, result in in_order(
-            self._pool, visit_part, self._source.parts(PART_PAIRS), _TASKS_PER_THREAD * self._threads
-        ):
-            yield result
-            done += n
-            progress(done / total)
+        yield from self._each(visit_part, progress)
 
-    def _run(self, function: Callable[[Part], int], progress: StageProgress) -> None:
+    @contextmanager
+    def _compared(self, part: Part, *, release: bool = False) -> Iterator[tuple[_Workspace, int, I64]]:
+        """A part's pairs, their number and their vectors, stored ones where there are any, in a working space."""
+        work = self._workspaces.get()
+        try:
+            n = self._source.write(part, work.row_a, work.row_b, work.mask)
+            if self._stored is not None and part in self._stored:
+                yield work, n, self._stored.pop(part) if release else self._stored[part]
+            else:
+                self._vectors.write(work.row_a, work.row_b, n, work.code)
+                yield work, n, work.code
+        finally:
+            self._workspaces.put(work)
+
+    def _each(self, function: Callable[[Part], Result], progress: StageProgress) -> Iterator[Result]:
+        """What a function, run by the pool, makes of each part, in the order of the source."""
+
+        def sized(part: Part) -> tuple[int, Result]:
+            return part.stop - part.start, function(part)
+
         total, done = max(1, self._source.n_pairs), 0
         parts = self._source.parts(PART_PAIRS)
-        for n in in_order(self._pool, function, parts, _TASKS_PER_THREAD * self._threads):
+        for n, result in in_order(self._pool, sized, parts, _TASKS_PER_THREAD * self._threads):
+            yield result
             done += n
             progress(done / total)
 
@@ -276,30 +260,20 @@ class PairStream:
 class StreamedPairs:
     """The pairs of a stream that have one of some vectors, for repeated passes.
 
-    Parameters
-    ----------
-    stream : PairStream
-    code, mask : ndarray of int64, of uint32, shape (n,)
-        Packed vectors and masks, as returned by `PairStream.count`.
-    n_pairs : int
-        Pairs that have one of them.
+    `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks, as returned by `PairStream.count`.
     """
 
     stream: PairStream
-    code: NDArray[np.int64] = field(repr=False)
-    mask: NDArray[np.uint32] = field(repr=False)
+    code: I64 = field(repr=False)
+    mask: U32 = field(repr=False)
     n_pairs: int
 
-    def map(
-        self,
-        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: StageProgress,
-    ) -> Iterator[Result]:
+    def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part: see `PairStream.map`."""
         return self.stream.map(self.code, self.mask, visit, progress)
 
 
-def table_of(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+def table_of(code: I64, mask: U32, pattern: I64) -> PatternCounter:
     """A table from some vectors to their numbers."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):

@@ -2,25 +2,106 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gemel.carole.blocking import AllPairs, AscendingPairs
+from gemel.carole.arrays import I32, I64, U32, U64
+from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
+from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, CandidatePairs
+from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule, band_keys
+from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from gemel.carole.comparison.counting import Counts
-from gemel.carole.engine.pairs.check_agreement import agreement
-from gemel.carole.engine.pairs.duplicates import equal_records
-from gemel.carole.engine.pairs.linkage_input import Blocked, BothSets
-from gemel.carole.engine.pairs.preparation import input_bytes, level_tables
-from gemel.carole.engine.pairs.sample_groups import Samples
-from gemel.carole.engine.pairs.sampled_agreement import SampledAgreement
-from gemel.carole.engine.pairs.sources import Source
-from gemel.carole.engine.pairs.stream import KeptPairs, PairStream, StreamedPairs
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent, fields_present
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.run_context import PATTERNS_SHARE, RunContext
+from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement
+from gemel.carole.engine.pairs.linkage_input import Blocked
+from gemel.carole.engine.pairs.preparation import BothSets, Samples, input_bytes, level_tables
+from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
+from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, StreamedPairs
+from gemel.carole.engine.run.plan import Bands, LinkagePlan, RulePlan, Similar
+from gemel.carole.engine.run.resources import PATTERNS_SHARE, MemoryBudget, RunContext
 from gemel.common.progress import StageProgress
+from gemel.common.signatures.signature_sets import SignatureSet
+
+BlockedPairs = CandidatePairs | UnionPairs
+
+VALUE_PAIRS_SHARE = 0.25
+"""Share of the memory left that one rule's pairs of similar values may take."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Pairs to compare, and how each rule's large blocks were treated."""
+
+    pairs: AllPairs | BlockedPairs
+    skews: tuple[Skew, ...]
+
+
+def pair_source(
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
+) -> Source:
+    """Make the source of pairs: contributed keys, and rules formed from signatures."""
+    if not plan.rules:
+        return Source(AllPairs(a.n_rows, b.n_rows), ())
+    if all(rule.formed is None for rule in plan.rules):
+        take_index(a, b, len(plan.rules), budget)
+        keyed = [_keys(a, b, rule) for rule in plan.rules]
+        pairs = CandidatePairs([in_a for in_a, _, _ in keyed], [in_b for _, in_b, _ in keyed])
+        return Source(pairs, tuple(skew for _, _, skew in keyed))
+    rules: list[Rule] = []
+    skews: list[Skew] = []
+    for number, rule in enumerate(plan.rules):
+        share = 1 / len(plan.rules)
+        made, skew = _rule(a, b, rule, plan, budget, lambda done, n=number, s=share: progress((n + done) * s))  # type: ignore[misc]
+        rules.append(made)
+        skews.append(skew)
+    return Source(UnionPairs(rules), tuple(skews))
+
+
+def _rule(
+    a: SignatureSet, b: SignatureSet, rule: RulePlan, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
+) -> tuple[Rule, Skew]:
+    formed = rule.formed
+    if formed is None:
+        take_index(a, b, 1, budget)
+        keys_a, keys_b, skew = _keys(a, b, rule)
+        return KeyedRule([keys_a], [keys_b]), skew
+    side_a, side_b = a.fields[formed.field], b.fields[formed.field]
+    randomised_response = plan.field(formed.field).randomised_response
+    if isinstance(formed, Bands):
+        take_index(a, b, formed.bands, budget)
+        bands = zip(*(band_keys(side, formed.bands, formed.bits) for side in (side_a, side_b)), strict=True)
+        capped = [without_large_blocks(in_a, in_b, rule.limit) for in_a, in_b in bands]
+        return KeyedRule([keys for keys, _, _ in capped], [keys for _, keys, _ in capped]), _together(capped)
+    maximum = int(VALUE_PAIRS_SHARE * budget.free) // BYTES_EACH
+    if isinstance(formed, Similar):
+        related = similar_pairs(side_a, side_b, formed.minimum, maximum, progress, randomised_response)
+    else:
+        related = canopy_pairs(
+            side_a, side_b, formed.tight, formed.loose, plan.seed, maximum, progress, randomised_response
+        )
+    budget.take(BYTES_EACH * len(related.partner), f"the similar values of rule {rule.name}", "require more similarity")
+    return ValueRule(related, side_a.codes, side_b.codes), Skew()
+
+
+def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[U64, U64, Skew]:
+    by = None
+    if rule.split is not None:
+        by = value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split])
+    return without_large_blocks(a.blocks[rule.name], b.blocks[rule.name], rule.limit, by)
+
+
+def _together(capped: list[tuple[U64, U64, Skew]]) -> Skew:
+    """How the large blocks of all bands of a rule were treated."""
+    skews = [skew for _, _, skew in capped if skew.dropped]
+    if not skews:
+        return Skew()
+    largest = max((skew.largest_dropped for skew in skews if skew.largest_dropped), key=lambda size: size[0] * size[1])
+    return Skew(0, None, sum(s.dropped for s in skews), largest, sum(s.pairs_dropped for s in skews))
+
+
+def take_index(a: SignatureSet, b: SignatureSet, n_keys: int, budget: MemoryBudget) -> None:
+    """Reserve the memory of an index of keys."""
+    index = CandidatePairs.index_bytes(a.n_rows, b.n_rows, n_keys)
+    budget.take(index, "the index of blocking keys", "use fewer blocking rules")
+
 
 STORED_SHARE = 0.5
 """Share of the memory left that packed vectors may take between the passes."""
@@ -30,12 +111,7 @@ class WholePairs:
     """The pairs of a source of two sets of rows."""
 
     def __init__(
-        self,
-        rows: BothSets,
-        source: Source,
-        records: Samples,
-        context: RunContext,
-        progress: StageProgress,
+        self, rows: BothSets, source: Source, records: Samples, context: RunContext, progress: StageProgress
     ) -> None:
         self._rows, self._records, self._context = rows, records.rows, context
         self._source = source.pairs
@@ -59,7 +135,7 @@ class WholePairs:
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         return self._source
 
-    def _mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def _mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs of rows satisfies."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         self._source.mark(row_a, row_b, n, mask)
@@ -68,9 +144,7 @@ class WholePairs:
         """Count the comparison vectors: as `PairStream.count`."""
         return self._stream.count(progress)
 
-    def keep(
-        self, code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64], progress: StageProgress
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors: as `PairStream.keep`."""
         plan = self._context.plan
         kept = self._stream.keep(code, mask, pattern, progress, last=plan.latent is None)
@@ -78,7 +152,7 @@ class WholePairs:
             return kept
         return replace(kept, agrees=agreement(*self._rows, plan.check_field, kept.row_a, kept.row_b))
 
-    def again(self, code: NDArray[np.int64], mask: NDArray[np.uint32], n_pairs: int) -> StreamedPairs:
+    def again(self, code: I64, mask: U32, n_pairs: int) -> StreamedPairs:
         """Further passes, for the extended latent step."""
         return StreamedPairs(self._stream, code, mask, n_pairs)
 

@@ -9,40 +9,42 @@ were records. How many decoys would be linked is counted beside the decision (`d
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.decoy_pairs import DecoyPairs
-from gemel.carole.engine.decision.estimated import scored_patterns
-from gemel.carole.engine.decision.links import decide
+from gemel.carole.engine.decision.decoys import DecoyPairs
+from gemel.carole.engine.decision.estimated import decide, scored_patterns
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.result import Linkage, ScoredPairs
-from gemel.carole.fellegi_sunter import FittedScheme, PatternCounts
+from gemel.carole.engine.run.result import Linkage, ScoredPairs, classed
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import result_warning
+from gemel.common.parties import Side
 from gemel.common.progress import Progress
+from gemel.common.specification.model.content import ReleaseSpec
 
 
 def conclude_padded(
     found: Candidates,
-    a: NDArray[np.int32],
-    b: NDArray[np.int32],
+    a: I32,
+    b: I32,
     records: tuple[int, int],
     plan: LinkagePlan,
     progress: Progress,
     decoys: tuple[int, int] = (0, 0),
-) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
+) -> tuple[Linkage, Linkage, I64]:
     """Conclude from candidate pairs of which some are of dummies and decoys.
 
     Parameters
     ----------
-    found, plan, progress
-        As for `conclude`.
     a, b : ndarray of int32, shape (n_kept,)
         Handles of each kept pair.
     records
@@ -97,14 +99,10 @@ def conclude_padded(
     return linkage, every_pair, np.arange(len(a), dtype=np.int64)
 
 
-def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
+def without(found: Candidates, real: Flags) -> Candidates:
     """The candidates without some of the kept pairs, which are removed from the counts too.
 
-    Parameters
-    ----------
-    found : Candidates
-    real : ndarray of bool, shape (n_kept,)
-        The pairs that stay.
+    `real` (bool, shape (n_kept,)): the pairs that stay.
     """
     taken = np.bincount(found.pattern[~real], minlength=len(found.patterns.count))
     count = found.patterns.count - taken
@@ -121,5 +119,56 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
     )
 
 
-def _dummies(handles: NDArray[np.int32], records: int) -> int:
+def _dummies(handles: I32, records: int) -> int:
     return max(0, int(handles.max(initial=-1)) + 1 - records)
+
+
+@dataclass(frozen=True)
+class ShownPairs:
+    """Pairs of a result, for one custodian.
+
+    Attributes
+    ----------
+    pair : ndarray of int64, shape (n,)
+        Ascending positions among the pairs of the result.
+    probability : ndarray of float64, shape (n,)
+        Link probabilities: means of classes of links, and of other pairs, unless exact ones are granted.
+    linked : ndarray of bool, shape (n,)
+    draws
+        Drawn linkages, where they are granted, by positions among the shown pairs.
+    every
+        Whether every pair that was kept is granted.
+    """
+
+    pair: I64 = dataclass_field(repr=False)
+    probability: F64 = dataclass_field(repr=False)
+    linked: Flags = dataclass_field(repr=False)
+    draws: DrawnLinks | None = dataclass_field(default=None, repr=False)
+    every: bool = False
+
+
+def shown_pairs(linkage: Linkage, release: ReleaseSpec, side: Side) -> ShownPairs | None:
+    """What a custodian is shown of the pairs; None where it receives statistics only, or nothing."""
+    if side not in release.recipients_of_pairs:
+        return None
+    grant = getattr(release, str(side))
+    pairs = linkage.pairs
+    linked = np.zeros(len(pairs.link_probability), dtype=np.bool_)
+    linked[linkage.links] = True
+    there = linked.copy()
+    drawn = linkage.draws if grant == "draws" else None
+    if drawn is not None:
+        there[drawn.pair] = True
+    if grant == "pairs":
+        there[:] = True
+    pair = np.flatnonzero(there).astype(np.int64)
+    probability = np.clip(pairs.link_probability[pair], 0.0, 1.0)
+    if not release.exact_to(side):
+        # A pattern is a comparison vector with the rules its pairs satisfy; the vector alone tells of fields.
+        _, vector = np.unique(linkage.patterns.gamma, axis=0, return_inverse=True)
+        vector = vector.ravel()[pairs.pattern[pair]]
+        # Links by themselves: both custodians then have the same numbers of them, whatever else either is granted.
+        for same in (linked[pair], ~linked[pair]):
+            probability[same] = classed(probability[same], vector[same])
+    draws = None if drawn is None else DrawnLinks(drawn.draw, np.searchsorted(pair, drawn.pair).astype(np.int64))
+    return ShownPairs(pair, probability, linked[pair], draws, grant == "pairs")

@@ -7,28 +7,21 @@ own, verify the custodians' signatures by the membership list, and check the con
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.engine.decision.coded_links import GROUP, CodedLinks, coded_links
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
-from gemel.carole.engine.latent.resolved import resolved_with_values
-from gemel.carole.engine.resolution.padded import conclude_padded
+from gemel.carole.engine.latent.step import of_few_links, reported_joint, resolved_with_values
+from gemel.carole.engine.resolution.padded import conclude_padded, shown_pairs
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result
-from gemel.carole.engine.resolution.resolved_handles import (
-    by_appearance,
-    checked_codes,
-    checked_handles,
-    checked_values,
-)
-from gemel.carole.engine.resolution.shown_pairs import shown_pairs
-from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.carole.engine.run.contribution import malformed, pair_numbers
+from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
@@ -44,15 +37,74 @@ from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet, VariableCodes
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
-from gemel.common.wire.row_handles import (
-    CODES_ROWS,
-    DECOYS,
-    HANDLES,
-    RECORDS,
-    VALUES,
-    About,
-    open_row_handles,
-)
+from gemel.common.wire.row_handles import CODES_ROWS, DECOYS, HANDLES, RECORDS, VALUES, About, open_row_handles
+
+
+def checked_handles(
+    handles: U32, n_pairs: int, n_records: int, among: U32 | None = None, decoys: U32 | None = None, max_decoys: int = 0
+) -> tuple[I32, int, int]:
+    """A custodian's handles: one for each candidate pair, in the order of the request.
+
+    Returns int32, shape (n_pairs,).
+    """
+    if len(handles) != n_pairs:
+        raise malformed(f"{len(handles)} handles for {n_pairs} pairs")
+    highest = int(handles.max(initial=0))
+    if among is None:
+        if n_pairs and highest >= n_records:
+            raise malformed("a handle that is not below the number of records")
+        return handles.astype(np.int32), highest + 1 if n_pairs else 0, 0
+    if decoys is None:
+        decoys = np.zeros(1, dtype=np.uint32)
+    if len(among) != 1 or len(decoys) != 1 or int(among[0]) > n_records or int(decoys[0]) > max_decoys:
+        raise malformed("more handles of records or decoys than possible")
+    known = int(among[0]) + int(decoys[0])
+    if highest >= known + max(1, n_pairs):
+        raise malformed("more handles of dummies than possible")
+    return handles.astype(np.int32), int(among[0]), int(decoys[0])
+
+
+def checked_codes(codes: U32 | None, n: int, n_records: int) -> I32:
+    """A custodian's row of codes of each handle's record, of which there are `n`."""
+    if codes is None or len(codes) != n:
+        raise malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
+    if n and int(codes.max()) >= n_records:
+        raise malformed("a row of codes that is not below the number of records")
+    if len(np.unique(codes)) != n:
+        raise malformed("the same row of codes for two records")
+    return codes.astype(np.int32)
+
+
+def checked_values(values: U32 | None, n: int, variables: Sequence[VariablePlan]) -> dict[str, VariableCodes]:
+    """A custodian's codes of each handle's record, of which there are `n`."""
+    if values is None or len(values) != n * len(variables):
+        raise malformed(f"{'no' if values is None else len(values)} codes for {n} records")
+    table = values.reshape(n, len(variables))
+    found = {}
+    for column, variable in enumerate(variables):
+        if n and int(table[:, column].max()) > variable.categories:
+            raise malformed("a code that is not below the number of categories")
+        found[variable.name] = VariableCodes(
+            variable.categories, (table[:, column].astype(np.int32) - 1).astype(np.int16)
+        )
+    return found
+
+
+def by_appearance(handles: I32, kinds: tuple[int, int]) -> I64:
+    """The number of each handle in the order in which handles appear: random numbers become ones that can be had again.
+
+    `handles` (int32, shape (n_pairs,)); `kinds`: so many handles, from 0, are of records, and so many from there on of
+    decoys; those of each kind keep its range. Returns int64, shape (n_handles,): a permutation; handles that do not
+    appear come last in their range.
+    """
+    n = max(int(handles.max(initial=-1)) + 1, sum(kinds))
+    first = np.full(n, len(handles), dtype=np.int64)
+    first[handles[::-1]] = np.arange(len(handles))[::-1]  # of several assignments the last, which is the earliest
+    kind = np.searchsorted(np.cumsum(kinds), np.arange(n), side="right")
+    number = np.empty(n, dtype=np.int64)
+    number[np.lexsort((first, kind))] = np.arange(n)
+    return number
+
 
 MIN_PROBABILITY = 1e-3
 """Pairs less likely than this are left out of expected counts."""
@@ -66,8 +118,6 @@ class ResolvedHandles:
     ----------
     handles : ndarray of int32, shape (n_pairs,)
         Whose record each pair's row is.
-    records
-        Handles from this number on are of decoys and dummies.
     codes : ndarray of int32, shape (records,), optional
         Row of each record in the set of codes, where the linked records are to be assessed.
     decoys
@@ -76,9 +126,9 @@ class ResolvedHandles:
         Codes of each record by variable, where they are evidence too.
     """
 
-    handles: NDArray[np.int32] = dataclass_field(repr=False)
+    handles: I32 = dataclass_field(repr=False)
     records: int
-    codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
+    codes: I32 | None = dataclass_field(default=None, repr=False)
     decoys: int = 0
     values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict, repr=False)
 
@@ -92,7 +142,7 @@ class ResolvedHandles:
         handles = number[self.handles].astype(np.int32)
         return replace(self, handles=handles, codes=codes, values=dict(self._renumbered(number)))
 
-    def _renumbered(self, number: NDArray[np.int64]) -> Iterator[tuple[str, VariableCodes]]:
+    def _renumbered(self, number: I64) -> Iterator[tuple[str, VariableCodes]]:
         for name, variable in self.values.items():
             codes = np.empty_like(variable.codes)
             codes[number[: len(codes)]] = variable.codes
@@ -113,11 +163,8 @@ def open_handles(
 ) -> ResolvedHandles:
     """A custodian's handles for the pairs of a request.
 
-    Raises
-    ------
-    GemelError
-        SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
-        and request; UPLOAD_CORRUPT if they are invalid.
+    Raises SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
+    and request; UPLOAD_CORRUPT if they are invalid.
     """
     at = list(Side).index(side)
     about = About(
@@ -160,8 +207,6 @@ class Resolved:
         Of all pairs of the request, those of dummies and decoys among them.
     order : ndarray of int64, shape (n_pairs,)
         Which pair of the request each of the linkage's pairs is.
-    document
-        The model and the aggregates, of records only.
     coded
         The links by rows of codes, where they are assessed.
     left_out
@@ -169,7 +214,7 @@ class Resolved:
     """
 
     linkage: Linkage = dataclass_field(repr=False)
-    order: NDArray[np.int64] = dataclass_field(repr=False)
+    order: I64 = dataclass_field(repr=False)
     document: StatisticsDocument = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
     left_out: float = 0.0
@@ -186,17 +231,7 @@ def decide(
 ) -> Resolved:
     """Decide a request, once it is known which rows are one record.
 
-    Parameters
-    ----------
-    a, b
-        Alice's and Bob's handles.
-    threads
-        On which it is worked out.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if two pairs have the same two records.
+    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records.
 
     Notes
     -----
@@ -225,10 +260,7 @@ def sealed_result(
 ) -> bytes:
     """The result for Carole: what she must know, and each custodian's share, which she cannot read.
 
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
+    Raises NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
     """
     key = secrets.token_bytes(KEY_BYTES)
     shares: dict[Side, bytes] = {}
@@ -239,11 +271,7 @@ def sealed_result(
         place = resolved.order[shown.pair]
         ascending = np.argsort(place)
         share = ResolvedShare(
-            digest,
-            key,
-            place[ascending].astype(np.uint32),
-            shown.probability[ascending],
-            shown.linked[ascending],
+            digest, key, place[ascending].astype(np.uint32), shown.probability[ascending], shown.linked[ascending]
         )
         if shown.draws is not None:
             now = np.argsort(ascending)
@@ -262,9 +290,9 @@ def expected_elsewhere(linkage: Linkage) -> float:
     return round(float(chance[chance >= MIN_PROBABILITY].sum()), 1)
 
 
-def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
+def _refuse_repeated(a: I32, b: I32, run: str) -> None:
     """A request has no pair of records twice; handles that imply one are invalid."""
-    pairs = np.sort(a.astype(np.int64) << 32 | b)
+    pairs = np.sort(pair_numbers(a, b))
     if (pairs[1:] == pairs[:-1]).any():
         raise GemelError(
             ErrorCode.UPLOAD_CORRUPT,

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemel.carole.arrays import I64
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.unlinkable import FieldsPresent
-from gemel.carole.engine.run.archive import Arrays, array_of, malformed, packed, unpacked
+from gemel.carole.engine.pairs.selection import FieldsPresent
+from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter import PatternCounts
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
+from gemel.common.errors import GemelError
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,6 @@ class ResolutionRequest:
         The result of the comparison, for `conclude`.
     requested
         Digests of Alice's and of Bob's request for handles of the same pairs.
-    threads
-        Threads that Carole used, for the document.
     known
         Training records or the joint distribution, which custodians have contributed for the latent step.
     """
@@ -47,14 +47,10 @@ class ResolutionRequest:
     known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
 
 
-def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
+def pack_request(request: ResolutionRequest, order: I64) -> bytes:
     """The request for a comparison, its pairs in an order other than that in which Carole found them.
 
-    Parameters
-    ----------
-    request : ResolutionRequest
-    order : ndarray of int64, shape (n_kept,)
-        Which kept pair comes at each place.
+    `order` (int64, shape (n_kept,)): which kept pair comes at each place.
     """
     found = request.found
     arrays: Arrays = {
@@ -92,10 +88,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
 def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> ResolutionRequest:
     """The request packed by `pack_request`, from another party.
 
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if it is not a valid request under this plan.
+    Raises UPLOAD_CORRUPT if it is not a valid request under this plan.
     """
     arrays, document = unpacked(content)
     try:
@@ -161,3 +154,43 @@ def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
     if array.size and (int(array.min()) < 0 or int(array.max()) >= bound):
         raise malformed("a pattern that does not exist")
     return array
+
+
+# What a resolver can check of Carole's request: that its pairs are those that a comparison under the plan has.
+#
+# The counts of comparison vectors, from which the model is estimated, are of all compared pairs. Of a vector that was
+# chosen every pair is in the request, and of another one none: Carole cannot ask for a few pairs more, or for other
+# ones, without changing the counts that the parties read afterwards. She can lie about both, which no one finds who
+# does not see the signatures.
+
+
+def check_request(found: Candidates, plan: LinkagePlan) -> None:
+    """Accept only a request whose pairs are those of its comparison vectors.
+
+    Raises UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no
+    pair, pairs of no blocking rule of the plan, or vectors chosen twice.
+
+    Notes
+    -----
+    O(n log n) for n vectors and pairs.
+    """
+    patterns = found.patterns
+    if len(patterns.count) and int(patterns.count.min()) < 1:
+        raise _malformed("a comparison vector of no pair")
+    n_rules = len(plan.rules)
+    if n_rules and len(patterns.mask) and not 1 <= int(patterns.mask.min()) <= int(patterns.mask.max()) < 1 << n_rules:
+        raise _malformed("pairs of no blocking rule of the plan")
+    each = np.column_stack([patterns.gamma.astype(np.int64), patterns.mask.astype(np.int64)])
+    if len(np.unique(each, axis=0)) != len(each):
+        raise _malformed("a comparison vector twice")
+    chosen = np.zeros(len(patterns.count), dtype=np.bool_)
+    chosen[found.selected] = True
+    if int(chosen.sum()) != len(found.selected):
+        raise _malformed("a comparison vector chosen twice")
+    pairs = np.bincount(found.pattern, minlength=len(patterns.count))
+    if not np.array_equal(pairs, np.where(chosen, patterns.count, 0)):
+        raise _malformed("other pairs than those of the chosen comparison vectors")
+
+
+def _malformed(got: str) -> GemelError:
+    return malformed(got, "Carole's request cannot be one of a comparison under the specification")

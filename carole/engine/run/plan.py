@@ -7,13 +7,127 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
-from gemel.carole.engine.run.plan_parts import PRESENT_BOUNDS, FieldPlan, LatentPlan, RulePlan
+from gemel.carole.comparison.levels import AnyComparator
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
-from gemel.common.errors import GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
+
+
+@dataclass(frozen=True)
+class FieldPlan:
+    """A compared field.
+
+    Attributes
+    ----------
+    bounds
+        Inclusive upper bounds of its levels.
+    value_frequencies
+        Whether agreement on a rare value has more weight.
+    missing_as_level
+        Whether a missing value is evidence; otherwise it is missing at random.
+    randomised_response
+        Probability with which each bit of its signatures was randomised, on either side.
+    """
+
+    name: str
+    bits: int
+    bounds: tuple[float, ...]
+    comparator: AnyComparator = "jaccard"
+    value_frequencies: bool = False
+    missing_as_level: bool = False
+    randomised_response: float = 0.0
+    personal: bool = False
+
+    def __post_init__(self) -> None:
+        ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
+        if not self.bounds or not ascending or self.bounds[0] < 0 or self.bounds[-1] != 1:
+            raise parameter(
+                f"fields.{self.name}.bounds",
+                "bounds must ascend from at least 0 to 1",
+                str(list(self.bounds)),
+                "give the levels' inclusive upper bounds, the last of them 1",
+            )
+        if len(self.bounds) > 100:
+            raise parameter(
+                f"fields.{self.name}.bounds", "at most 100 levels", str(len(self.bounds)), "use fewer levels"
+            )
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Locality-sensitive hashing of a field: a number of bands, and of signature bits in each."""
+
+    field: str
+    bands: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Canopies:
+    """Canopies of a field's values."""
+
+    field: str
+    tight: float
+    loose: float
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Values of a field with a minimum estimated similarity."""
+
+    field: str
+    minimum: float
+
+
+PRESENT_BOUNDS = (0.5, 1.0)
+"""Levels of the comparison of presence: missing on either side, present on both."""
+
+MAX_BLOCK_PAIRS = 100_000_000
+"""Pairs above which a block is split or dropped, unless the rule has a limit."""
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """A blocking rule."""
+
+    name: str
+    fields: tuple[str, ...]
+    formed: Bands | Canopies | Similar | None = None
+    limit: int = MAX_BLOCK_PAIRS
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class VariablePlan:
+    """A category variable: its name, its holder, and its number of categories."""
+
+    name: str
+    holder: Literal["alice", "bob", "both"]
+    categories: int
+
+
+@dataclass(frozen=True)
+class LatentPlan:
+    """The extended latent step."""
+
+    variables: tuple[VariablePlan, ...] = ()
+    keys: tuple[str, ...] = ()
+    search: Literal["greedy", "annealing"] = "greedy"
+    p: Literal["held", "free"] = "held"
+    separate: bool = False
+    rounds: int = 0
+    precision: float | None = None
+    m_prior: tuple[tuple[str, MPrior], ...] = ()
+    u_prior: tuple[tuple[str, MPrior], ...] = ()
+    p_prior: tuple[float, float] = (0.0, 0.0)
+
+    def held_by(self, side: str) -> tuple[VariablePlan, ...]:
+        """The variables in the file of one custodian."""
+        return tuple(variable for variable in self.variables if variable.holder in (side, "both"))
+
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["auto", "none", "pairwise", "decomposable"]
@@ -25,8 +139,6 @@ class LinkagePlan:
 
     Attributes
     ----------
-    fields
-        Compared fields, in the order of the model.
     rules
         Blocking rules; none compares every pair.
     swaps
@@ -50,14 +162,10 @@ class LinkagePlan:
         Maximum expected share of false links; None: the threshold decides.
     seed
         Seed of the random sample of pairs, where there is one.
-    max_iterations, tolerance
-        Of the EM algorithm.
     expected_matches
         Prior mean of the number of matches; None: any number is as likely.
     max_kin
         Maximum number of latent classes of non-matches, such as households; evidence decides how many there are.
-    m_prior
-        What is believed of m, by field; of the others what is usual.
     latent
         The extended latent step; None: pairs are scored by agreement alone.
     check_field
@@ -67,8 +175,6 @@ class LinkagePlan:
     decoys
         Records that each custodian has added to its file and knows to be no person's; 0: none. In modes open and
         trusted they are the last rows of its set.
-    draws
-        Linkages to draw from the posterior beside the links.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -97,11 +203,11 @@ class LinkagePlan:
         self._check_model()
         self._check_links()
         if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
-            raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
+            raise parameter("latent.keys", "compared fields only", "others", "name fields that are compared")
         self._check_quality()
         one_each = (self.latent, self.check_field, self.replicates or None, self.draws or None)
         if self.assignment == "clusters" and any(setting is not None for setting in one_each):
-            raise _wrong(
+            raise parameter(
                 "links.assignment",
                 "clusters without the latent step, estimates of quality and draws, which suppose one link of a record",
                 "one of them",
@@ -110,45 +216,47 @@ class LinkagePlan:
 
     def _check_fields(self) -> None:
         if not self.fields:
-            raise _wrong("fields", "at least one compared field", "none", "name the fields to compare")
+            raise parameter("fields", "at least one compared field", "none", "name the fields to compare")
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names):
-            raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
+            raise parameter("fields", "each field may occur once", "a repeated name", "remove the repetition")
         exchanged = [name for swap in self.swaps for name in swap]
         if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
-            raise _wrong("swaps", "each field at most once, and only compared ones", "others", "correct the swaps")
+            raise parameter("swaps", "each field at most once, and only compared ones", "others", "correct the swaps")
 
     def _check_model(self) -> None:
         if self.dependence not in get_args(Dependence):
             expected_names = f"one of {', '.join(get_args(Dependence))}"
-            raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
+            raise parameter("model.dependence", expected_names, repr(self.dependence), "name one of them")
         if not scheme_named(self.scheme).facts.calibrated and any(field.value_frequencies for field in self.fields):
-            raise _wrong("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
+            raise parameter("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
         expected = self.expected_matches
         if expected is not None and not (expected > 0 and math.isfinite(expected)):
-            raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+            raise parameter("model.expected_matches", "a number above 0", str(expected), "or leave it out")
         if not 0 <= self.max_kin <= MAX_KIN:
-            raise _wrong("model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out")
+            raise parameter("model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out")
         if not {name for name, _ in self.m_prior} <= {field.name for field in self.fields}:
-            raise _wrong("model.m_prior", "compared fields only", "others", "name fields that are compared")
+            raise parameter("model.m_prior", "compared fields only", "others", "name fields that are compared")
 
     def _check_links(self) -> None:
         if not 0 < self.threshold <= 1:
-            raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
+            raise parameter("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
         if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
-            raise _wrong("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
+            raise parameter("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
         if self.assignment not in get_args(Assignment):
-            raise _wrong("links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one")
+            raise parameter(
+                "links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one"
+            )
 
     def _check_quality(self) -> None:
         check = None if self.check_field is None else self.check_field.name
         used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | {f.name for f in self.fields}
         if check is not None and check in used:
-            raise _wrong("quality.check_field", "a field that nothing else uses", str(check), "choose another")
+            raise parameter("quality.check_field", "a field that nothing else uses", str(check), "choose another")
         if self.latent is not None and (check is not None or self.replicates or self.decoys):
-            raise _wrong("quality", "no estimates with the extended latent step", "both", "drop one of the two")
+            raise parameter("quality", "no estimates with the extended latent step", "both", "drop one of the two")
         if self.decoys and not self.one_to_one:
-            raise _wrong("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
+            raise parameter("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
 
     def max_links(self, n_a: int, n_b: int) -> int:
         """So many links can files of these numbers of records have; under clusters, of persons."""
@@ -161,7 +269,7 @@ class LinkagePlan:
         """Raise PARAMETER if more matches are believed than these files can have."""
         possible = self.max_links(n_a, n_b)
         if self.expected_matches is not None and self.expected_matches > possible:
-            raise _wrong(
+            raise parameter(
                 "model.expected_matches",
                 f"no more than {possible:,}, as many as {n_a:,} and {n_b:,} records can have under {self.assignment}",
                 f"{self.expected_matches:,.0f}",
@@ -218,7 +326,3 @@ class LinkagePlan:
     def competing(self) -> bool:
         """Whether the records of a file may have one link at most, so that pairs compete."""
         return self.assignment != "none"
-
-
-def _wrong(where: str, what: str, got: str, remedy: str) -> GemelError:
-    return parameter(where, what, got, remedy)

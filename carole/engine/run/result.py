@@ -5,16 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.engine.run.effect_of_values import LatentEffect
+from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
-from gemel.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
+from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.recall import BlockingRecall
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.risk.models.joint_distribution import JointDistribution
+
+
+@dataclass(frozen=True)
+class MovedDependence:
+    """Two variables that the joint distribution joins, and their mutual information, in bits."""
+
+    variables: tuple[str, str]
+    joint: float
+    links: float
+
+
+@dataclass(frozen=True)
+class LatentEffect:
+    """What the values changed, and how far the joint distribution is from that of linked records alone."""
+
+    made: int | None
+    undone: int | None
+    divergence: float | None = None
+    interval: tuple[float, float] | None = None
+    dependences: tuple[MovedDependence, ...] = ()
+
 
 TIMES = 3
 """Records of a person in each file, on average, above which what is linked by entities is not taken for people."""
@@ -24,25 +46,16 @@ TIMES = 3
 class ScoredPatterns:
     """Every distinct comparison vector with the blocking rules its pairs satisfy.
 
-    Attributes
-    ----------
-    gamma
-        int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing.
-    mask
-        uint32: rules satisfied; 0 when nothing is blocked.
-    count
-        int64: pairs.
-    weight
-        float64: match weight in bits.
-    probability
-        float64: match probability of such a pair, without its rivals.
+    `gamma`: int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing; `mask`: uint32: rules
+    satisfied; 0 when nothing is blocked; `weight`: float64: match weight in bits; `probability`: float64: match
+    probability of such a pair, without its rivals.
     """
 
-    gamma: NDArray[np.int8]
-    mask: NDArray[np.uint32]
-    count: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    probability: NDArray[np.float64]
+    gamma: I8
+    mask: U32
+    count: I64
+    weight: F64
+    probability: F64
 
 
 @dataclass(frozen=True)
@@ -65,15 +78,15 @@ class ScoredPairs:
         float64: what a pair's values add to its weight in the extended latent step; None without that step.
     """
 
-    row_a: NDArray[np.int32]
-    row_b: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    match_probability: NDArray[np.float64]
-    link_probability: NDArray[np.float64]
-    value_bits: NDArray[np.float64] | None = None
+    row_a: I32
+    row_b: I32
+    pattern: I32
+    weight: F64
+    match_probability: F64
+    link_probability: F64
+    value_bits: F64 | None = None
 
-    def of(self, chosen: NDArray[np.bool_]) -> ScoredPairs:
+    def of(self, chosen: Flags) -> ScoredPairs:
         """Some of the pairs, in the same order."""
         return ScoredPairs(
             self.row_a[chosen],
@@ -95,12 +108,8 @@ class ScoredPairs:
 class Duplicates:
     """Numbers of records of one file that appear to be of the same person as another of that file, by two signs.
 
-    Attributes
-    ----------
-    equal
-        Records that equal another of the same file in every compared field and lack none.
-    same_partner
-        Records strongly linked to a record of the other file to which another of their own file is too.
+    `equal`: records that equal another of the same file in every compared field and lack none; `same_partner`: records
+    strongly linked to a record of the other file to which another of their own file is too.
     """
 
     equal: int
@@ -111,8 +120,8 @@ class Duplicates:
 class BestPossible:
     """The highest match probability that the records of one file could reach."""
 
-    probability: NDArray[np.float64]
-    records: NDArray[np.int64]
+    probability: F64
+    records: I64
 
     def below(self, threshold: float) -> int:
         """Records that cannot reach a threshold."""
@@ -123,14 +132,8 @@ class BestPossible:
 class Explained:
     """Average contributions of agreement and values to a group of pairs.
 
-    Attributes
-    ----------
-    what
-        Which pairs.
-    pairs
-        Their number, `FEWEST` at least: no few pairs are reported.
-    parts
-        Kind ("prior", "agreement", "rarity", "association"), name and mean bits of each contribution.
+    `pairs`: their number, `FEWEST` at least: no few pairs are reported; `parts`: kind ("prior", "agreement", "rarity",
+    "association"), name and mean bits of each contribution.
     """
 
     what: str
@@ -146,30 +149,14 @@ class LatentResult:
     ----------
     joint
         The joint distribution of the variables, in codes; None where all are keys that stand alone.
-    alone
-        Names of the keys that stand alone.
-    dependences
-        Pairs of variables that the joint distribution's graph joins.
-    records
-        Weight of the pairs that the value model was estimated from.
-    unconstrained_matches
-        Matches estimated with the values.
     held
         The number that the held prevalence implies; None where p is estimated with the values.
-    iterations, converged
-        Of the EM beside the values, and whether that and the value model converged.
     log_likelihood_gain
         Natural logarithm of how much more likely the values of all pairs are under the step than if they had nothing to
         do with who matches, each pair by itself.
-    links_before, precision_before, matches_before
-        Fellegi-Sunter's decision alone: links, their expected precision, and expected matches.
     bits
         float64, shape (5,): what values add to a link, to a tenth: lowest, lower quartile, median, upper quartile and
         highest, but for the few lowest and highest; zeros where links are few.
-    explained
-        Groups of pairs, with the contributions of agreement and values.
-    effect
-        What the values changed.
     precision
         Total prior precision of the joint distribution, given or chosen; None where there is none.
     """
@@ -185,7 +172,7 @@ class LatentResult:
     links_before: int
     precision_before: float | None
     matches_before: float
-    bits: NDArray[np.float64]
+    bits: F64
     explained: tuple[Explained, ...] = ()
     log_likelihood_gain: float | None = None
     effect: LatentEffect | None = None
@@ -198,14 +185,8 @@ class Linkage:
 
     Attributes
     ----------
-    model
-        The fitted model.
     scheme
         The scheme's weight for every comparison level.
-    patterns
-        All comparison vectors that occurred.
-    pairs
-        The pairs that were kept.
     links
         int64: which of `pairs` are links, ascending.
     best_possible
@@ -219,18 +200,12 @@ class Linkage:
         obey one-to-one some of those kept may lie below it.
     matches_below_floor
         Expected matches among the compared pairs that were not kept.
-    n_candidates
-        Pairs compared.
     candidates_per_rule
         Per blocking rule the pairs that satisfy it; a pair may satisfy several.
     blocking
         Estimated share of the matches that are among the candidates, and the assumptions of the estimate.
     missing
         Per field the share of rows of A and of B without a value.
-    warnings
-        What a reader of the results must know.
-    seconds
-        Duration of each stage.
     peak_bytes
         Largest memory reserved at any time, of `Resources.memory_bytes`.
     latent
@@ -242,7 +217,7 @@ class Linkage:
     draws
         Drawn linkages, by positions of `pairs`, where they are to be released.
     one_file
-        Records of the file, where it was linked with itself (`one_file.deduplicate`).
+        Records of the file, where it was linked with itself (`linking.deduplicate`).
     entities
         Of both files' records, under the assignment clusters; the links are all pairs of an entity's records.
     """
@@ -251,7 +226,7 @@ class Linkage:
     scheme: FittedScheme
     patterns: ScoredPatterns
     pairs: ScoredPairs
-    links: NDArray[np.int64]
+    links: I64
     threshold: float
     duplicates: tuple[Duplicates, Duplicates]
     best_possible: tuple[BestPossible, BestPossible]
@@ -287,3 +262,54 @@ class Linkage:
     def blocking_recall(self) -> float | None:
         """Estimated share of the matches that are among the candidates; None where it cannot be estimated."""
         return self.blocking.recall
+
+
+# Link probabilities as a custodian is shown them: means of stated classes, so that none stands for one pair's fields.
+#
+# A custodian knows m, u and p. A link probability to the last digit, or a match weight, is then that of one comparison
+# pattern: which fields the other custodian holds otherwise. So the pairs of a share are put into the classes between
+# `BOUNDS`, and each shows the mean of its class. A class of fewer than `FEWEST` pairs, or of fewer than `MIN_VECTORS`
+# comparison vectors, is joined with the next. Links are decided before, by the exact numbers.
+
+
+FEWEST = 20
+"""Pairs that a number must be of, at least, to be shown to anyone."""
+
+MIN_VECTORS = 4
+"""Comparison vectors that the pairs of a class must have, at least."""
+
+BOUNDS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.99)
+"""Between the classes; a probability equal to a bound is of the class above it."""
+
+DIGITS = 3
+"""Decimals of a class's mean."""
+
+
+def classed(probability: F64, vector: Ints) -> F64:
+    """Each pair's link probability as the mean of its class.
+
+    `probability` (float64, shape (n,)): link probabilities of the pairs of a share; `vector` (int, shape (n,)): the
+    comparison vector of each, by any number. Returns float64, shape (n,): means, to `DIGITS` decimals; where all
+    classes together are too few, of all pairs, to one decimal.
+
+    Notes
+    -----
+    From the lowest class up; what is too few at the top joins the class below. O(n log n).
+    """
+    place = np.searchsorted(BOUNDS, probability, side="right")
+    groups: list[Flags] = []
+    held = np.zeros(len(probability), dtype=np.bool_)
+    for k in range(len(BOUNDS) + 1):
+        held = held | (place == k)
+        if int(held.sum()) >= FEWEST and len(np.unique(vector[held])) >= MIN_VECTORS:
+            groups.append(held)
+            held = np.zeros_like(held)
+    digits = DIGITS if groups else 1
+    if groups:
+        groups[-1] = groups[-1] | held
+    elif held.any():
+        groups.append(held)
+    shown = np.zeros(len(probability))
+    for group in groups:
+        shown[group] = round(float(np.clip(probability[group], 0.0, 1.0).mean()), digits)
+    return shown

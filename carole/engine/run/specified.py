@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.plan_parts import Bands, Canopies, FieldPlan, LatentPlan, RulePlan, Similar, VariablePlan
-from gemel.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from gemel.carole.engine.run.plan import (
+    Bands,
+    Canopies,
+    FieldPlan,
+    LatentPlan,
+    LinkagePlan,
+    RulePlan,
+    Similar,
+    VariablePlan,
+)
+from gemel.carole.fellegi_sunter.model_warnings import not_identified, why_not_identified
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 from gemel.common.specification.model.assessment import PriorsSpec
@@ -46,10 +54,7 @@ def refuse_unidentified(spec: Specification) -> None:
 
     Every comparison is taken to have all of its levels; a run may still find one constant, and then refuse.
 
-    Raises
-    ------
-    GemelError
-        NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
+    Raises NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
     """
     plan = plan_of(spec)
     fields = [FieldLevels(compared.name, len(compared.bounds)) for compared in plan.compared]

@@ -1,27 +1,4 @@
 """What makes other pairs agree: fields that depend on each other, and classes of kin beside the matches.
 
-`estimation` is the EM, `maximisation` its second step, `starting_classes` where it starts, `joint` the model.
+`estimation` is the EM, `starting_classes` where it starts, `diagnosis` the model and where independence fails.
 """
-
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
-from gemel.carole.fellegi_sunter.dependence.distribution import Distribution
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
-from gemel.carole.fellegi_sunter.dependence.evidence import Evidence
-from gemel.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
-from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from gemel.carole.fellegi_sunter.dependence.structure import Edge, EstimationMask, Structure, choose
-
-__all__ = [
-    "Distribution",
-    "Edge",
-    "EstimationMask",
-    "Evidence",
-    "JointModel",
-    "KinClasses",
-    "Misfit",
-    "OutsideBlocks",
-    "Structure",
-    "choose",
-    "fit_joint",
-    "misfits",
-]

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, Tables, coarse
+from gemel.carole.arrays import F64, I8, Ints
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
+from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables, coarse
+from gemel.carole.fellegi_sunter.model import probability
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 
@@ -39,15 +42,9 @@ CERTAIN = 10.0
 class Misfit:
     """Two fields that depend on each other in one class, measured against independence.
 
-    Parameters
-    ----------
-    within : {"matches", "others"}
-    fields : tuple of str
-    gain : float
-        Log Bayes factor of dependence over independence, on three levels.
-    observed, expected : float
-        Share of the pairs in which both fields are at the top level (others), or both below it (matches): in the
-        class, and as expected under independence.
+    `gain`: log Bayes factor of dependence over independence, on three levels; `observed`, `expected`: share of the
+    pairs in which both fields are at the top level (others), or both below it (matches): in the class, and as expected
+    under independence.
     """
 
     within: Class
@@ -74,30 +71,16 @@ class Misfit:
 
 def misfits(
     within: Class,
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     fields: Sequence[FieldLevels],
     estimation_mask: EstimationMask | None = None,
     scale: float = 1.0,
 ) -> tuple[Misfit, ...]:
     """Pairs of fields by how much independence fails to describe them, the worst first.
 
-    Parameters
-    ----------
-    within : {"matches", "others"}
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    weight : ndarray of float64, shape (n_patterns,)
-        Expected pairs of the class by pattern.
-    fields : sequence of FieldLevels
-    estimation_mask : EstimationMask, optional
-        Which patterns may identify which fields; None: each of all.
-    scale : float
-        Pairs that a sampled one stands for.
-
-    Returns
-    -------
-    tuple of Misfit
-        Those with a positive gain.
+    `gamma` (int8, shape (n_patterns, n_fields)); `weight` (float64, shape (n_patterns,)): expected pairs of the class
+    by pattern; `estimation_mask`: which patterns may identify which fields; None: each of all.
 
     Notes
     -----
@@ -155,3 +138,98 @@ def _per(share: float) -> str:
     if share >= 0.001:
         return f"{share:.1%} of them"
     return f"one in {1 / share:,.0f}" if share > 0 else "never"
+
+
+# The model with dependent fields and latent classes: what it is, and how it scores comparison vectors.
+#
+# Two dependent fields are not independent evidence. A relative who shares name, address and telephone with a person
+# looks like that person, because under independence so many agreements by chance are next to impossible. Here
+# non-matches are classes of kin with independent fields (`kin_classes`) and strangers, and strangers and matches each
+# have the fields' joint distribution by a decomposable graph: products of tables over small cliques (`distribution`).
+
+
+@dataclass(frozen=True)
+class OutsideBlocks:
+    """Comparison vectors of pairs that blocking left out, from a random sample of them.
+
+    `gamma` (int8, shape (n_patterns, n_fields)); `count` (float64, shape (n_patterns,)): pairs that they stand for.
+    """
+
+    gamma: I8
+    count: F64
+    scale: float
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """Distributions of comparison vectors, in each class.
+
+    Parameters
+    ----------
+    matches, strangers : Distribution
+        Of pairs of one person, and of two people who have nothing in common but by chance.
+    kin : KinClasses
+        Of two people who have something in common.
+    p : float
+        Share of matches among all pairs, those that blocking left out with the others.
+    recall : float
+        Share of the matches that blocking kept; 1 where it is not estimable.
+    misfits : tuple of Misfit
+        Where independence fails, matches first.
+    evidence_of_kin : tuple of float
+        Log evidence with 0, 1, ... classes of kin, relative to none, at the start.
+    """
+
+    matches: Distribution
+    strangers: Distribution
+    kin: KinClasses
+    p: float
+    recall: float = 1.0
+    rounds: int = 0
+    converged: bool = False
+    misfits: tuple[Misfit, ...] = ()
+    evidence_of_kin: tuple[float, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether fields are independent given match status and there is one class of non-matches."""
+        return not (len(self.kin) or self.matches.structure.edges or self.strangers.structure.edges)
+
+    @property
+    def kind(self) -> str:
+        """What the graphs are: none, pairwise (forests) or decomposable."""
+        graphs = self.matches.structure.graph, self.strangers.structure.graph
+        largest = max(clique.bit_count() for graph in graphs for clique in graph.cliques)
+        return ("none", "pairwise", "decomposable")[min(largest, 3) - 1]
+
+    def log_probability_of_others(self, gamma: I8) -> F64:
+        """Log probability of comparison vectors among non-matches, kin and strangers together."""
+        return self.kin.log_probability(gamma, self.strangers.log_probability(gamma))
+
+    def match_weights(self, gamma: I8) -> F64:
+        """Match weights of comparison vectors, in bits: not a sum over fields unless the model is plain."""
+        ratio = self.matches.log_probability(gamma) - self.log_probability_of_others(gamma)
+        return np.asarray(ratio / np.log(2.0))
+
+    def match_probabilities(self, gamma: I8) -> F64:
+        """Match probabilities of comparison vectors, each pair without its rivals."""
+        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What else is known of pairs, for instance the Bayes factors of their values.
+
+    Parameters
+    ----------
+    pattern : ndarray of int, shape (n,)
+        Row of the `PatternCounts` of each pair, or class of pairs.
+    bits : ndarray of float64, shape (n,)
+        Binary logarithm of its Bayes factor for a match.
+    count : ndarray of float64, shape (n,), optional
+        Pairs of each class; None: one each.
+    """
+
+    pattern: Ints = dataclass_field(repr=False)
+    bits: F64 = dataclass_field(repr=False)
+    count: F64 | None = dataclass_field(default=None, repr=False)

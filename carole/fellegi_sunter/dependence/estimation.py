@@ -13,21 +13,248 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.fellegi_sunter.dependence.diagnosis import ignored_dependence
-from gemel.carole.fellegi_sunter.dependence.evidence import Evidence
-from gemel.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
-from gemel.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
-from gemel.carole.fellegi_sunter.dependence.structure import independent
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from gemel.carole.fellegi_sunter.model import Model, probability
-from gemel.carole.fellegi_sunter.model_warnings import second_warnings
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.arrays import F64, Ints
+from gemel.carole.fellegi_sunter.dependence.diagnosis import (
+    Evidence,
+    JointModel,
+    Misfit,
+    OutsideBlocks,
+    ignored_dependence,
+    misfits,
+)
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
+from gemel.carole.fellegi_sunter.dependence.starting_classes import (
+    MAX_KIN,
+    CountedPairs,
+    StartingClasses,
+    starting_classes,
+)
+from gemel.carole.fellegi_sunter.dependence.structure import (
+    Distribution,
+    EstimationMask,
+    Structure,
+    choose,
+    estimated,
+    independent,
+)
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import (
+    Model,
+    PatternCounts,
+    corrected,
+    probability,
+    shares,
+    summed,
+    within_levels,
+)
+from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
+from gemel.carole.fellegi_sunter.model_warnings import (
+    FEW_MATCHES,
+    default_m,
+    expected_levels,
+    identified_bits,
+    second_warnings,
+    unidentified_fields,
+    worth,
+)
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
+from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.progress import StageProgress
+
+# The maximisation steps: graphs, tables and classes from expected matches by pattern.
+#
+# Under an assignment there are pairs known to be no match whatever their levels: those one of whose records has its
+# one link elsewhere (`strangers_by_links`). The distributions of non-matches are estimated from them. If they were
+# estimated from all remaining pairs, missed matches would raise the probability that two different people share all
+# but one field, and more would be missed in the next round.
+#
+# For the same reason the strangers' graph is chosen without pairs that could be matches by the starting classes: a
+# dozen people who moved, taken for non-matches, would otherwise be a dependence of date of birth and telephone among
+# strangers, and remain non-matches for ever. Pairs of two people who do look alike are described by the classes of
+# kin.
+#
+# The distribution of strangers must be known over all pairs. Where pairs were blocked, the candidates are counted
+# exactly and the others come from a random sample.
+
+
+Kept = tuple[LinkPosterior, Ints]
+"""The kept pairs, and the pattern of each."""
+
+LARGEST_CLIQUE = {"none": 1, "pairwise": 2, "decomposable": 4, "auto": 4}
+"""Maximum number of fields in a clique: two make a forest of pairs."""
+
+MIN_GAIN_OF_STRANGERS = 10.0
+"""Minimum log Bayes factor of an edge among strangers: there are many pairs and edges, and real ones have hundreds."""
+
+LINKED = 0.9
+"""Link probability above which a record counts as linked, and its other pairs as non-matches."""
+
+FEWEST_LINKED = 0.2
+"""Share of pairs with a linked record below which too few of them are known to be no match."""
+
+MIN_RECALL = 0.5
+"""Share of the matches that blocking is supposed to keep at least: the few that a poorer one finds tell nothing."""
+
+FEWEST_LINKS = 1e-6
+"""Lower bound of p, as a number of links."""
+
+
+class Maximisation:
+    """Estimates from expected matches by pattern."""
+
+    def __init__(
+        self,
+        model: Model,
+        patterns: PatternCounts,
+        dependence: str,
+        settings: Estimation,
+        rules: Sequence[RuleFields],
+        level_counts: F64 | None,
+        outside_blocks: OutsideBlocks | None,
+        p: float | None = None,
+        p_prior: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        self.gamma = np.ascontiguousarray(patterns.gamma)
+        self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
+        self._largest_clique = LARGEST_CLIQUE[dependence]
+        self._count = patterns.count.astype(np.float64)
+        self._n_levels = [field.n_levels for field in model.fields]
+        self._valid = within_levels(self._n_levels)
+        self._patterns, self._rules = patterns, rules
+        self._estimation_mask = EstimationMask(patterns.mask, rules) if rules else None
+        width = model.m.shape[1]
+        self._believed = default_m(model.fields, width)
+        self._worth = np.where(unidentified_fields(rules, len(model.fields)), np.inf, worth(model.fields))
+        self.level_counts = counted_levels(self.gamma, patterns.count, width) if level_counts is None else level_counts
+        self._outside = np.zeros(0) if outside_blocks is None else outside_blocks.count
+        self._scale = 1.0 if outside_blocks is None else max(1.0, outside_blocks.scale)
+        self._all_gamma = self.gamma
+        if outside_blocks is not None:
+            self._all_gamma = np.ascontiguousarray(np.vstack([self.gamma, outside_blocks.gamma]))
+        self._n_pairs = float(model.n_a) * model.n_b
+        self._u = shares(self.level_counts, self._valid, settings.prior)
+        self._clearly_others = np.ones(len(self._all_gamma))
+
+    def start(self, max_kin: int, kept: Kept | None) -> StartingClasses:
+        """Classes with independent fields; they decide which pairs are clearly no match."""
+        gamma, fields, n_pairs = self.gamma, self._model.fields, self._n_pairs
+        identified = identified_bits(self._patterns.mask, self._rules, len(fields))
+        counted = CountedPairs(
+            gamma, self._count, identified, self._valid, self._u, self._believed, self._worth,
+            np.array([field.personal for field in fields]), n_pairs,
+            self._settings.expected_matches,
+        )  # fmt: skip
+        start = starting_classes(
+            counted, max_kin, lambda chosen: 0.0 if kept is None else kept[0].exclusiveness(chosen[kept[1]])
+        )
+        odds = start.weight * np.log(2.0) + np.log(start.matches) - np.log(max(n_pairs - start.matches, 1.0))
+        self._clearly_others[: len(gamma)] = probability(-odds)
+        return start
+
+    def others(self, matches: F64, kept: Kept | None, posterior: LinkProbabilities | None) -> F64:
+        """Expected non-matches by pattern, of all pairs.
+
+        Also where u is that of all pairs: in a single field matches are negligible among the others, but nearly all
+        pairs that agree on several fields at once are matches, and would appear as a dependence of non-matches.
+        """
+        others = np.maximum(self._count - matches, 0.0)
+        if kept is not None and posterior is not None:
+            known, share = strangers_by_links(kept, posterior.probability, len(self._count))
+            if share >= FEWEST_LINKED:
+                among = np.bincount(kept[1], minlength=len(self._count))
+                others = np.minimum(known / share, among) + np.maximum(self._count - among, 0.0)
+        return np.concatenate([others, self._outside])
+
+    def strangers(
+        self, classes: KinClasses, others: F64, strangers: Distribution | None = None
+    ) -> tuple[KinClasses, F64]:
+        """The classes of kin, and the expected strangers by pattern.
+
+        Kin are looked for among the candidates only: elsewhere a town and its postcode would have a class, since a
+        dependence of all strangers weighs more than all families.
+
+        `strangers`: None: independent fields with the levels of all pairs, and the classes stay as they are.
+        """
+        if not len(classes):
+            return classes, others
+        inside = others[: len(self.gamma)]
+        if strangers is None:
+            log_strangers = summed(self.gamma, log_tables(self._u[None])[0])
+            classes, share = updated(classes, self.gamma, inside, log_strangers, self._valid, steps=0)
+        else:
+            log_strangers = strangers.log_probability(self.gamma)
+            left_out = self._n_pairs - self._patterns.n_pairs
+            classes, share = updated(classes, self.gamma, inside, log_strangers, self._valid, left_out)
+        return classes, np.concatenate([inside * share, others[len(self.gamma) :]])
+
+    def graph_of_matches(self, matches: F64) -> Structure:
+        """Which fields depend on each other among matches."""
+        return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._estimation_mask)
+
+    def graph_of_strangers(self, strangers: F64) -> Structure:
+        """Which fields depend on each other among strangers."""
+        return choose(
+            self._all_gamma,
+            strangers * self._clearly_others,
+            self._model.fields,
+            self._largest_clique,
+            scale=self._scale,
+            min_gain=MIN_GAIN_OF_STRANGERS,
+        )
+
+    def misfits(self, matches: F64, others: F64) -> tuple[Misfit, ...]:
+        """Where independence fails; for non-matches only where pairs outside the blocks are known."""
+        fields = self._model.fields
+        within = misfits("matches", self.gamma, matches, fields, self._estimation_mask)
+        if self._rules and not len(self._outside):
+            return within
+        return (*within, *misfits("others", self._all_gamma, others, fields, scale=self._scale))
+
+    def estimate(
+        self, matches: F64, strangers: F64, graphs: tuple[Structure, Structure], kin: KinClasses, recall: float
+    ) -> tuple[JointModel, Model]:
+        """Tables of matches and strangers, and the marginals of each field."""
+        model, settings, valid = self._model, self._settings, self._valid
+        counted = expected_levels(self._patterns, self._rules, matches, model.m.shape[1])
+        p = self._p
+        if p is None:
+            believed, others = self._p_prior
+            expected = max(float(matches.sum()), FEWEST_LINKS) / recall + believed
+            p = min(expected / (self._n_pairs + believed + others), 1 - 1e-9)
+        known = np.isfinite(self._worth)[:, None]
+        m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
+        m = np.where(known, m, self._believed)
+        u = self._u if settings.u == "all_pairs" else corrected(self.level_counts, m, p, valid, settings.prior)
+        sampled = np.concatenate([np.zeros(len(self.gamma)), strangers[len(self.gamma) :]])
+        joint = JointModel(
+            estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._estimation_mask),
+            estimated(graphs[1], self._all_gamma, strangers, u, self._n_levels, sampled=sampled, scale=self._scale),
+            kin,
+            p,
+        )
+        return joint, replace(model, m=m, u=u, p=p, matches_behind_m=counted.sum(axis=1))
+
+    def recall(self, matches: F64, model: Model) -> float:
+        """Share of the matches that blocking kept; 1 where it is not estimable."""
+        agreement = key_agreement(model, self.level_counts.sum(axis=1) / self._n_pairs, believed=True)
+        found = blocking_recall(self._patterns.mask, matches, self._rules, agreement).recall
+        return 1.0 if found is None else max(found, MIN_RECALL)
+
+
+def strangers_by_links(kept: Kept, link_probability: F64, n_patterns: int) -> tuple[F64, float]:
+    """Pairs that are no match because a record of theirs is linked to another, whatever their levels.
+
+    Which ones are known depends on the assignment (`LinkPosterior.excluded`).
+
+    Returns `known` (float64, shape (n_patterns,)): such pairs by pattern.
+    """
+    links, pattern = kept
+    known, share = links.excluded(link_probability >= LINKED)
+    return np.bincount(pattern[known], minlength=n_patterns).astype(np.float64), share
+
 
 MAX_ROUNDS = 60
 """Rounds before giving up, which is reported."""
@@ -51,7 +278,7 @@ def fit_joint(
     dependence: str,
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
-    level_counts: NDArray[np.float64] | None = None,
+    level_counts: F64 | None = None,
     outside_blocks: OutsideBlocks | None = None,
     pairs: Kept | None = None,
     max_kin: int = MAX_KIN,
@@ -66,11 +293,8 @@ def fit_joint(
     ----------
     model : Model
         With independent fields, fitted to the same counts; only its fields, files and likelihood are used.
-    patterns : PatternCounts
     dependence : {"none", "pairwise", "decomposable", "auto"}
         Maximum size of cliques: 1, 2, 4, and 4 for auto. Which edges there are is chosen by evidence in each case.
-    settings, rules, level_counts
-        As given to `fit`.
     outside_blocks : OutsideBlocks, optional
         Needed where pairs were blocked, unless fields are independent.
     pairs : tuple of LinkPosterior and ndarray of int, optional
@@ -93,7 +317,6 @@ def fit_joint(
     Model
         m, u and p of the same classes, field by field, with the warnings of the last round; history and likelihood are
         those of `fit`.
-    JointModel
     LinkProbabilities or None
         Under it, in the order of `pairs`.
 
@@ -160,13 +383,8 @@ class _Expectation:
     evidence: Evidence | None
 
     def of(
-        self,
-        weight: NDArray[np.float64],
-        p: float,
-        recall: float,
-        before: LinkProbabilities | None,
-        progress: StageProgress,
-    ) -> tuple[NDArray[np.float64], LinkProbabilities | None]:
+        self, weight: F64, p: float, recall: float, before: LinkProbabilities | None, progress: StageProgress
+    ) -> tuple[F64, LinkProbabilities | None]:
         """Under weights of the patterns, in bits."""
         found = self.evidence
         if self.pairs is not None:

@@ -11,11 +11,84 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
 
-from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
-from gemel.carole.fellegi_sunter.kernels import summed
-from gemel.carole.fellegi_sunter.u import shares
+from gemel.carole.arrays import F64, I8, U64, Flags
+from gemel.carole.fellegi_sunter.model import shares, summed
+
+
+@njit(nogil=True, cache=True)
+def class_expectation(
+    gamma: I8,
+    count: F64,
+    identified: U64,
+    log_levels: F64,
+    log_shares: F64,
+    log_last: F64,
+    masked: int,
+    levels: F64,
+    sizes: F64,
+    posterior: F64,
+) -> float:
+    """Expected pairs of each class, by field and level.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    count : ndarray of float64, shape (n_patterns,)
+        Pairs of each pattern, not negative.
+    identified : ndarray of uint64, shape (n_patterns,)
+        Bit q is set where a row identifies the first classes' distribution of field q.
+    log_levels : ndarray of float64, shape (n_classes, n_fields, n_levels + 1)
+        Log probability of each level in each class but the last; the last column, of a missing level, is 0.
+    log_shares : ndarray of float64, shape (n_classes + 1,)
+        Of all classes, the last one too.
+    log_last : ndarray of float64, shape (n_patterns,)
+        Log probability of each pattern in the last class, whose distribution is not estimated here.
+    masked : int
+        The first classes, so many, are estimated only from the rows that identify a field.
+    levels : ndarray of float64, shape (n_classes, n_fields, n_levels)
+        Overwritten with expected pairs.
+    sizes : ndarray of float64, shape (n_classes + 1,)
+        Overwritten with expected pairs, of all rows.
+    posterior : ndarray of float64, shape (n_patterns, n_classes + 1)
+        Overwritten with the probability of each class.
+    """
+    n, n_fields = gamma.shape
+    n_classes = len(log_levels)
+    levels[:] = 0.0
+    sizes[:] = 0.0
+    log_likelihood = 0.0
+    for i in range(n):
+        posterior[i, n_classes] = log_shares[n_classes] + log_last[i]
+        highest = posterior[i, n_classes]
+        for c in range(n_classes):
+            total = log_shares[c]
+            for q in range(n_fields):
+                total += log_levels[c, q, gamma[i, q]]
+            posterior[i, c] = total
+            highest = max(highest, total)
+        if highest == -np.inf:
+            posterior[i] = 0.0
+            posterior[i, n_classes] = 1.0
+            continue
+        total = 0.0
+        for c in range(n_classes + 1):
+            posterior[i, c] = np.exp(posterior[i, c] - highest)
+            total += posterior[i, c]
+        log_likelihood += count[i] * (highest + np.log(total))
+        for c in range(n_classes + 1):
+            posterior[i, c] /= total
+            pairs = count[i] * posterior[i, c]
+            sizes[c] += pairs
+            if c == n_classes or pairs == 0.0:
+                continue
+            for q in range(n_fields):
+                k = gamma[i, q]
+                if k >= 0 and (c >= masked or (identified[i] >> np.uint64(q)) & np.uint64(1)):
+                    levels[c, q, k] += pairs
+    return log_likelihood
+
 
 PRIOR = 1.0
 """Pseudo-pairs of the prior of each distribution of levels, spread evenly."""
@@ -34,28 +107,21 @@ TOLERANCE = 1e-4
 class KinClasses:
     """Classes of pairs of two people who have something in common.
 
-    Parameters
-    ----------
-    levels : ndarray of float64, shape (n_classes, n_fields, n_levels)
-        P(level in a field | class).
-    shares : ndarray of float64, shape (n_classes + 1,)
-        Of each class among non-matches; the last is that of the strangers.
+    `levels` (float64, shape (n_classes, n_fields, n_levels)): P(level in a field | class); `shares` (float64, shape
+    (n_classes + 1,)): of each class among non-matches; the last is that of the strangers.
     """
 
-    levels: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    levels: F64
+    shares: F64
 
     def __len__(self) -> int:
         return len(self.levels)
 
-    def log_probability(self, gamma: NDArray[np.int8], strangers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_probability(self, gamma: I8, strangers: F64) -> F64:
         """Log probability of comparison vectors among all non-matches, shape (n_patterns,).
 
-        Parameters
-        ----------
-        gamma : ndarray of int8, shape (n_patterns, n_fields)
-        strangers : ndarray of float64, shape (n_patterns,)
-            Log probability of each among strangers.
+        `gamma` (int8, shape (n_patterns, n_fields)); `strangers` (float64, shape (n_patterns,)): log probability of
+        each among strangers.
         """
         if not len(self):
             return strangers
@@ -66,27 +132,19 @@ class KinClasses:
         return np.asarray(total)
 
 
-def log_tables(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_tables(levels: F64) -> F64:
     """Logarithms with a last column of 0 for a missing level: shape (n_classes, n_fields, n_levels + 1)."""
     with np.errstate(divide="ignore"):
         return np.concatenate([np.log(levels), np.zeros((*levels.shape[:2], 1))], axis=2)
 
 
 def updated(
-    classes: KinClasses,
-    gamma: NDArray[np.int8],
-    others: NDArray[np.float64],
-    strangers: NDArray[np.float64],
-    valid: NDArray[np.bool_],
-    left_out: float = 0.0,
-    steps: int = STEPS,
-) -> tuple[KinClasses, NDArray[np.float64]]:
+    classes: KinClasses, gamma: I8, others: F64, strangers: F64, valid: Flags, left_out: float = 0.0, steps: int = STEPS
+) -> tuple[KinClasses, F64]:
     """Estimate the classes again, from non-matches and a distribution of strangers.
 
     Parameters
     ----------
-    classes : KinClasses
-        Where estimation starts.
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     others : ndarray of float64, shape (n_patterns,)
         Expected non-matches by pattern.
@@ -94,14 +152,11 @@ def updated(
         Log probability of each pattern among strangers.
     valid : ndarray of bool, shape (n_fields, n_levels)
         Which entries are levels.
-    left_out : float
-        Strangers that have no pattern here.
     steps : int
         EM steps at most; with 0 the classes stay as they are.
 
     Returns
     -------
-    KinClasses
     ndarray of float64, shape (n_patterns,)
         Share of strangers among the non-matches of each pattern.
 

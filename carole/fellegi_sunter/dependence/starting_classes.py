@@ -21,13 +21,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, rel_entr
 
-from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
-from gemel.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
-from gemel.carole.fellegi_sunter.kernels import summed
+from gemel.carole.arrays import F64, I8, I64, U64, Flags
+from gemel.carole.fellegi_sunter.dependence.kin_classes import (
+    PRIOR,
+    SMALLEST,
+    KinClasses,
+    class_expectation,
+    log_tables,
+)
 from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT
+from gemel.carole.fellegi_sunter.model import summed
 from gemel.carole.fellegi_sunter.prior import EXPECTATION_WORTH
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
@@ -64,22 +69,14 @@ FEWEST_STEPS = 20
 class StartingClasses:
     """The classes from which estimation starts.
 
-    Parameters
-    ----------
-    matches : float
-        Expected number of matches.
-    kin : KinClasses
-    weight : ndarray of float64, shape (n_patterns,)
-        Match weight of each comparison vector, in bits.
-    evidence : tuple of float
-        Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
-    mixed : bool
-        Whether a class of matches with errors was needed, so that the fields of matches depend on each other.
+    `weight` (float64, shape (n_patterns,)): match weight of each comparison vector, in bits. `evidence`: log evidence
+    with 0, 1, ... classes of kin, relative to none, as far as it was tried. `mixed`: whether a class of matches with
+    errors was needed, so that the fields of matches depend on each other.
     """
 
     matches: float
     kin: KinClasses
-    weight: NDArray[np.float64]
+    weight: F64
     evidence: tuple[float, ...] = ()
     mixed: bool = False
 
@@ -104,36 +101,27 @@ class CountedPairs:
         Matches that the belief is worth; infinite where m cannot be estimated.
     personal : ndarray of bool, shape (n_fields,)
         Fields that distinguish the persons of a household.
-    n_pairs : float
-        All pairs of the two files.
-    expected_matches : float, optional
-        Prior mean of the number of matches.
     """
 
-    gamma: NDArray[np.int8]
-    count: NDArray[np.float64]
-    identified: NDArray[np.uint64]
-    valid: NDArray[np.bool_]
-    u: NDArray[np.float64]
-    belief: NDArray[np.float64]
-    worth: NDArray[np.float64]
-    personal: NDArray[np.bool_]
+    gamma: I8
+    count: F64
+    identified: U64
+    valid: Flags
+    u: F64
+    belief: F64
+    worth: F64
+    personal: Flags
     n_pairs: float
     expected_matches: float | None = None
 
 
 def starting_classes(
-    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[NDArray[np.bool_]], float] = lambda _: 0.0
+    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[Flags], float] = lambda _: 0.0
 ) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
-    Parameters
-    ----------
-    pairs : CountedPairs
-    max_kin : int
-        At most so many, up to `MAX_KIN`.
-    exclusiveness : callable
-        Log likelihood ratio of the pairs of some patterns excluding each other: see `LinkPosterior.exclusiveness`.
+    `max_kin`: at most so many, up to `MAX_KIN`; `exclusiveness`: log likelihood ratio of the pairs of some patterns
+    excluding each other: see `LinkPosterior.exclusiveness`.
 
     Notes
     -----
@@ -164,7 +152,7 @@ def starting_classes(
     return _labelled(pairs, best, relative, exclusiveness)
 
 
-_Start = tuple[NDArray[np.float64], tuple["Role", ...]]
+_Start = tuple[F64, tuple["Role", ...]]
 """Distributions of the classes but the strangers, and their roles."""
 
 
@@ -183,9 +171,9 @@ class Role(Enum):
 class _Fit:
     """Classes but the strangers, the match class first: distributions, roles, sizes in pairs, and the log evidence."""
 
-    levels: NDArray[np.float64]
+    levels: F64
     roles: tuple[Role, ...]
-    sizes: NDArray[np.float64]
+    sizes: F64
     evidence: float
 
 
@@ -210,7 +198,7 @@ def _with_errors(pairs: CountedPairs, fit: _Fit) -> Iterator[_Start]:
         yield np.concatenate([fit.levels, errors[None]]), (*fit.roles, Role.ERRORS)
 
 
-def _fitted(pairs: CountedPairs, levels: NDArray[np.float64], roles: tuple[Role, ...]) -> _Fit:
+def _fitted(pairs: CountedPairs, levels: F64, roles: tuple[Role, ...]) -> _Fit:
     """The classes from given starts."""
     prior = np.stack([_prior(pairs, role) for role in roles])
     levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE), prior)
@@ -223,7 +211,7 @@ def _fitted(pairs: CountedPairs, levels: NDArray[np.float64], roles: tuple[Role,
     return _Fit(levels, roles, sizes, value + _complete(pairs, levels, sizes, counted, prior))
 
 
-def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
+def _prior(pairs: CountedPairs, role: Role) -> F64:
     """Prior pairs of a class by level: `HELD` of them where the belief stays."""
     even = PRIOR * pairs.valid / pairs.valid.sum(axis=1, keepdims=True)
     believed = np.minimum(pairs.worth, HELD)[:, None] * pairs.belief
@@ -236,7 +224,7 @@ def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
 
 
 def _labelled(
-    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[NDArray[np.bool_]], float]
+    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[Flags], float]
 ) -> StartingClasses:
     """Which classes are matches, and the weights that follow.
 
@@ -266,7 +254,7 @@ def _labelled(
     return StartingClasses(matches, kin, weight, evidence, mixed=Role.ERRORS in fit.roles)
 
 
-def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _personal_agreement(pairs: CountedPairs, levels: F64) -> float:
     """Share of the personal fields on which a class agrees at least half as often as matches; `HALF` without any."""
     personal = np.flatnonzero(pairs.personal)
     top = pairs.valid.sum(axis=1) - 1
@@ -274,27 +262,25 @@ def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> flo
     return float((own >= belief / 2).mean()) if len(personal) else HALF
 
 
-def _strangers(pairs: CountedPairs, sizes: NDArray[np.float64]) -> float:
+def _strangers(pairs: CountedPairs, sizes: F64) -> float:
     """Pairs of no class: never none, though rounding may leave none."""
     return max(pairs.n_pairs - float(sizes.sum()), SMALLEST)
 
 
-def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _alike_by_chance(pairs: CountedPairs, levels: F64) -> float:
     """Strangers that are as alike in the personal fields as the pairs of a class, by Sanov's theorem."""
     divergence = rel_entr(levels, pairs.u)[pairs.personal & (pairs.valid.sum(axis=1) > 1)].sum()
     return float(pairs.n_pairs * np.exp(-divergence))
 
 
-def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
+def _likeliest(pairs: CountedPairs, fit: _Fit) -> I64:
     """The class that each pattern's pairs most likely belong to; that of the strangers is the last."""
     rest = np.log(_strangers(pairs, fit.sizes)) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
     own = [np.log(n) + summed(pairs.gamma, table) for n, table in zip(fit.sizes, log_tables(fit.levels), strict=True)]
     return np.asarray(np.argmax(np.stack([*own, rest]), axis=0), dtype=np.int64)
 
 
-def _converged(
-    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64], prior: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+def _converged(pairs: CountedPairs, levels: F64, sizes: F64, prior: F64) -> tuple[F64, F64, F64, float]:
     """EM from some distributions and sizes: both, the expected pairs by level, and the log likelihood."""
     n = len(levels)
     strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
@@ -319,7 +305,7 @@ def _converged(
     return levels, sizes, counted, value
 
 
-def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
+def _nearest(pairs: CountedPairs, levels: F64, sizes: F64) -> int:
     """The class that agrees as the belief has it, or more often: the match class, unless another is nearer to it.
 
     A match class without pairs is as it was believed, and stays empty unless another could be of matches.
@@ -329,7 +315,7 @@ def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np
     return int(np.argmin(np.where(sizes >= 1.0, below, np.where(np.arange(len(below)) == 0, below, np.inf))))
 
 
-def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+def _disagreement(pairs: CountedPairs, levels: F64) -> float:
     """Kullback-Leibler divergence from the believed agreement, of the fields on which a class agrees less often."""
     total = 0.0
     for q, (valid, worth) in enumerate(zip(pairs.valid, pairs.worth, strict=True)):
@@ -341,13 +327,7 @@ def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
     return total
 
 
-def _complete(
-    pairs: CountedPairs,
-    levels: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    counted: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> float:
+def _complete(pairs: CountedPairs, levels: F64, sizes: F64, counted: F64, prior: F64) -> float:
     """Log marginal likelihood of the expected counts, less their log likelihood."""
     every = np.append(sizes, _strangers(pairs, sizes))
     total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
@@ -361,7 +341,7 @@ def _complete(
     return total
 
 
-def _marginal(n: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
+def _marginal(n: F64, prior: F64) -> float:
     """Log marginal likelihood of numbers of pairs in order, under a Dirichlet prior."""
     known = prior > 0
     parts = gammaln(prior[known] + n[known]) - gammaln(prior[known])

@@ -12,13 +12,15 @@ a dependence of thousands of pairs among millions does not justify them.
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gemel.carole.arrays import F64, I8, U32, Flags
+from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.risk.models.graphs import Graph, empty_graph, members
 
@@ -38,17 +40,13 @@ class EstimationMask:
     A rule's pairs agree on its own fields, so dependence of fields is estimated from pairs of rules that involve none
     of them. Otherwise "found by one of two rules" would look like dependence of their fields.
 
-    Parameters
-    ----------
-    mask : ndarray of uint32, shape (n_patterns,)
-    rules : sequence of RuleFields
-        None: every pattern identifies every field.
+    `mask` (uint32, shape (n_patterns,)); `rules`: None: every pattern identifies every field.
     """
 
-    def __init__(self, mask: NDArray[np.uint32], rules: Sequence[RuleFields]) -> None:
+    def __init__(self, mask: U32, rules: Sequence[RuleFields]) -> None:
         self.mask, self.rules = mask, rules
 
-    def rows(self, involved: Sequence[int]) -> NDArray[np.bool_]:
+    def rows(self, involved: Sequence[int]) -> Flags:
         """Patterns of some rule that involves none of these fields."""
         if not self.rules:
             return np.ones(len(self.mask), dtype=np.bool_)
@@ -58,15 +56,7 @@ class EstimationMask:
 
 @dataclass(frozen=True)
 class Edge:
-    """Two fields that depend on each other given match status, and the evidence for it.
-
-    Parameters
-    ----------
-    fields : tuple of int
-        Positions, ascending.
-    gain : float
-        Log Bayes factor of the step that joined them.
-    """
+    """Two fields that depend on each other given match status, and the evidence for it."""
 
     fields: tuple[int, int]
     gain: float
@@ -96,8 +86,8 @@ def independent(n_fields: int) -> Structure:
 
 
 def choose(
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     fields: Sequence[FieldLevels],
     largest_clique: int,
     estimation_mask: EstimationMask | None = None,
@@ -107,27 +97,9 @@ def choose(
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    weight : ndarray of float64, shape (n_patterns,)
-        Expected pairs of the class by pattern.
-    fields : sequence of FieldLevels
-    largest_clique : int
-        Maximum number of fields in a clique.
-    estimation_mask : EstimationMask, optional
-        Which patterns may identify which fields; None: each of all.
-    max_edges : int, optional
-        Where to stop.
-    scale : float
-        Pairs that a sampled one stands for. Scores weigh that many as one, so that sampling error does not look like
-        dependence.
-    min_gain : float
-        Minimum log Bayes factor of an edge.
-
-    Returns
-    -------
-    Structure
+    `gamma` (int8, shape (n_patterns, n_fields)). `weight` (float64, shape (n_patterns,)): expected pairs of the class
+    by pattern. `estimation_mask`: which patterns may identify which fields; None: each of all. `scale`: pairs that a
+    sampled one stands for. Scores weigh that many as one, so that sampling error does not look like dependence.
 
     Notes
     -----
@@ -166,7 +138,7 @@ def choose(
     return Structure(graph, tuple(edges))
 
 
-def coarse(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+def coarse(gamma: I8, n_levels: Sequence[int]) -> I8:
     """Comparison vectors with three levels at most: the lower half, the upper half, the top level."""
     n = np.asarray(n_levels, dtype=np.int8)
     top = np.minimum(n - 1, 2)
@@ -179,8 +151,8 @@ class Tables:
 
     def __init__(
         self,
-        gamma: NDArray[np.int8],
-        weight: NDArray[np.float64],
+        gamma: I8,
+        weight: F64,
         n_levels: Sequence[int],
         estimation_mask: EstimationMask | None = None,
         scale: float = 1.0,
@@ -201,7 +173,7 @@ class Tables:
         self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 
-    def counted(self, involved: Sequence[int]) -> NDArray[np.float64]:
+    def counted(self, involved: Sequence[int]) -> F64:
         """Expected pairs by the levels of some fields."""
         return counted(involved, self._gamma, self._weight, self._n_levels, self._estimation_mask)
 
@@ -215,11 +187,11 @@ class Tables:
 
 def counted(
     involved: Sequence[int],
-    gamma: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    gamma: I8,
+    weight: F64,
     n_levels: Sequence[int],
     estimation_mask: EstimationMask | None = None,
-) -> NDArray[np.float64]:
+) -> F64:
     """Expected pairs by the levels of some fields, of patterns that lack none of them and may identify them."""
     there = weight > 0
     for q in involved:
@@ -231,12 +203,12 @@ def counted(
     return np.bincount(cell, weight[there], minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
 
 
-def _gain(table: NDArray[np.float64]) -> float:
+def _gain(table: F64) -> float:
     """Log Bayes factor of joining the fields of the first two axes, given those of the others."""
     return _score(table) + _score(table.sum(axis=(0, 1))) - _score(table.sum(axis=1)) - _score(table.sum(axis=0))
 
 
-def _score(table: NDArray[np.float64]) -> float:
+def _score(table: F64) -> float:
     """Log marginal likelihood of a table whose cells share `PRECISION` evenly; 0 for a table over no field."""
     if table.ndim == 0:
         return 0.0
@@ -245,3 +217,154 @@ def _score(table: NDArray[np.float64]) -> float:
     return float(
         gammaln(PRECISION) - gammaln(PRECISION + table.sum()) + (gammaln(prior + occupied) - gammaln(prior)).sum()
     )
+
+
+# The distribution of comparison vectors in one class, by a decomposable graph.
+#
+# Every field has a table of its levels given those of its parents. A table is estimated from pairs that lack none of
+# its fields, smoothed towards the field's own distribution: where parents take levels that rarely occur together, the
+# field behaves as it does elsewhere. A field missing from a pair is summed out, so that a missing value adds nothing,
+# while the fields around it still depend on each other through it.
+
+
+BATCH = 4096
+"""Patterns with missing fields evaluated at a time."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """P(comparison vector | class).
+
+    `tables`: for each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
+    the field, the others the parents in order.
+    """
+
+    structure: Structure
+    tables: tuple[F64, ...]
+
+    def log_probability(self, gamma: I8) -> F64:
+        """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""
+        found = np.zeros(len(gamma))
+        absent = gamma == MISSING
+        group = absent @ (np.uint64(1) << np.arange(gamma.shape[1], dtype=np.uint64))
+        order = np.argsort(group, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(gamma) else ():
+            mask = absent[rows[0]]
+            if not mask.any():
+                found[rows] = self._of_complete(gamma[rows])
+                continue
+            for first in range(0, len(rows), BATCH):
+                part = rows[first : first + BATCH]
+                found[part] = self._of_incomplete(gamma[part], mask)
+        return found
+
+    def _of_complete(self, gamma: I8) -> F64:
+        total = np.zeros(len(gamma))
+        with np.errstate(divide="ignore"):
+            for (v, parents), table in zip(self.structure.families, self.tables, strict=True):
+                total += np.log(table)[tuple(gamma[:, q] for q in (v, *parents))]
+        return total
+
+    def _of_incomplete(self, gamma: I8, absent: Flags) -> F64:
+        """Vectors that lack the same fields."""
+        total = np.zeros(len(gamma))
+        needed: set[int] = set()
+        kept = []
+        # From the last field back: a missing field on which no other depends sums to 1.
+        for (v, parents), table in zip(reversed(self.structure.families), reversed(self.tables), strict=True):
+            if absent[v] and v not in needed:
+                continue
+            needed.update(q for q in parents if absent[q])
+            kept.append((v, parents, table))
+        operands: list[object] = []
+        letters = {q: string.ascii_lowercase[i] for i, q in enumerate(sorted(needed))}
+        subscripts = []
+        for v, parents, table in kept:
+            involved = (v, *parents)
+            lacking = [q for q in involved if absent[q]]
+            if not lacking:
+                with np.errstate(divide="ignore"):
+                    total += np.log(table)[tuple(gamma[:, q] for q in involved)]
+                continue
+            there = [i for i, q in enumerate(involved) if not absent[q]]
+            moved = np.moveaxis(table, there, range(len(there)))
+            operands.append(moved[tuple(gamma[:, involved[i]] for i in there)] if there else moved)
+            subscripts.append(("Z" if there else "") + "".join(letters[q] for q in lacking))
+        if operands:
+            if not any("Z" in subscript for subscript in subscripts):
+                return total
+            summed = np.einsum(",".join(subscripts) + "->Z", *operands, optimize="greedy")  # type: ignore[call-overload]
+            with np.errstate(divide="ignore"):
+                total += np.log(summed)
+        return total
+
+
+def estimated(
+    structure: Structure,
+    gamma: I8,
+    weight: F64,
+    alone: F64,
+    n_levels: Sequence[int],
+    pseudo_pairs: float = 1.0,
+    estimation_mask: EstimationMask | None = None,
+    sampled: F64 | None = None,
+    scale: float = 1.0,
+    rng: np.random.Generator | None = None,
+) -> Distribution:
+    """The distribution with a given graph, estimated from expected numbers of pairs.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    weight : ndarray of float64, shape (n_patterns,)
+        Expected pairs of the class by pattern.
+    alone : ndarray of float64, shape (n_fields, n_levels)
+        Marginal distribution of each field: that of a field without parents, and the one towards which the others
+        are smoothed.
+    pseudo_pairs : float
+        Weight of `alone` in a field's distribution given its parents' levels, in pairs as they were counted.
+    estimation_mask : EstimationMask, optional
+        Which patterns may identify which fields; None: each of all.
+    sampled : ndarray of float64, shape (n_patterns,), optional
+        Of the pairs of each pattern, those that sampled ones stand for; None: all were counted.
+
+    Notes
+    -----
+    A pseudo-pair weighs as much as a pair of the same parents' levels does on average: 1 where all of them were
+    counted, `scale` where all were sampled. O(n_patterns) per field.
+    """
+
+    def mean_weight(pairs: F64, involved: tuple[int, ...]) -> F64 | float:
+        if sampled is None:
+            return 1.0
+        total = pairs.sum(axis=0, keepdims=True)
+        drawn = counted(involved, gamma, sampled, n_levels, estimation_mask).sum(axis=0, keepdims=True)
+        # Where no pair has these levels of the parents, one may have been missed by the sample.
+        return np.where(total > 0, 1.0 + (scale - 1.0) * drawn / np.where(total > 0, total, 1.0), scale)
+
+    def table(involved: tuple[int, ...], towards: F64, rng: np.random.Generator | None = None) -> F64:
+        pairs = counted(involved, gamma, weight, n_levels, estimation_mask)
+        smooth = pairs + pseudo_pairs * mean_weight(pairs, involved) * towards
+        if rng is not None:
+            smooth = np.where(smooth > 0, np.maximum(rng.standard_gamma(smooth), 1e-100), 0.0)
+        total = smooth.sum(axis=0, keepdims=True)
+        return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
+
+    tables = []
+    for v, parents in structure.families:
+        own = alone[v, : n_levels[v]]
+        if not parents:
+            tables.append(own)
+            continue
+        towards = own.reshape(-1, *[1] * len(parents))
+        if len(parents) > 1:
+            # Each parent separately supplies the estimate for levels that rarely occur together.
+            for i, parent in enumerate(parents):
+                single = table((v, parent), own[:, None])
+                shape = [1] * len(parents)
+                shape[i] = n_levels[parent]
+                ratio = np.divide(single, own[:, None], out=np.zeros_like(single), where=own[:, None] > 0)
+                towards = towards * ratio.reshape(-1, *shape)
+            towards = towards / np.maximum(towards.sum(axis=0, keepdims=True), 1e-300)
+        tables.append(table((v, *parents), towards, rng))
+    return Distribution(structure, tuple(tables))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.blocking import AllPairs, CandidatePairs
+from gemel.carole.blocking.candidates import AllPairs, CandidatePairs
 from gemel.common.errors import GemelError
 from tests.carole.blocking.definition import candidate_pairs
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.blocking import KeyedRule, UnionPairs, ValueRule
-from gemel.carole.blocking.bands import band_keys
 from gemel.carole.blocking.block_size_cap import value_keys, without_large_blocks
+from gemel.carole.blocking.rules import KeyedRule, UnionPairs, ValueRule, band_keys
 from gemel.carole.blocking.value_relation import canopy_pairs, similar_pairs
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures

@@ -24,7 +24,7 @@ from gemel.carole.cluster.cluster_units import carried_out
 from gemel.carole.cluster.settings import installed
 from gemel.carole.cluster.tls import make_certificates, require_admitted
 from gemel.carole.engine import Resources
-from gemel.carole.engine.run.unit_pool import LostUnitError
+from gemel.carole.engine.run.resources import LostUnitError
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side

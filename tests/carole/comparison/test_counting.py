@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.counting import PatternCounter, merged
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.run.contribution import Packing
+from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
 
 ONE = np.ones(1, dtype=np.int64)

@@ -10,14 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.comparison.levels import (
-    FieldComparison,
-    equal_pairs,
-    level_counts,
-    level_distribution,
-    level_table,
-)
-from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.carole.comparison.kernels import disagreement_limits, levels_by_disagreement
+from gemel.carole.comparison.levels import FieldComparison, equal_pairs, level_counts, level_distribution, level_table
 from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.comparison import definition
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.comparison.strings import levels_of, similarity_table
+from gemel.carole.comparison.levels import levels_of, similarity_table
 
 WORDS = st.lists(st.text(alphabet="abcé", max_size=9), max_size=6)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import Resources, RulePlan, link
-from gemel.carole.engine.run.plan_parts import Bands, Canopies, Similar
+from gemel.carole.engine.run.plan import Bands, Canopies, Similar
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.engine.progress import quiet

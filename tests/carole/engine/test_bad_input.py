@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from gemel.carole.fellegi_sunter import SCHEMES, MPrior
+from gemel.carole.fellegi_sunter.schemes import SCHEMES
+from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet

@@ -10,18 +10,11 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from gemel.carole.engine import (
-    Contribution,
-    LinkagePlan,
-    Resources,
-    compare,
-)
-from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
 from gemel.carole.engine.pairs import shards
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.plan_parts import FieldPlan, RulePlan
-from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.plan import FieldPlan, RulePlan
+from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed

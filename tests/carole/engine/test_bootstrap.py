@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.engine.decision.bootstrap import Decided, Fitted, drawn_matches, replicates
+from gemel.carole.engine.decision.quality import Decided, Fitted, drawn_matches, replicates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.evaluation.quality_estimate import Claim
-from gemel.carole.fellegi_sunter import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 
 DRAWS = 4000
 

@@ -11,10 +11,10 @@ from benchmarks._in_process import persons, signed
 from benchmarks.duplicates import copied, f1_of_entities
 from gemel.carole.engine import Linkage, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.linkage.clusters import both_persons, with_entities
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.linkage.linking import both_persons, with_entities
+from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter.entities import OwnPersons
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side

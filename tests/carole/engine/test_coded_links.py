@@ -73,7 +73,7 @@ def test_likely_links_are_one_group_and_doubtful_ones_form_groups_of_twenty() ->
     assert np.abs(found[5000:] - doubtful).max() < 0.25
 
 
-@pytest.fixture(scope="module", params=["many fields", "few fields"])
+@pytest.fixture(scope="module", params=[pytest.param("many fields", marks=pytest.mark.long), "few fields"])
 def case(request: pytest.FixtureRequest) -> Resolved:
     """Two files of 2,000 people with codes, resolved in mode block_keyed; with few fields links are doubtful."""
     spec, files = people(N, 0.3, 4)

@@ -9,10 +9,10 @@ import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.pairs.duplicates import copies
-from gemel.carole.engine.pairs.run_warnings import number_warnings
-from gemel.carole.engine.run.plan_parts import FieldPlan
-from gemel.carole.fellegi_sunter import FieldLevels
+from gemel.carole.engine.pairs.linkage_input import number_warnings
+from gemel.carole.engine.pairs.selection import copies
+from gemel.carole.engine.run.plan import FieldPlan
+from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from tests.carole.engine.progress import quiet

@@ -14,21 +14,18 @@ from benchmarks import claimed
 from benchmarks.claimed import BuiltFiles, built_files, built_plan, with_built_decoys
 from benchmarks.modes import people
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
-from gemel.carole.engine.decision.decoy_pairs import DecoyPairs, records_and_decoys
-from gemel.carole.engine.decision.decoys import count_linked, of_one
-from gemel.carole.engine.decision.estimated import Estimated
-from gemel.carole.engine.decision.links import Decision
+from gemel.carole.engine.decision.decoys import DecoyPairs, count_linked, of_one, records_and_decoys
+from gemel.carole.engine.decision.estimated import Decision, Estimated
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.padded import conclude_padded
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.decoys import DecoyCount
-from gemel.carole.evaluation.quality_estimate import QualityEstimate
-from gemel.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from gemel.carole.evaluation.quality_estimate import DecoyCount, QualityEstimate
+from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side

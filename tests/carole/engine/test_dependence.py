@@ -7,11 +7,11 @@ import pytest
 
 from benchmarks._in_process import linked
 from benchmarks.dependence import kin
-from gemel.carole.blocking import CandidatePairs
+from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.pairs.outside_blocks import RandomPairs
-from gemel.carole.evaluation import quality
+from gemel.carole.engine.pairs.check_agreement import RandomPairs
+from gemel.carole.evaluation.link_quality import quality
 from gemel.common.errors import GemelError
 from gemel.coordinator.demonstration.people import two_files
 from tests.carole.engine.progress import quiet

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import Resources, RulePlan, link
-from gemel.carole.engine.run.plan_parts import Bands, Canopies, Similar
+from gemel.carole.engine.run.plan import Bands, Canopies, Similar
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import SignatureSet
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
+from tests.carole.engine.conftest import TwoFiles
 from tests.carole.engine.progress import quiet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
@@ -29,7 +30,8 @@ RULES = (
 )
 
 
-def test_candidates_are_those_of_the_definitions(files):
+def test_candidates_are_those_of_the_definitions():
+    files = TwoFiles(1, 200, 180, 110)
     plan = replace(files.plan(blocked=False), rules=RULES)
     a, b = files.a, files.b
     run = link(a, b, plan, ENOUGH, quiet)

@@ -12,11 +12,10 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import link
-from gemel.carole.engine.inputs.values import values_of
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
-from gemel.carole.engine.latent.refit import with_beliefs
-from gemel.carole.engine.run.archive import packed, unpacked
-from gemel.carole.engine.run.plan_parts import LatentPlan, VariablePlan
+from gemel.carole.engine.inputs.files import values_of
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords, with_beliefs
+from gemel.carole.engine.run.contribution import packed, unpacked
+from gemel.carole.engine.run.plan import LatentPlan, VariablePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.extended_latent import ExtendedSettings
 from gemel.carole.fellegi_sunter.settings import MPrior

@@ -10,14 +10,13 @@ import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.values import values_of
-from gemel.carole.engine.inputs.whole_files import WholeFiles
+from gemel.carole.engine.inputs.files import WholeFiles, values_of
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import calibration, matching_pairs, number_of_matches, quality
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
@@ -123,10 +122,7 @@ def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage
 def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, linkage: Linkage):
     assert linkage.latent is not None
     groups = linkage.latent.explained
-    assert [group.what for group in groups][:2] == [
-        "all links",
-        "links that agreement alone would not have made",
-    ]
+    assert [group.what for group in groups][:2] == ["all links", "links that agreement alone would not have made"]
     assert all(group.pairs >= 5 for group in groups)
     made = groups[1]
     by_kind = {kind: sum(bits for k, _, bits in made.parts if k == kind) for kind, _, _ in made.parts}

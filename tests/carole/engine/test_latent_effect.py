@@ -8,8 +8,8 @@ import pytest
 from benchmarks.latent_rehearsal import SPEC, files
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.latent import effect as module
-from gemel.carole.engine.latent.effect import (
+from gemel.carole.engine.latent import report as module
+from gemel.carole.engine.latent.report import (
     FEWEST_LINKS,
     GROUPS,
     GroupedCliques,
@@ -18,9 +18,7 @@ from gemel.carole.engine.latent.effect import (
     pair_records,
     replicated_divergences,
 )
-from gemel.carole.engine.run.effect_of_values import LatentEffect
-from gemel.carole.engine.run.probability_classes import FEWEST
-from gemel.carole.engine.run.result import ScoredPairs
+from gemel.carole.engine.run.result import FEWEST, LatentEffect, ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.extended_latent import ValueFit, Values, Variable, WeightedPairs
 from gemel.carole.extended_latent.bayes_factor import ValueModel
@@ -31,12 +29,7 @@ from gemel.risk.models.incomplete import fit_incomplete
 from gemel.risk.models.queries import jensen_shannon
 from tests.risk.models.definition import expected_counts
 
-VARIABLES = (
-    Variable("key", "both", 3),
-    Variable("x", "alice", 3),
-    Variable("z", "bob", 3),
-    Variable("w", "bob", 4),
-)
+VARIABLES = (Variable("key", "both", 3), Variable("x", "alice", 3), Variable("z", "bob", 3), Variable("w", "bob", 4))
 EDGES = ((0, 1), (1, 2), (2, 3))
 PRECISION = 1.0
 
@@ -221,7 +214,8 @@ def test_mutual_information():
     assert mutual_information(np.diag([0.25] * 4)) == pytest.approx(2)
 
 
-def test_a_run_reports_it_without_a_probability():
+def test_a_run_reports_it_without_a_probability(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "REPLICATES", 40)
     sets, _ = files(0, 150, 0.1)
     plan = plan_of(SPEC)
     run, again = (link(*sets, plan, Resources(2**31, threads), lambda stage, done: None) for threads in (1, 2))

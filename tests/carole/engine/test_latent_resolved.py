@@ -12,16 +12,16 @@ from gemel.carole.engine import LinkagePlan, link
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.values import values_of
+from gemel.carole.engine.inputs.files import values_of
 from gemel.carole.engine.latent import refit as refitting
-from gemel.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage import local
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from gemel.carole.evaluation.link_quality import expected_precision_recall, matching_pairs, number_of_matches
 from gemel.carole.extended_latent import (
     ArrayPairs,
     Classes,
@@ -31,8 +31,9 @@ from gemel.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from gemel.carole.extended_latent.classes import kept as keep
-from gemel.carole.fellegi_sunter.dependence import Evidence, fit_joint
+from gemel.carole.extended_latent.em import kept as keep
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.engine.test_known_records import joint_set, training_set
@@ -144,7 +145,7 @@ def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, plan: LinkagePla
     assert areas[0] == pytest.approx(areas[1], abs=0.002)
 
 
-@pytest.mark.parametrize("file", ["training", "joint"])
+@pytest.mark.parametrize("file", [pytest.param("training", marks=pytest.mark.long), "joint"])
 def test_a_resolver_has_what_custodians_brought(
     insured: Insured, plain: Linkage, monkeypatch: pytest.MonkeyPatch, file: str
 ):

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 import gemel.carole.engine.pairs.stream as stream_module
-from gemel.carole.engine import (
-    FieldPlan,
-    LinkagePlan,
-    Resources,
-    RulePlan,
-    link,
-)
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.carole.engine.pairs import preparation
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
@@ -184,7 +178,7 @@ def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     with pytest.raises(GemelError, match=r"grant .* or more, or link smaller files") as caught:
         link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), quiet)
     assert caught.value.code == ErrorCode.MEMORY
-    monkeypatch.setattr("gemel.carole.engine.run.run_context.PATTERNS_SHARE", 1e-5)
+    monkeypatch.setattr("gemel.carole.engine.run.resources.PATTERNS_SHARE", 1e-5)
     with pytest.raises(GemelError, match="distinct comparison vectors") as caught:
         link(files.a, files.b, files.plan(blocked=False), ENOUGH, quiet)
     assert caught.value.code == ErrorCode.MEMORY

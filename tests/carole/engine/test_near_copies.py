@@ -16,7 +16,7 @@ from benchmarks._leakage_invented import COPIES, PROBED, RECORDS, counted, hones
 from benchmarks.modes import PEOPLE
 from gemel.carole.engine.linkage import near_copies as module
 from gemel.carole.engine.linkage.near_copies import PARTNERS, first_alike
-from gemel.carole.engine.run.plan_parts import FieldPlan
+from gemel.carole.engine.run.plan import FieldPlan
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.duplicates import copied, inside
 from gemel.carole.engine import Resources
+from gemel.carole.engine.linkage.linking import OneFile, deduplicate
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.linkage.one_file import OneFile, deduplicate
-from gemel.carole.evaluation import quality
+from gemel.carole.evaluation.link_quality import quality
 from gemel.coordinator.demonstration.people import two_files
 from tests.carole.engine.progress import quiet
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.modes import Linked, judged, people
 from gemel.carole.engine import Linkage, Resources, compare, conclude
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage.local import check_pairs
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.padded import conclude_padded, without
@@ -26,7 +26,7 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.test_block_keyed import SEED
 
-N = 1500
+N = 800
 
 
 def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPairs, list[np.ndarray], dict]:
@@ -82,7 +82,7 @@ def test_links_are_as_without_padding(padded: tuple, plain: tuple) -> None:
     assert drawn[0] == drawn[1]
     assert max(map(max, links_of(linkage))) < N
     assert len(links_of(linkage) ^ links_of(before)) <= 8
-    assert len(links_of(before)) > 700
+    assert len(links_of(before)) > 0.45 * N
 
 
 def test_every_pair_is_reported_alike_to_carole(padded: tuple) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.engine.run.probability_classes import BOUNDS, FEWEST, MIN_VECTORS, classed
+from gemel.carole.engine.run.result import BOUNDS, FEWEST, MIN_VECTORS, classed
 
 PAIRS = st.lists(st.tuples(st.one_of(st.floats(0, 1), st.sampled_from(BOUNDS)), st.integers(0, 9)), max_size=200)
 

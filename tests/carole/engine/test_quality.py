@@ -12,12 +12,12 @@ from benchmarks import claimed
 from benchmarks.claimed import BITS, CHECK, built_files, built_plan
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.inputs.whole_files import WholeFiles
+from gemel.carole.engine.inputs.files import WholeFiles
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.resolution.padded import without
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.run.plan_parts import LatentPlan
+from gemel.carole.engine.run.plan import LatentPlan
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.engine.progress import quiet

@@ -15,19 +15,13 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from gemel.carole.engine import (
-    Contribution,
-    Resources,
-    compare,
-    link,
-)
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine import Contribution, Resources, compare, link
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage import near_copies
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, by_appearance, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolved_handles import by_appearance
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed

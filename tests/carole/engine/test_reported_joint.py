@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import GROUP
-from gemel.carole.engine.latent.reported_joint import of_few_links, reported_joint
+from gemel.carole.engine.latent.step import of_few_links, reported_joint
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.common.specification import ReleaseSpec, Specification

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.modes import NOISE, people
 from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
-from gemel.carole.engine.resolution.request_check import check_request
+from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.resolution.resolution_request import check_request
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.modes import people
 from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.resolution.resolution_exchange import checked_codes, checked_handles
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolved_handles import checked_codes, checked_handles
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed

@@ -10,13 +10,13 @@ import pytest
 
 from benchmarks.modes import NOISE, people
 from gemel.carole.engine import Resources, compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide, sealed_result
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import unpack_result
-from gemel.carole.engine.run.archive import packed, unpacked
-from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.contribution import packed, unpacked
+from gemel.carole.engine.run.result import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed

@@ -10,11 +10,10 @@ import pytest
 
 from benchmarks.modes import people
 from gemel.carole.engine import Candidates, LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.resolution.resolution_result import ResolutionResult
-from gemel.carole.engine.resolution.result_check import check_result
+from gemel.carole.engine.resolution.resolution_result import ResolutionResult, check_result
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.linkage_document import Counts
 from gemel.common.errors import ErrorCode, GemelError
@@ -38,7 +37,7 @@ class Case:
     rows: tuple[np.ndarray, np.ndarray]
 
 
-@pytest.fixture(scope="module", params=["one_to_one", "one_to_many", "none"])
+@pytest.fixture(scope="module", params=["one_to_one", pytest.param("one_to_many", marks=pytest.mark.long), "none"])
 def case(request: pytest.FixtureRequest) -> Case:
     """Files in which a tenth of the people has two records, so that candidates compete."""
     spec, files = people(200, 0.3, 4)

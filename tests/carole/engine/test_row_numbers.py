@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gemel.carole.engine.run.row_numbers import row_numbers
+from gemel.carole.engine.run.contribution import row_numbers
 
 WIDE = st.sampled_from([-(2**62), -5, -1, 0, 1, 7, 2**31, 2**62])
 """Two columns of these do not fit into one number."""

@@ -10,10 +10,9 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import Contribution
-from gemel.carole.engine.inputs.held_sets import contribution_of
-from gemel.carole.engine.pairs.outside_blocks import RandomPairs
-from gemel.carole.engine.pairs.preparation import all_pairs_levels
-from gemel.carole.engine.pairs.sample_groups import grouped_levels, pairs_in_groups
+from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.pairs.check_agreement import RandomPairs
+from gemel.carole.engine.pairs.preparation import all_pairs_levels, grouped_levels, pairs_in_groups
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS, SAMPLES

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import gemel
-from gemel.carole.fellegi_sunter import SCHEMES
+from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.common.specification.model import schemes as known
 
 ROOT = Path(gemel.__file__).parent

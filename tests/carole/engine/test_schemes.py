@@ -7,7 +7,7 @@ import pytest
 
 from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.fellegi_sunter import SCHEMES
+from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.common.errors import GemelError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

@@ -14,14 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemel.carole.engine import LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.block_keyed_files import BlockKeyedFiles
-from gemel.carole.engine.inputs.held_sets import HeldSet, HeldSets, contribution_of
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, HeldSet, HeldSets, contribution_of
 from gemel.carole.engine.pairs import shards
-from gemel.carole.engine.pairs.request_order import request_order
+from gemel.carole.engine.pairs.sharded_pairs import request_order
 from gemel.carole.engine.pairs.shards import shards_of
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.memory import MemoryBudget
-from gemel.carole.engine.run.run_context import RunContext
+from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
@@ -92,11 +90,7 @@ def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, thread
 
 
 @settings(max_examples=settings.default.max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=st.tuples(st.integers(3, 60), st.integers(3, 60)),
-    unit=st.integers(1, 400),
-    seed=st.integers(0, 1000),
-)
+@given(rows=st.tuples(st.integers(3, 60), st.integers(3, 60)), unit=st.integers(1, 400), seed=st.integers(0, 1000))
 def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
     rows: tuple[int, int], unit: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import Resources, link
-from gemel.carole.fellegi_sunter import SCHEMES
+from gemel.carole.fellegi_sunter.schemes import SCHEMES
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -8,15 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from gemel.carole.comparison import FieldComparison, level_distribution, level_table
-from gemel.carole.comparison.strings import levels_of, similarity_table
-from gemel.carole.engine import (
-    FieldPlan,
-    LinkagePlan,
-    Resources,
-    RulePlan,
-    link,
-)
+from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table, levels_of, similarity_table
+from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from gemel.carole.engine.pairs import preparation
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, pack_values, unpack_values

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from gemel.carole.engine.inputs.value_frequencies import joint_codes, rarity, value_weights
-from gemel.carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
+from gemel.carole.engine.inputs.files import joint_codes, rarity, value_weights
+from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall, matching_pairs, quality
 from gemel.common.errors import GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.pairs.vectors import ComparisonVectors
-from gemel.carole.engine.run.packing import Packing
+from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 

@@ -11,8 +11,7 @@ from scipy.special import expit
 from scipy.stats import beta, binomtest
 
 from gemel.carole.evaluation import check_field
-from gemel.carole.evaluation.check_field import false_links, sure_links
-from gemel.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from gemel.carole.evaluation.check_field import FAR, MISSING, NEAR, SAME, CheckedPairs, false_links, sure_links
 from gemel.common.errors import ErrorCode, GemelError
 
 BITS = np.array([8.0, 14.0, 6.0, 5.0, 5.0])

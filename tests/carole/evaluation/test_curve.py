@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from gemel.carole.evaluation import calibration, expected_precision_recall
+from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall
 
 scored = st.lists(st.tuples(st.sampled_from([0.05, 0.2, 0.5, 0.8, 0.99]), st.booleans()), min_size=1, max_size=40)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.evaluation.decoys import DecoyCount, precision_by_decoys
+from gemel.carole.evaluation.quality_estimate import DecoyCount, precision_by_decoys
 from gemel.common.errors import ErrorCode, GemelError
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import best_threshold, matching_pairs, number_of_matches, quality
 from gemel.common.errors import ErrorCode, GemelError
 
 scored = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.5000001, 0.9, 1.0]), st.booleans()), min_size=1)

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.extended_latent import ArrayPairs, Values, Variable
-from gemel.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel, fit
 from gemel.risk.models.graphs import Graph

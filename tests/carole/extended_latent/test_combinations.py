@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.evaluation.link_quality import expected_precision_recall
 from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
-from gemel.carole.fellegi_sunter import Estimation, PatternCounts, RuleFields, fit_scheme, link_probabilities
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.extended_latent.completion import completed_by, saturated_counts
+from gemel.carole.extended_latent.estimation import completed_by, saturated_counts
 from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
 from tests.risk.models.definition import to_table
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.evaluation import expected_precision_recall
+from gemel.carole.evaluation.link_quality import expected_precision_recall
 from gemel.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
-from gemel.carole.extended_latent.classes import sampled_pairs
-from gemel.carole.fellegi_sunter import Estimation, fit_scheme
+from gemel.carole.extended_latent.em import sampled_pairs
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.errors import GemelError
 from gemel.risk.models.queries import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.extended_latent import Values, Variable, WeightedPairs
-from gemel.carole.extended_latent.key_frequencies import discount, frequencies
+from gemel.carole.extended_latent.bayes_factor import discount, frequencies
 from gemel.coordinator.demonstration.people.names import name_tables
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.extended_latent import ExtendedSettings, ValueModel, Values, Variable, WeightedPairs, fit_extended
-from gemel.carole.extended_latent.classes import sampled_pairs
+from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.extended_latent.estimation import estimate
 from gemel.carole.extended_latent.precision import (
     FOLDS,

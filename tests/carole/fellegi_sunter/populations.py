@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 
 
 def density(gamma, m, u, p, missing=None):

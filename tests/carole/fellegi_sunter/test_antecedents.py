@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.antecedents import SURE, persons, same_person
+from gemel.carole.fellegi_sunter.entities import SURE, persons, same_person
 
 
 def pairs_of(n):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from gemel.carole.fellegi_sunter.assignment import assign, optimal_assignment
+from gemel.carole.fellegi_sunter.link_rule import assign, optimal_assignment
 from gemel.common.errors import ErrorCode, GemelError
 
 pairs = st.dictionaries(

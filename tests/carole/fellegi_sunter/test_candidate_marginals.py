@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.assignment import optimal_assignment
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
-from gemel.carole.fellegi_sunter.candidate_marginals import CandidateMarginals, uncontested
+from gemel.carole.fellegi_sunter.link_rule import optimal_assignment
+from gemel.carole.fellegi_sunter.one_to_one import CandidateMarginals, uncontested
 from gemel.carole.fellegi_sunter.propagation import Propagation
 from tests.carole.fellegi_sunter.enumeration import enumerated
 

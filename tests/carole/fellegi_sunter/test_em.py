@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kernels import expectation
-from gemel.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts, expectation
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError

@@ -1,7 +1,7 @@
 """Entities of two files: against plain definitions, and against every partition of the records of both.
 
 The exact posterior is by enumeration. Prior and weights: each record of a file is a copy of an earlier one of it with
-prior odds `ODDS` (`antecedents`), which makes the persons of the file; a person of A and one of B are one with prior
+prior odds `ODDS` (`same_person`), which makes the persons of the file; a person of A and one of B are one with prior
 odds `ODDS`, none twice; the likelihood ratio of two records is two to their weight, and of two persons the mean over
 the pairs of their records.
 """
@@ -13,8 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.antecedents import persons, same_person
-from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, same_entity
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, persons, same_entity, same_person
 from gemel.carole.fellegi_sunter.link_rule import assigned
 
 ODDS = 0.1

@@ -7,7 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, fit
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 from research import em
 from research.em import distributions, exact_counts
 

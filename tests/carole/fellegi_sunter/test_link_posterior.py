@@ -61,11 +61,12 @@ def test_one_more_partner_has_the_odds_of_the_prior():
     assert math.isfinite(prior.log_odds(900))
 
 
-def test_many_to_one_as_the_exact_posterior_over_all_linkages():
+@pytest.mark.parametrize("graphs", [7, pytest.param(20, marks=pytest.mark.long)])
+def test_many_to_one_as_the_exact_posterior_over_all_linkages(graphs):
     """Six records with four possible partners, the prior itself instead of its mode: every linkage enumerated."""
     rng = np.random.default_rng(5)
     errors = []
-    for _ in range(20):
+    for _ in range(graphs):
         weight = rng.normal(-3, 1.5, (6, 4))
         weight[np.arange(6), rng.integers(0, 4, 6)] += np.where(rng.random(6) < 0.6, 10, 0)
         a, b = (index.ravel() for index in np.indices((6, 4)))

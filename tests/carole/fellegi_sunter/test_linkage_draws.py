@@ -7,17 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme, linkage_draws
-from gemel.carole.fellegi_sunter.dependence import JointModel, KinClasses
-from gemel.carole.fellegi_sunter.dependence.distribution import estimated
-from gemel.carole.fellegi_sunter.dependence.structure import choose, independent
-from gemel.carole.fellegi_sunter.estimation_mask import default_m, expected_levels
+from gemel.carole.fellegi_sunter import linkage_draws
+from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
+from gemel.carole.fellegi_sunter.dependence.structure import choose, estimated, independent
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks, draw_linkages
-from gemel.carole.fellegi_sunter.model_draws import ModelDraws
+from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks, ModelDraws, draw_linkages
+from gemel.carole.fellegi_sunter.model import PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model_warnings import default_m, expected_levels
 from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
-from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH
-from gemel.carole.fellegi_sunter.u import shares, within_levels
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
+from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation
 from tests.carole.fellegi_sunter.enumeration import enumerated
 
 N_DRAWS = 1500

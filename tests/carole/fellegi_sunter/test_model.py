@@ -3,9 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.model import match_probabilities, match_weights, probability
-from gemel.carole.fellegi_sunter.patterns import MISSING
-from gemel.carole.fellegi_sunter.u import corrected, shares, within_levels
+from gemel.carole.fellegi_sunter.model import (
+    MISSING,
+    corrected,
+    match_probabilities,
+    match_weights,
+    probability,
+    shares,
+    within_levels,
+)
 
 
 @given(seed=st.integers(0, 2**32), n_levels=st.lists(st.integers(2, 5), min_size=1, max_size=4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.own_kin import without_kin
+from gemel.carole.fellegi_sunter.entities import without_kin
 
 
 def test_it_is_a_fixed_point_of_its_definition():

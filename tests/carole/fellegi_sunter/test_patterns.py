@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.patterns import PatternCounts
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.errors import ErrorCode, GemelError
 
 

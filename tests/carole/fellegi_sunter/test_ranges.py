@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter import ranges as module
+from gemel.carole.fellegi_sunter import candidate_graph as module
+from gemel.carole.fellegi_sunter.candidate_graph import in_ranges, ranges
 from gemel.carole.fellegi_sunter.one_to_one import Competition
 from gemel.carole.fellegi_sunter.prior import BetaBipartite
-from gemel.carole.fellegi_sunter.ranges import in_ranges, ranges
 
 
 @given(st.lists(st.integers(1, 12), max_size=40), st.integers(1, 9), st.integers(1, 3))

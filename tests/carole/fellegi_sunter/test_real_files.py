@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from gemel.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from gemel.carole.fellegi_sunter import PatternCounts, assigned
-from gemel.carole.fellegi_sunter.dependence import fit_joint
+from gemel.carole.evaluation.link_quality import best_threshold, matching_pairs, number_of_matches, quality
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.link_rule import assigned
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification

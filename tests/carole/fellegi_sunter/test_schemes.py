@@ -7,15 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
+from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.schemes import (
     agreement_counts,
+    fit_scheme,
     folded_counts,
     log_ratio_shaded,
     ratio_shaded,
     similarities,
     unshaded,
 )
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.fellegi_sunter.populations import exact_population
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.evaluation import calibration
+from gemel.carole.evaluation.link_quality import calibration
 from gemel.carole.fellegi_sunter.model import match_probabilities
 from gemel.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
-from gemel.carole.intruder.attack import FLOOR
-from gemel.carole.intruder.pairs import AllPairs
+from gemel.carole.intruder.attack import FLOOR, AllPairs
 from gemel.common.errors import GemelError
 from gemel.risk.identification.matching.claims import claim_best_of_each
 from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population
@@ -45,7 +44,8 @@ def test_all_pairs_by_the_definition(files):
 def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
     found = fellegi_sunter_attack(FILES, dependence="none", one_to_one=False)
     pairs = AllPairs(FILES)
-    from gemel.carole.fellegi_sunter import Estimation, fit_scheme
+    from gemel.carole.fellegi_sunter.schemes import fit_scheme
+    from gemel.carole.fellegi_sunter.settings import Estimation
 
     model = fit_scheme(
         "multinomial", pairs.patterns, [NAMES[q] for q in KEYS], [(0.5, 1.0)] * 3, len(FILES.known),

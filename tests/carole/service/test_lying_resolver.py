@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemel.carole.engine.run.archive import packed, unpacked
+from gemel.carole.engine.run.contribution import packed, unpacked
 from gemel.carole.projects.project import Policy, State
 from gemel.carole.store.results import RESOLUTION_RESULT
 from gemel.common.errors import ErrorCode

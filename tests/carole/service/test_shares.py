@@ -13,7 +13,7 @@ import pytest
 
 from gemel.carole.engine import Linkage, LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.run.probability_classes import FEWEST
+from gemel.carole.engine.run.result import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.carole.service.ending import shares

@@ -14,7 +14,7 @@ import pytest
 
 from gemel.carole.engine import Contribution as BlockKeyed
 from gemel.carole.engine import FieldPlan, LinkagePlan
-from gemel.carole.engine.run.plan_parts import LatentPlan, VariablePlan
+from gemel.carole.engine.run.plan import LatentPlan, VariablePlan
 from gemel.carole.projects.project import State
 from gemel.carole.service.linking import known_records
 from gemel.carole.store import Store

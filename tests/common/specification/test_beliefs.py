@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.fellegi_sunter import MPrior
+from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import dump_specification, encoding_digest, load_specification
 from tests.specifications import heading

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources, compare
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed

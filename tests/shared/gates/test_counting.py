@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from gemel.carole.comparison.kernels import disagreement_limits, levels_by_disagreement
 from gemel.shared.gates.bit_slices import difference_slices, rows_of, slices_of
 from gemel.shared.gates.counting import adder_plan, all_ones, at_most, counted, less_than, lockstep
 from gemel.shared.session.local_session import local_parties, together

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
-from gemel.carole.comparison.thresholds import disagreement_limits
+from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.common.signatures.row_words import RowWords
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.shared.gates.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison

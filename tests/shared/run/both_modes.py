@@ -10,7 +10,7 @@ import polars as pl
 
 from gemel.carole.engine import Resources, compare
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.held_sets import contribution_of
+from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LinkagePlan

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
-from gemel.carole.fellegi_sunter.dependence.structure import Structure
+from gemel.carole.fellegi_sunter.dependence.structure import Distribution, Structure, estimated
 from gemel.risk.models.graphs import Graph
 
 LEVELS = (2, 3, 2, 3, 2)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks.dependence import FIELDS, linked, neighbours
-from gemel.carole.evaluation import quality
-from gemel.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
-from gemel.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint, misfits
-from gemel.carole.fellegi_sunter.dependence.maximisation import strangers_by_links
+from gemel.carole.evaluation.link_quality import quality
+from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks, misfits
+from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint, strangers_by_links
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.carole.fellegi_sunter.settings import FieldLevels
 
 
 @cache
@@ -111,7 +113,7 @@ def test_pairs_beside_a_link_are_known_to_be_no_match(assignment, expected, expe
 
 def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     """Blocked on the year of birth, and the rest sampled: neighbours in the blocks are no longer taken for matches."""
-    from gemel.carole.fellegi_sunter import RuleFields
+    from gemel.carole.fellegi_sunter.settings import RuleFields
 
     case = neighbours(np.random.default_rng(2))
     gamma, count = case.patterns.gamma, case.patterns.count

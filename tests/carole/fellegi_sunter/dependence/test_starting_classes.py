@@ -7,8 +7,7 @@ import pytest
 from scipy.special import betaln
 
 from gemel.carole.fellegi_sunter.dependence import starting_classes as module
-from gemel.carole.fellegi_sunter.dependence.kernels import class_expectation
-from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses, log_tables, updated
+from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses, class_expectation, log_tables, updated
 from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
 
 NAMES = ("given", "born", "surname", "street", "phone", "town")
