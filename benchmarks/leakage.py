@@ -156,19 +156,17 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             "# What the attacks recover",
             "",
             f"Printed by `python -m benchmarks leakage --write`: {people:,} invented people, seed {seed}; {spent}."
-            " Shares are of the distinct signatures (*values*) and of the records that have a value. *Attainable*: the"
-            " value is in the attacker's dictionary at all. *By guessing*: the commonest value named everywhere."
-            " Figures of blocks are of a sample of blocks of every size, weighted by the records in such blocks; ± is"
-            " one standard error of the recovery above guessing. Of a register, *records* are the rows for which the"
-            " right person is named, *attainable* those of people in it, and the figures are of one or two thousand"
-            " rows. Of mode shared *by guessing* is a name drawn from the register for every row, and what block sizes"
-            " alone give anyone is a line of its own. Of mode block_keyed with `latent` figures are means over five"
-            " pairs of files, and ± one standard error over these. The specification is what `gemel spec draft`"
-            " proposes for these people in mode block_keyed, names and texts in 256 bits, dates, numbers and codes in"
-            " 128, the sex in 64, or made from it; a line that names other bits has those. Options of open mode are"
-            " measured as the gate measures them, at 1024 bits, as that mode is drafted: the worst of its attacks, on"
-            " the 1,500 commonest values; what they cost in links is printed by `python -m benchmarks hardening`. What"
-            " follows from it all stands in [threat-model.md](threat-model.md).",
+            " Shares are of the distinct signatures (*values*) and of the records that have a value; *attainable*: the"
+            " value is in the attacker's dictionary; *by guessing*: the commonest value named everywhere. Of blocks: a"
+            " sample of every size, weighted by records; ± is one standard error above guessing. Of a register:"
+            " *records* are the rows for which the right person is named, of one or two thousand, *attainable* those"
+            " of people in it. Of mode shared: guessing draws a name from the register for every row. With `latent`:"
+            " means over five pairs of files, and one standard error over these. The specification is what `gemel spec"
+            " draft` proposes in mode block_keyed (names and texts in 256 bits, dates, numbers and codes in 128, the"
+            " sex in 64), or made from it; a line that names other bits has those. Options of open mode are measured"
+            " as the gate does it, at 1024 bits: the worst of its attacks, on the 1,500 commonest values; what they"
+            " cost in links is printed by `python -m benchmarks hardening`. What follows stands in"
+            " [threat-model.md](threat-model.md#conclusions).",
             "",
             judged,
             "",

@@ -27,7 +27,7 @@ state: {state}                # the service's state; encrypted where it is secre
 results: {results}            # {title}'s share of every result arrives here
 
 # Where the records are: exactly one of csv, parquet, excel, statistical, fixed_width, fhir, omop, database
-# (docs/custodian.md). Only the columns that an approved specification names are read.
+# (docs/records.md). Only the columns that an approved specification names are read.
 source:
 {source}
 # origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log

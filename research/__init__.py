@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+
+PAGES = Path(__file__).parent
+"""Where an experiment writes its page."""
 
 
 def study_options(

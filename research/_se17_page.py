@@ -101,7 +101,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "person's, each half the time. Every pair is compared, by equality.",
         "",
         "- *FS*: Fellegi-Sunter by EM with u fixed.",
-        "- *Ext. EM*: the [extended latent model](extended-latent.md), estimated from FS's probabilities.",
+        "- *Ext. EM*: the [extended latent model](../docs/extended-latent.md), estimated from FS's probabilities.",
         "- *Ext. EM +*: the same with 500 complete training records drawn from the network.",
         "- *GP*: Bayes factors from the network itself and the surnames' true frequencies.",
         "",
@@ -142,15 +142,15 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "cannot agree to the digit. Orders and the direction of every gap do.",
         *_against_print(printed),
         "- The paper prints the denominator of the Bayes factor without the agreeing values in the two marginals; that "
-        "is no distribution. Here it is the corrected one ([why](extended-latent.md)).",
+        "is no distribution. Here it is the corrected one ([why](../docs/extended-latent.md)).",
         "- A surname's probability is not its share of the two files: what agreement on a name is worth must not be "
         "counted from the pair itself, and most names seen once are rarer than one in the file "
-        "([how](extended-latent.md)). With plain shares agreement on a name that each file has once would count for "
-        "nothing.",
+        "([how](../docs/extended-latent.md)). With plain shares agreement on a name that each file has once would "
+        "count for nothing.",
         "- The search needs a prior precision, which the paper does not give. With 1 the graphs have four to six edges "
         "and the decomposable divergence of Ext. EM is about .48, for non-matches among the weighted pairs dilute all "
         "dependence between the files; with 64, which is used here, it is as in the table (`python -m research se17 "
-        "--precisions 1 8 32 128`). The extended step [chooses it](extended-latent.md) from the pairs.",
+        "--precisions 1 8 32 128`). The extended step [chooses it](../docs/extended-latent.md) from the pairs.",
         "",
     ]
     return "\n".join(lines)

@@ -75,8 +75,8 @@ def section(found: Areas, seed: int) -> str:
         f"`python -m research se17 --services --write` makes this section ({n} replicates, seed {seed}). Each draw "
         "is written as the two custodians' CSV files and linked under a specification, by the code that the services "
         "run: the files are read, cleaned and signed as a custodian does it, and linked by Carole's engine. Ext. EM + "
-        "and GP have the [file of training records or of the joint distribution](variables.md) that the specification "
-        "names: 500 records, and the shares of all cells of the network. The specification has `scheme: exact`, "
+        "and GP have the [file of training records or of the joint distribution](../docs/variables.md) that the "
+        "specification names: 500 records, and the shares of all cells of the network. It has `scheme: exact`, "
         "`u: all_pairs` (two fields determine no other), `dependence: none`, `max_kin: 0` and `precision: 64`. Areas, "
         "the library's with u from all pairs, are means with 95 % intervals; differences are within draws.",
         "",

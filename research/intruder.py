@@ -2,7 +2,7 @@
 
 An intruder knows 400 people by surname, driving quality and six more of their variables; 600 records are released with
 four other variables, a fifth of their keys wrong, 240 of them of people he knows. ``python -m research intruder
---write`` makes the page.
+--write`` puts the tables into docs/identification.md.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from gemel.carole.intruder.attack_assessment import Kind, judged
 from research import study_options
 from research.se17 import FROM_A, FROM_B, drawn_files
 
+BEGIN, END = "<!-- benchmark intruder: begin -->", "<!-- benchmark intruder: end -->"
+DOCUMENT = DOCS / "identification.md"
 Attack = Callable[[AttackedFiles], Suspicions]
 SE17: dict[str, Any] = {"u": "all_pairs", "dependence": "none", "one_to_one": False}
 SHARES = (0.25, 1.0)
@@ -124,24 +126,19 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def page(
-    claimed: Mapping[str, NDArray[np.float64]], after: Mapping[str, Mapping[str, NDArray[np.float64]]], seed: int
+def tables(
+    claimed: Mapping[str, NDArray[np.float64]],
+    after: Mapping[str, Mapping[str, NDArray[np.float64]]],
+    seed: int,
 ) -> str:
-    """The page in Markdown."""
+    """The tables in Markdown."""
     replicates = len(next(iter(claimed.values())))
     few = len(next(iter(next(iter(after.values())).values())))
     lines = [
-        "# The linker as an intruder",
-        "",
-        f"`python -m research intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
-        "attack. `gemel intrude` does the same to a release of your own.",
-        "",
-        "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. "
-        "Their files: an intruder knows 400 people by surname and driving quality, and six more of their variables; "
-        "600 records are released with four others, a fifth of the keys wrong; about 240 of the 400 are among them. "
-        f"Training: 500 complete records of other people. Means over {replicates} draws.",
-        "",
-        "## What is claimed, and what is true",
+        f"`python -m research intruder --write` makes these tables (seed {seed}, means over {replicates} draws). "
+        "Smith and Elliot's files (2017, section 3.1): an intruder knows 400 people by surname and driving quality, "
+        "and six more of their variables; 600 records are released with four others, a fifth of the keys wrong; about "
+        "240 of the 400 are among them. Training: 500 complete records of other people.",
         "",
         "| intruder | most probable pair: claimed, true | everyone's best record: claimed, true | "
         "claims at .5 or more: number, claimed, true | AUC |",
@@ -161,10 +158,8 @@ def page(
         "An owner who does not know the truth has only the claimed column to judge by. Claimed below true is the "
         "under-estimate that Smith and Elliot warn of; claimed above true frightens where there is less to fear.",
         "",
-        "## What a change to the release does",
-        "",
-        f"Correct claims when everyone's most probable record is claimed, of 400 ({few} draws, one to one; in brackets "
-        "the 95 % interval of the paired difference from the release as it is).",
+        f"After a change to the release: correct claims of 400 when everyone's most probable record is claimed ({few} "
+        "draws, one to one; in brackets the 95 % interval of the paired difference from the release as it is).",
         "",
         f"| release | {' | '.join(after)} |",
         "|---|" + "---|" * len(after),
@@ -179,27 +174,27 @@ def page(
                 text += f" ({low:+.1f} to {high:+.1f})"
             cells.append(text)
         lines.append(f"| {change} | {' | '.join(cells)} |")
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "Twins share the keys of released records, the rarest first, and have everything else from other records; "
-            "dummies of the model are drawn whole from a decomposable model of the release, independent ones value by "
-            "value. All cost the same share of records of no person. Replaced values change keys and other "
-            "variables alike, and harm the data besides the attack.",
-            "",
-        ]
-    )
+    lines += [
+        "",
+        "Twins share the keys of released records, the rarest first, and have everything else from other records; "
+        "dummies of the model are drawn whole from a decomposable model of the release, independent ones value by "
+        "value. All cost the same share of records of no person. Replaced values also harm the data.",
+    ]
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
-    """Print the page or write it."""
-    options = study_options(arguments, "intruder", __doc__, replicates=20, seed=17, writes="docs/intruder.md")
+    """Print the tables, or put them into the page."""
+    options = study_options(
+        arguments, "intruder", __doc__, replicates=20, seed=17, writes="the tables into docs/identification.md"
+    )
     claimed = claims(options.replicates, options.seed)
     after = changed(max(2, options.replicates // 2), options.seed, changes())
-    text = page(claimed, after, options.seed)
+    text = tables(claimed, after, options.seed)
     if options.write:
-        (DOCS / "intruder.md").write_text(text, encoding="utf-8")
+        before, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
+        after_it = rest.split(END)[1]
+        DOCUMENT.write_text(f"{before}{BEGIN}\n{text}\n{END}{after_it}", encoding="utf-8")
     else:
         print(text)
     return 0

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks import DOCS
 from gemel.carole.evaluation.link_quality import TiedClasses, curve_of, tied_classes
 from gemel.carole.extended_latent import (
     AloneKey,
@@ -40,6 +39,7 @@ from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.queries import jensen_shannon
+from research import PAGES
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")
@@ -317,13 +317,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--precisions", type=float, nargs="+", help="only: what the prior's precision does to Ext. EM")
     parser.add_argument("--services", action="store_true", help="only: the same draws linked as the services do it")
-    parser.add_argument("--write", action="store_true", help="write docs/smith-elliot-2017.md and its figures")
+    parser.add_argument("--write", action="store_true", help="write research/smith-elliot-2017.md and its figures")
     options = parser.parse_args(arguments)
     if options.precisions:
         print(precisions(options.replicates, options.seed, options.precisions))
         return 0
     services = importlib.import_module("research._se17_services_section")
-    written = DOCS / "smith-elliot-2017.md"
+    written = PAGES / "smith-elliot-2017.md"
     if options.services:
         text = services.section(services.areas(options.replicates, options.seed, options.processes), options.seed)
         if options.write:
@@ -337,7 +337,7 @@ def main(arguments: list[str]) -> int:
         # The section of the services takes a run of its own, and stays as it was written last.
         before = services.section_of(written.read_text("utf-8")) if written.exists() else ""
         written.write_text(services.with_section(text, before), encoding="utf-8")
-        (DOCS / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
-        (DOCS / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
+        (PAGES / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
+        (PAGES / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
     print(text)
     return 0

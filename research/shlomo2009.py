@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks import DOCS
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from gemel.risk.identification.misclassification import MisclassificationRisk, misclassification_risk, swapping_matrix
+from research import PAGES
 from research._census_extract import LEVELS, NAMES, extract
 from research._swapping import observed_matrix, random_swap
 
@@ -148,14 +148,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--people", type=int, default=PEOPLE)
     parser.add_argument("--replicates", type=int, default=10)
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--write", action="store_true", help="write docs/shlomo-2009.md and its figures")
+    parser.add_argument("--write", action="store_true", help="write research/shlomo-2009.md and its figures")
     options = parser.parse_args(arguments)
     found = replicated(options.people, options.replicates, options.seed)
     page = importlib.import_module("research._shlomo2009_page")
     text = page.page(found, options.people, options.seed)
     if options.write:
-        (DOCS / "shlomo-2009.md").write_text(text, encoding="utf-8")
-        (DOCS / "shlomo-2009-figure-1.svg").write_text(page.figure_1(found[0]), encoding="utf-8")
-        (DOCS / "shlomo-2009-figure-2.svg").write_text(page.figure_2(found[0]), encoding="utf-8")
+        (PAGES / "shlomo-2009.md").write_text(text, encoding="utf-8")
+        (PAGES / "shlomo-2009-figure-1.svg").write_text(page.figure_1(found[0]), encoding="utf-8")
+        (PAGES / "shlomo-2009-figure-2.svg").write_text(page.figure_2(found[0]), encoding="utf-8")
     print(text)
     return 0

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks import DOCS
 from gemel.risk.identification.assessment.beside_keys import auc
 from gemel.risk.identification.file_level import file_measures
 from gemel.risk.identification.key_file import KeyFile
@@ -26,6 +25,7 @@ from gemel.risk.identification.matching.bayesian_matching import BayesianMatchin
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
 from gemel.risk.identification.suda import minimal_uniques
 from gemel.risk.identification.suda_ranking import suda_scores
+from research import PAGES
 from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {
@@ -203,7 +203,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--samples", type=int, default=20, help="samples at each fraction of chapter 7")
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="fewer samples, fractions and variables")
-    parser.add_argument("--write", action="store_true", help="write docs/smith-2011.md and its figures")
+    parser.add_argument("--write", action="store_true", help="write research/smith-2011.md and its figures")
     options = parser.parse_args(arguments)
     from research import _smith2011_page as page
 
@@ -223,7 +223,7 @@ def main(arguments: list[str]) -> int:
     if not options.write:
         print(text)
         return 0
-    (DOCS / "smith-2011.md").write_text(text, encoding="utf-8")
+    (PAGES / "smith-2011.md").write_text(text, encoding="utf-8")
     for name, svg in figures.items():
-        (DOCS / f"{name}.svg").write_text(svg, encoding="utf-8")
+        (PAGES / f"{name}.svg").write_text(svg, encoding="utf-8")
     return 0

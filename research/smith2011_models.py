@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import DOCS
 from gemel.risk.identification.assessment.beside_keys import auc
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
@@ -25,6 +24,7 @@ from gemel.risk.models.mc3_search import mc3
 from gemel.risk.models.precision_search import GammaPrior, mc3_with_precision
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
+from research import PAGES
 from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from research._smith2011_printed import COUNT_BANDS
 from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
@@ -217,7 +217,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m research smith2011_models", description=__doc__)
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="three samples of eight and twelve variables")
-    parser.add_argument("--write", action="store_true", help="write docs/smith-2011-models.md and its figures")
+    parser.add_argument("--write", action="store_true", help="write research/smith-2011-models.md and its figures")
     options = parser.parse_args(arguments)
     from research import _smith2011_models_page as page
 
@@ -228,7 +228,7 @@ def main(arguments: list[str]) -> int:
     if not options.write:
         print(text)
         return 0
-    (DOCS / "smith-2011-models.md").write_text(text, encoding="utf-8")
+    (PAGES / "smith-2011-models.md").write_text(text, encoding="utf-8")
     for name, svg in figures.items():
-        (DOCS / f"{name}.svg").write_text(svg, encoding="utf-8")
+        (PAGES / f"{name}.svg").write_text(svg, encoding="utf-8")
     return 0

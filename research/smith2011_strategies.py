@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import DOCS
 from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
@@ -21,6 +20,7 @@ from gemel.risk.identification.matching.model_attacks import best_cells
 from gemel.risk.identification.strategies import Attack, Frequencies, attacks
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.precision_search import GammaPrior
+from research import PAGES
 from research._census import FIVE, LEVELS, census
 from research.smith2011 import NOTIONAL, interval
 
@@ -154,7 +154,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m research smith2011_strategies", description=__doc__)
     parser.add_argument("--seed", type=int, default=2011)
     parser.add_argument("--quick", action="store_true", help="two samples for each claim")
-    parser.add_argument("--write", action="store_true", help="write docs/smith-2011-strategies.md and its figures")
+    parser.add_argument("--write", action="store_true", help="write research/smith-2011-strategies.md and its figures")
     options = parser.parse_args(arguments)
     from research import _smith2011_strategies_page as page
 
@@ -162,9 +162,9 @@ def main(arguments: list[str]) -> int:
     found = [beside(people, SAMPLES, claimed, options.seed) for people in populations(options.seed)]
     text = page.written(found, options.seed)
     if options.write:
-        (DOCS / "smith-2011-strategies.md").write_text(text, encoding="utf-8")
+        (PAGES / "smith-2011-strategies.md").write_text(text, encoding="utf-8")
         for number in (31, 32):
             svg = page.figure(found[0].strategies, replaced=number == 32)
-            (DOCS / f"smith-2011-figure-{number}.svg").write_text(svg, encoding="utf-8")
+            (PAGES / f"smith-2011-figure-{number}.svg").write_text(svg, encoding="utf-8")
     print(text)
     return 0

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks import DOCS
 from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
 from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
@@ -30,7 +29,7 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
 from gemel.custodian.tokens import tokenise
-from research import study_options
+from research import PAGES, study_options
 from research._jaccard import agreeing_bits, estimate
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400
@@ -305,13 +304,13 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
 def main(arguments: list[str]) -> int:
     """Run the experiment and print its page."""
     options = study_options(
-        arguments, "ss14", __doc__, replicates=20, seed=14, writes="docs/smith-shlomo-2014.md and its figure"
+        arguments, "ss14", __doc__, replicates=20, seed=14, writes="research/smith-shlomo-2014.md and its figure"
     )
     page = importlib.import_module("research._ss14_page")
     by_u = {u: experiment(options.replicates, options.seed, u) for u in ("all_pairs", "corrected", "free")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:
-        (DOCS / "smith-shlomo-2014.md").write_text(text, encoding="utf-8")
-        (DOCS / "smith-shlomo-2014.svg").write_text(page.figure(by_u["all_pairs"]), encoding="utf-8")
+        (PAGES / "smith-shlomo-2014.md").write_text(text, encoding="utf-8")
+        (PAGES / "smith-shlomo-2014.svg").write_text(page.figure(by_u["all_pairs"]), encoding="utf-8")
     print(text)
     return 0

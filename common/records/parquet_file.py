@@ -13,7 +13,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records.sources import ParquetSource
 from gemel.common.records.table import SourceTable, require_columns, text_tables
 
-_GROUP_ROWS = 1 << 18
+_ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
 
 
@@ -61,9 +61,9 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Some rows after the other; one frame without rows for a file without any."""
     # The path is no pattern of paths, and read as it is.
     file = pl.scan_parquet(path, glob=False).select(columns)
-    begin, height = 0, _GROUP_ROWS
-    while height == _GROUP_ROWS:
-        frame = file.slice(begin, _GROUP_ROWS).collect()
+    begin, height = 0, _ROWS_AT_ONCE
+    while height == _ROWS_AT_ONCE:
+        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
         height = frame.height
         if height or not begin:
             yield frame

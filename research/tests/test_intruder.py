@@ -2,7 +2,7 @@
 
 Five draws of their files (theirs: .487 claimed and .692 true of the most probable pairs, one draw). That the claim is
 too low, and that an intruder who judges pairs together is right more often, must hold outside the 95 % interval of the
-paired difference. `docs/intruder.md` has extended intruders, perturbation and dummy records.
+paired difference. `docs/identification.md` has extended intruders, perturbation and dummy records.
 """
 
 from __future__ import annotations

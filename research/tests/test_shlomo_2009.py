@@ -1,7 +1,7 @@
 """Shlomo 2009, section 3: what 20 % swapping does to the identification risk, by two frameworks.
 
-Eight samples of 5 % from 60,000 people with the paper's shapes (`docs/shlomo-2009.md` has the full size). The claims
-are about ratios, judged by the 95 % interval of the mean over samples where one can be had, and otherwise within
+Eight samples of 5 % from 60,000 people with the paper's shapes (`research/shlomo-2009.md` has the full size). The
+claims are about ratios, judged by the 95 % interval of the mean over samples where one can be had, and otherwise within
 tolerances far wider than the spread found (.005 to .02): an honest run fails practically never.
 """
 

@@ -3,7 +3,7 @@
 The thesis's file may not be passed on, so its relations are reproduced, not its digits: what dominates is asserted for
 every sample, what is better on average outside the 95 % interval of the paired difference over the samples (a
 difference that does not exist passes such a one-sided test in one experiment of 40; those found here are many times
-their standard errors). `docs/smith-2011.md` shows all of it with more samples, fractions and variables.
+their standard errors). `research/smith-2011.md` shows all of it with more samples, fractions and variables.
 """
 
 from __future__ import annotations

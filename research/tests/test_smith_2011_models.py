@@ -1,7 +1,7 @@
 """T11 chapter 8: the models behind the scores, the prior on their precision, and tables 2 and 3.
 
-On few samples of the generated population; `docs/smith-2011-models.md` has twenty. The gains asserted are many times
-their standard errors there.
+On few samples of the generated population; `research/smith-2011-models.md` has twenty. The gains asserted are many
+times their standard errors there.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The paper shows one draw. Here twenty are made, and what is claimed of their means must hold outside 95 % intervals: the
 order of the areas FS < Ext. EM < Ext. EM + < GP (paired differences), that Fellegi-Sunter with u from all pairs
 under-estimates its most probable pairs by a tenth and more while the extended schemes come nearer, and the order of
-Table 1's divergences. The smallest step found is .028 with a standard error of .0045 (`docs/smith-elliot-2017.md`).
+Table 1's divergences. The smallest step found is .028 with a standard error of .0045 (`research/smith-elliot-2017.md`).
 """
 
 from __future__ import annotations

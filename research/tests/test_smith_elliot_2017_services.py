@@ -3,7 +3,7 @@
 Five draws, the first of those of `test_smith_elliot_2017`. With the paper's setting each mean area is within .01 of
 the library's, for GP of the library's with the surnames' true frequencies too; every step FS < Ext. EM < Ext. EM + < GP
 is outside its 95 % interval (paired). What a specification's default belief and its assignment add is positive for
-Ext. EM (`docs/smith-elliot-2017.md`).
+Ext. EM (`research/smith-elliot-2017.md`).
 """
 
 from __future__ import annotations

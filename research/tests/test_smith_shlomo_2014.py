@@ -4,7 +4,7 @@ The slides print curves without numbers, so what is reproduced is their order: a
 Jaro > EM(8) > log-LR weighted > LR weighted > binary must hold outside the 95 % interval of the paired difference over
 20 replicates (a step that is no real difference passes such a one-sided test in one experiment of 40, and a step of the
 size found, .04 to .06 with a standard error of .003 to .006, fails it practically never). EM(15) and EM(8) must lie
-within .03, Jaro-Winkler beside Jaro within the same. `docs/smith-shlomo-2014.md` shows all of it, and what u does.
+within .03, Jaro-Winkler beside Jaro within the same. `research/smith-shlomo-2014.md` shows all of it, and what u does.
 """
 
 from __future__ import annotations

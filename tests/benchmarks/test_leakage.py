@@ -129,3 +129,30 @@ def test_the_figures_of_registers_are_those_of_the_page() -> None:
     }.items():
         part, everybody = ("; ".join(f"{figure} %" for figure in both(how, share)) for share in (40, 100))
         assert f"| {words} | {part} | {everybody} |" in model
+
+
+def test_the_page_for_who_decides_has_these_figures() -> None:
+    rows = PAGE.read_text(encoding="utf-8").splitlines()
+    page = (DOCS / "what-is-protected.md").read_text(encoding="utf-8")
+
+    def known(options: str, share: int) -> tuple[str, str]:
+        """Of those known by a register of a share, in blocks of 4 and of 20 rows, in per cent."""
+        small, large = (
+            re.match(rf"\| {options}: blocks of {size} rows, register of {share}%: ([\d.]+)% of those known", row)
+            for size in (r"4\.2", r"19\.9")
+            for row in rows
+            if re.match(rf"\| {options}: blocks of {size} rows, register of {share}%", row)
+        )
+        assert small is not None
+        assert large is not None
+        return f"{float(small[1]):.0f}", f"{float(large[1]):.0f}"
+
+    (surnames,) = (row for row in rows if row.startswith("| surname, 100,000 records, 1024 bits"))
+    assert f"reads {surnames.split('|')[3].strip().replace('%', ' %')} of the surnames" in page
+    tenth, none = known("as drafted", 10)
+    assert none == "0"
+    assert f"recognises {tenth} % of those she knows in blocks of 4 rows, none in blocks of 20 |" in page
+    assert "| of 40 % | the same | {} % of those she knows; {} % |".format(*known("as drafted", 40)) in page
+    assert "| of everybody | the same | {} %; {} % |".format(*known("as drafted", 100)) in page
+    noisy = known("bits 64, randomised_response 0.1", 100)
+    assert "lower the last row to {} and {} %".format(*noisy) in page

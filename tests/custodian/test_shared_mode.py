@@ -124,7 +124,7 @@ def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
     assert len(signatures[0] & signatures[1]) >= lying.LYING_N - 2
     assert not {line.tobytes() for line in alice[1].rows(1)[0]} & {line.tobytes() for line in bob[1].rows(1)[0]}
 
-    monkeypatch.setattr(lying, "TEXT", TEXT)
+    monkeypatch.setattr(lying, "LYING_TEXT", TEXT)
     own = identifiers.index("a7")
     same = [identifiers.index("a7", alice[0].starts[number]) for number in (1, 2)]
     with running(world.alice):

@@ -15,6 +15,7 @@ ERRORS = REPOSITORY / "docs/troubleshooting.md"
 DOCUMENTS = (
     *(REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "deploy/README.md")),
     *(path for path in sorted((REPOSITORY / "docs").glob("*.md")) if path.name != "commands.md"),
+    *sorted((REPOSITORY / "research").glob("*.md")),
 )
 """Every document whose commands must exist; docs/commands.md is made from the commands."""
 

@@ -14,7 +14,10 @@ from tests.docs.built_site import ROOT, build
 
 ALIKE = ("h1", "h2", "h3", "h4", "img", "li", "ol", "pre", "table", "td", "ul")
 """Elements that a page has as often in the site as in a viewer of a checkout, which reads Markdown by other rules."""
-PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "deploy/README.md"]
+PAGES = [
+    *(page for pages in ("docs/**/*.md", "*.md", "research/*.md") for page in ROOT.glob(pages)),
+    ROOT / "deploy/README.md",
+]
 
 
 class Elements(HTMLParser):

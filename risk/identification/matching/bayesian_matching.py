@@ -96,8 +96,8 @@ def _one(f: int, rate: float) -> float:
 # them.
 #
 # What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
-# (docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not
-# help: the prior is worth one record.
+# (research/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do
+# not help: the prior is worth one record.
 
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 

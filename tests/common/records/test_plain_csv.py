@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.common.records import csv_file as plain_csv
+from gemel.common.records import csv_file
 from gemel.common.records.csv_file import csv_batches
 from gemel.common.records.sources import CsvSource
 from gemel.common.records.table import SourceTable, joined
@@ -18,7 +18,7 @@ from gemel.common.records.table import SourceTable, joined
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:
     with monkeypatch.context() as patch:
-        patch.setattr(plain_csv, "_NEVER", plain_csv._NEVER + b",")
+        patch.setattr(csv_file, "_NEVER", csv_file._NEVER + b",")
         return outcome(path, columns)
 
 
@@ -31,7 +31,7 @@ def outcome(path: Path, columns: list[str]) -> SourceTable | str:
 
 def plainly(path: Path, separator: str, columns: list[str]) -> pl.DataFrame | None:
     with path.open("rb") as file:
-        frames = list(plain_csv.PlainReader(file, separator, columns).frames())
+        frames = list(csv_file.PlainReader(file, separator, columns).frames())
     return pl.concat(frames) if frames else None
 
 
@@ -73,7 +73,7 @@ def test_quick_and_strict_agree(
     text = end.join(",".join(row) for row in [["x", " y "], *rows]) + (end if last else "")
     path = tmp_path / "file.csv"
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
-    monkeypatch.setattr(plain_csv, "_BLOCK", block)
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", block)
     same(path, selected, monkeypatch)
 
 

@@ -11,7 +11,6 @@ import sqlalchemy
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.records import csv_file, database_query, parquet_file
-from gemel.common.records import csv_file as plain_csv
 from gemel.common.records.registry import source_batches
 from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
 from gemel.common.records.table import SourceTable, joined
@@ -38,7 +37,7 @@ def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     """Rows of a batch; each reader itself reads as few at a time."""
     some: int = request.param
     monkeypatch.setattr(csv_file, "_ROWS_AT_ONCE", some)
-    monkeypatch.setattr(plain_csv, "_BLOCK", 3 * some)
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 3 * some)
     monkeypatch.setattr(database_query, "_ROWS_AT_ONCE", some)
     monkeypatch.setattr(parquet_file, "_ROWS_AT_ONCE", some)
     return some
@@ -50,7 +49,7 @@ def test_a_file_that_is_plain_up_to_somewhere(rest: str, rows: int, tmp_path: Pa
     path.write_text("\ufeffa,b\n" + LINES + rest, encoding="utf-8")
     source = Source(csv=CsvSource(path=path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_csv, "_NEVER", plain_csv._NEVER + b",")
+        patch.setattr(csv_file, "_NEVER", csv_file._NEVER + b",")
         whole = joined(source_batches(source, COLUMNS))
     same(source, rows, whole)
 
