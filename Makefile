@@ -57,7 +57,7 @@ quality: .venv/dev .venv-peers
 # Every module imported, what decides the encoding, the store, the packaging, a demonstration; of it what may differ from
 # one Python to another.
 PORTABLE := tests/packaging tests/common/wire tests/common/specification
-QUICK := $(PORTABLE) tests/custodian/encoding tests/common/keys tests/carole/store tests/common/records
+QUICK := $(PORTABLE) tests/custodian/encoding tests/common/keys tests/carole/store tests/records
 
 oldest: .venv-oldest/made
 	.venv-oldest/bin/python -m pytest -q -m "not long" $(QUICK)

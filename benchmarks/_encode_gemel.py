@@ -16,12 +16,12 @@ from pathlib import Path
 
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.records.csv_file import csv_batches
-from gemel.common.records.sources import CsvSource
-from gemel.common.records.table import joined
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.records.csv_file import csv_batches
+from gemel.records.sources import CsvSource
+from gemel.records.table import joined
 
 
 def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[str, float]]:

@@ -26,7 +26,6 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.keys.vault import DataKey
 from gemel.common.parties import Side
-from gemel.common.records.sources import CsvSource, Source
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import generate
@@ -38,6 +37,7 @@ from gemel.custodian.state.row_map import RowMapWriter
 from gemel.custodian.state.working_tables import WorkingFolder
 from gemel.custodian.steps.held_memory import MemoryLimit, high_water
 from gemel.custodian.steps.signing import portions
+from gemel.records.sources import CsvSource, Source
 
 FIELDS = (
     "{{name: date_of_birth, kind: date, date: {{order: ymd}}, bits: {bits}}}",

@@ -20,7 +20,6 @@ import structlog
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.logging_setup import place_of
 from gemel.common.observability.tracing import begin_span, fail_span
-from gemel.common.records.registry import source_stamp
 from gemel.common.rpc.certificate_endings import MAX_ENDINGS
 from gemel.common.rpc.client import CONTROL_SECONDS
 from gemel.common.rpc.status import is_own_failure, passes, typed
@@ -35,6 +34,7 @@ from gemel.custodian.steps.step_context import RESTORED, Outcome, StepContext, S
 from gemel.custodian.steps.variable_sending import fetch_variables, send_variables
 from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.records.registry import source_stamp
 
 # What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
 #

@@ -232,12 +232,12 @@ def _leakage(app: typer.Typer, party: Party, default: Path) -> None:
         secret of its own, so near a limit it may decide otherwise.
         """
         from gemel.common.keys.noise import AssessmentKeys
-        from gemel.common.records.csv_form import CsvOptions, form_line
-        from gemel.common.records.registry import file_source
         from gemel.common.specification import read_specification
         from gemel.custodian.operator.screen import console, show_leakage
         from gemel.custodian.source.cleaned_file import clean_file
         from gemel.custodian.steps.leakage_gate import load_gate
+        from gemel.records.csv_form import CsvOptions, form_line
+        from gemel.records.registry import file_source
 
         spec = read_specification(specification)
         source = file_source(records, CsvOptions(encoding, separator).checked())

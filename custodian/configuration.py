@@ -30,8 +30,8 @@ from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 from gemel.common.language import LanguageCode
 from gemel.common.observability.settings import Observability
 from gemel.common.pki.list_pin import ListDigest
-from gemel.common.records.sources import Source
 from gemel.common.specification.model.defaults import Mode
+from gemel.records.sources import Source
 
 MAX_KNOWN_FILES = 64
 

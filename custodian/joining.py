@@ -9,9 +9,9 @@ from typing import Any
 from gemel.common.observability.settings import local, section
 from gemel.common.parties import SIDE_OF_ROLE, Party
 from gemel.common.pki.list_pin import pin_line
-from gemel.common.records.sources import Source
 from gemel.custodian.source.source_check import check_source as check_source
 from gemel.party.configurations import Joined
+from gemel.records.sources import Source
 
 _TEMPLATE = """\
 # {title}'s service. It calls Carole; it answers only its own operator on this machine.

@@ -29,7 +29,6 @@ from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Party, Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
-from gemel.common.records.registry import check_driver
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.observation import Observation
 from gemel.common.rpc.trust import Trust, TrustWatch
@@ -46,6 +45,7 @@ from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.leakage_gate import load_gate
 from gemel.custodian.steps.step_context import Progress, StepContext
 from gemel.protos.linkage.v1 import custody_pb2_grpc, project_pb2
+from gemel.records.registry import check_driver
 
 # What a custodian's service shows of itself: its metrics, by name, its probes, and the record of its operator's calls.
 #

@@ -18,8 +18,8 @@ from gemel.common.parties import Role
 if TYPE_CHECKING:
     from gemel.common.keys.identity import Identity
     from gemel.common.pki.members import Members
-    from gemel.common.records.sources import Source
     from gemel.party.configurations import Place
+    from gemel.records.sources import Source
 
 
 app = typer.Typer(
@@ -361,9 +361,9 @@ Data = Annotated[
 def _source(role: Role, records: Path | None, encoding: str | None, separator: str | None) -> Source | None:
     """Where a custodian's records are, after they have been read once; None for another role."""
     from gemel.common.parties import CUSTODIANS
-    from gemel.common.records.csv_form import CsvOptions
-    from gemel.common.records.registry import file_source
     from gemel.party.configurations import program
+    from gemel.records.csv_form import CsvOptions
+    from gemel.records.registry import file_source
 
     if (role in CUSTODIANS) != (records is not None):
         raise parameter(

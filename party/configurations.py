@@ -14,8 +14,8 @@ from gemel.common.keys.identity import in_groups
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.provisioning import PARTIES
-from gemel.common.records.sources import Source
 from gemel.party.membership_file import Membership
+from gemel.records.sources import Source
 
 PROGRAM = {**{role: name for name, role in PARTIES.items()}, Role.ANALYST: "analyst"}
 """What a role's commands and configuration are called, whatever the member's name."""

@@ -16,10 +16,10 @@ from gemel.common.pki.acceptance import Acceptance, checked
 from gemel.common.pki.enrolment import enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import write_public
-from gemel.common.records.sources import Source
 from gemel.party.comparison import compare
 from gemel.party.configurations import Joined, Place, complete, configure, program
 from gemel.party.membership_file import FILE, Membership, load_membership
+from gemel.records.sources import Source
 
 
 def join(

@@ -28,7 +28,6 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import expected_precision_recall
 from gemel.carole.fellegi_sunter.dependence import estimation
 from gemel.common.parties import Side
-from gemel.common.records.registry import file_source
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.demonstration.people.insured import driver_network
@@ -36,6 +35,7 @@ from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.source.cleaned_file import clean_file
 from gemel.custodian.source.known_file import named_file, read_known_files
+from gemel.records.registry import file_source
 from research.se17 import ALICE, BOB, KEYS, PRECISION, Files
 
 

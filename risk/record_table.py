@@ -10,11 +10,11 @@ from typing import Protocol
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.frames import Records, frame_of
-from gemel.common.records.registry import FOUND
-from gemel.common.records.sources import Values
-from gemel.common.records.typed_table import Labelled, labelled, read_records
+from gemel.records.csv_form import CsvOptions
+from gemel.records.frames import Records, frame_of
+from gemel.records.registry import FOUND
+from gemel.records.sources import Values
+from gemel.records.typed_table import Labelled, labelled, read_records
 
 
 class RecordTable(Protocol):

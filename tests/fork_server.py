@@ -40,7 +40,19 @@ from tests.compiled_once import share_kernels
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = tuple(
     f"gemel.{name}"
-    for name in ("common", "party", "risk", "custodian", "alice", "bob", "carole", "shared", "coordinator", "console")
+    for name in (
+        "common",
+        "party",
+        "records",
+        "risk",
+        "custodian",
+        "alice",
+        "bob",
+        "carole",
+        "shared",
+        "coordinator",
+        "console",
+    )
 )
 LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
 """What few need and takes long to import; and what is a program, which Python runs under the name ``__main__``."""

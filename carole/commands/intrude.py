@@ -12,7 +12,7 @@ from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
 
 if TYPE_CHECKING:
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
 
 KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV, Parquet, ..., one row per person.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV, Parquet, ..., one row per person.")]
@@ -48,7 +48,7 @@ def command(
     Nothing is sent anywhere, and the output contains no record.
     """
     from gemel.carole.intruder.attack_assessment import assess
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
 
     csv = CsvOptions(encoding, separator).checked()
     files = _read(known, release, keys, person, training, csv)
@@ -62,8 +62,8 @@ def _read(
     known: Path, release: Path, keys: str | None, person: str | None, training: Path | None, csv: CsvOptions
 ) -> Any:
     from gemel.carole.intruder.files import AttackedFiles
-    from gemel.common.records.registry import read_table
-    from gemel.common.records.typed_table import read_as
+    from gemel.records.registry import read_table
+    from gemel.records.typed_table import read_as
 
     for path in (known, release, training):
         if path is not None and (line := read_as(path, csv)):

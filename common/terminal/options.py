@@ -1,6 +1,6 @@
 """Options that several commands have: the form of CSV files, `--dry-run`, and the completion of projects' names.
 
-`CsvOptions(encoding, separator).checked()` of `common.records.csv_form` takes what a user gives of a form;
+`CsvOptions(encoding, separator).checked()` of `records.csv_form` takes what a user gives of a form;
 `rpc.dry_run` withholds the calls of a dry run.
 """
 

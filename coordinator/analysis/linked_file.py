@@ -19,10 +19,10 @@ from gemel.common.documents.document import LINKED_FILES, Provenance, read_prove
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
-from gemel.common.records.registry import read_table
-from gemel.common.records.table import as_text, numbers_of
 from gemel.common.specification.model.section import folded_label
 from gemel.custodian.steps.share import COARSENING
+from gemel.records.registry import read_table
+from gemel.records.table import as_text, numbers_of
 
 if TYPE_CHECKING:
     from polars._typing import JoinStrategy

@@ -37,7 +37,6 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress
-from gemel.common.records.table import SourceTable, check_identifiers
 from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification
@@ -48,6 +47,7 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
 from gemel.custodian.source.cleaned_file import compared_columns
 from gemel.custodian.source.known_file import read_known_files
+from gemel.records.table import SourceTable, check_identifiers
 from gemel.shared.gates.party import Party
 from gemel.shared.run.job import RowParts, Terms, assist, lead
 from gemel.shared.run.shared_files import compare_opened

@@ -21,13 +21,13 @@ from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.processes import processors
 from gemel.common.progress import Progress, stages_on_terminal
-from gemel.common.records.frames import Records
 from gemel.common.specification import Specification
 from gemel.coordinator.api.in_process import Keys, link_in_process
 from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of, table_of
 from gemel.coordinator.rehearsal.link_truth import evaluate
 from gemel.coordinator.truth_columns import Truth
 from gemel.custodian.source.cleaned_file import compared_columns
+from gemel.records.frames import Records
 
 if TYPE_CHECKING:
     import altair as alt

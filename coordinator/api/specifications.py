@@ -12,9 +12,6 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
-from gemel.common.records.frames import Records, frame_of
-from gemel.common.records.registry import file_source, read_source
-from gemel.common.records.table import SourceTable, as_text, no_records, require_columns
 from gemel.common.specification import (
     Specification,
     dump_specification,
@@ -26,6 +23,9 @@ from gemel.common.specification import (
 )
 from gemel.common.specification.model.defaults import Mode
 from gemel.coordinator.truth_columns import Truth
+from gemel.records.frames import Records, frame_of
+from gemel.records.registry import file_source, read_source
+from gemel.records.table import SourceTable, as_text, no_records, require_columns
 
 
 def table_of(records: Records, columns: Sequence[str] | None, where: str) -> SourceTable:

@@ -20,7 +20,6 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member, Members
-from gemel.common.records.table import numbers_of
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.specification import Specification, load_specification, specification_digest
@@ -32,6 +31,7 @@ from gemel.coordinator.client.connection import client
 from gemel.coordinator.client.coordinator_client import listed
 from gemel.custodian.steps.share import run_provenance
 from gemel.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
+from gemel.records.table import numbers_of
 
 
 @dataclass(frozen=True)

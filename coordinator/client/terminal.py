@@ -16,8 +16,6 @@ from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.records.csv_form import form_line
-from gemel.common.records.sources import Source
 from gemel.common.rpc.certificate_endings import ending_lines
 from gemel.common.specification import Specification
 from gemel.common.specification.model.defaults import Mode
@@ -26,6 +24,8 @@ from gemel.common.terminal.fitting_table import FittingTable
 from gemel.common.wire.parties import side_from_wire
 from gemel.common.wire.project_states import STATE_WORDS
 from gemel.protos.linkage.v1 import project_pb2
+from gemel.records.csv_form import form_line
+from gemel.records.sources import Source
 
 SILENT_SECONDS = 600.0
 """A custodian that has not called for so long is named: it calls every few seconds while no long step keeps it."""

@@ -67,7 +67,7 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     """Columns of numbers; FIELD_MISSING or PARAMETER otherwise."""
     import polars as pl
 
-    from gemel.common.records.registry import read_table
+    from gemel.records.registry import read_table
 
     table = read_table(path)
     missing = [name for name in names if name not in table.columns]

@@ -38,14 +38,14 @@ def command(
     from gemel.carole.engine import Resources
     from gemel.common.durable import whole_folder
     from gemel.common.parties import Side
-    from gemel.common.records.csv_form import CsvOptions
-    from gemel.common.records.registry import file_source
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.run_progress import bars
     from gemel.coordinator.client.terminal import console, show_form
     from gemel.coordinator.rehearsal.narration import show_warnings
     from gemel.coordinator.rehearsal.output_folder import check_memory
     from gemel.coordinator.rehearsal.own_file import own_duplicates, write_duplicates
+    from gemel.records.csv_form import CsvOptions
+    from gemel.records.registry import file_source
 
     if side not in set(Side):
         raise parameter("--side", "expected alice or bob", side[:40])

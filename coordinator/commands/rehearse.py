@@ -43,12 +43,12 @@ def command(
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
-    from gemel.common.records.csv_form import CsvOptions
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.terminal import show_mode
     from gemel.coordinator.rehearsal.narration import Narrator
     from gemel.coordinator.rehearsal.output_folder import check_memory, rehearse_into
     from gemel.coordinator.truth_columns import Truth
+    from gemel.records.csv_form import CsvOptions
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if schemes and truth is None:

@@ -278,9 +278,9 @@ def similar(
 
     Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
-    from gemel.common.records.registry import read_table
     from gemel.common.specification.text.writing import entry_lines
     from gemel.coordinator.draft.similar_value_list import similar_list
+    from gemel.records.registry import read_table
 
     table = read_table(counts)
     listed = similar_list(table, value, count, drop_commonest=drop_commonest, minimum=minimum, maximum=maximum)

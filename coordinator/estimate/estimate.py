@@ -17,8 +17,6 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members
 from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.registry import file_source, read_source
 from gemel.common.specification import Specification
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.grown_file import grown
@@ -26,6 +24,8 @@ from gemel.coordinator.estimate.custodian_cost import CustodianCost, counted_tok
 from gemel.coordinator.estimate.linkage_cost import LinkageCost, RulePairs, candidate_pairs, linkage_cost
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.expected_layout import bounded_counts, file_counts
+from gemel.records.csv_form import CsvOptions
+from gemel.records.registry import file_source, read_source
 
 SHORTER = "use shorter signatures (`bits`), fewer rules or fewer fields"
 

@@ -21,10 +21,10 @@ from gemel.carole.evaluation.link_quality import (
 from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.registry import read_source
-from gemel.common.records.sources import Source
 from gemel.common.specification import Specification
 from gemel.coordinator.truth_columns import Truth
+from gemel.records.registry import read_source
+from gemel.records.sources import Source
 
 CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""

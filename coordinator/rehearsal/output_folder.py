@@ -25,8 +25,6 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.processes import processors
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.registry import FOUND, file_source
 from gemel.common.specification import Specification, dump_specification, encoding_digest, specification_digest
 from gemel.common.specification.model.schemes import SCHEMES
 from gemel.coordinator.client.terminal import console, show_form
@@ -37,6 +35,8 @@ from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
 from gemel.coordinator.reports.disclosure import write_risk_report
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.coordinator.truth_columns import Truth
+from gemel.records.csv_form import CsvOptions
+from gemel.records.registry import FOUND, file_source
 
 # The same files linked by other schemes, and by agreement alone, to compare with what the specification selects.
 

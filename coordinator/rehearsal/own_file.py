@@ -27,11 +27,11 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
-from gemel.common.records.sources import Source
 from gemel.common.specification import Specification
 from gemel.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.source.cleaned_file import read_cleaned
+from gemel.records.sources import Source
 
 AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "swaps", "model", "links", "retention")
 """The sections of a specification that count where nothing leaves the machine."""

@@ -28,7 +28,6 @@ from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.common.pki.reader import Reader
-from gemel.common.records.sources import Source
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.specification import Specification, specification_digest
@@ -42,6 +41,7 @@ from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.records.sources import Source
 from gemel.shared.parties.computing_screen import DONE
 
 POLL_SECONDS = 0.1

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from gemel.common.parties import Side
-from gemel.common.records.table import Positions
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
 from gemel.custodian.cleaning.definition import (
@@ -32,6 +31,7 @@ from gemel.custodian.cleaning.profile import FieldProfile, Profile
 from gemel.custodian.cleaning.source_values import texts_of
 from gemel.custodian.cleaning.variables import VariableCleaning, harmonised, unnamed_in
 from gemel.custodian.tokens import tokenise
+from gemel.records.table import Positions
 
 # The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.
 #

@@ -16,11 +16,11 @@ import polars as pl
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.common.records.table import Found, Positions
 from gemel.common.specification import Specification, VariableSpec
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import CommonCategory, category_of
 from gemel.custodian.cleaning.source_values import text_values
+from gemel.records.table import Found, Positions
 
 # A custodian's own categories mapped to the common ones, by the table in the specification.
 #

@@ -20,9 +20,6 @@ from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
-from gemel.common.records.registry import read_source
-from gemel.common.records.sources import Source
-from gemel.common.records.table import check_identifiers
 from gemel.common.rpc.call_recorder import TOLERANCE_SECONDS
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import TlsFiles
@@ -36,6 +33,9 @@ from gemel.custodian.source.source_check import check_records, check_source
 from gemel.custodian.state.row_map import Keyring
 from gemel.custodian.steps.held_memory import FileSize, needed_bytes
 from gemel.custodian.steps.leakage_gate import load_gate
+from gemel.records.registry import read_source
+from gemel.records.sources import Source
+from gemel.records.table import check_identifiers
 
 
 def check_custodian(party: Party, config: Path, specification: Path | None) -> Checks:

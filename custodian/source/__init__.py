@@ -1,1 +1,1 @@
-"""A custodian's records, read by `common.records` and cleaned for a linkage; `cleaned_file` is the way in."""
+"""A custodian's records, read by `records` and cleaned for a linkage; `cleaned_file` is the way in."""

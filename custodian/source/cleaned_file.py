@@ -17,14 +17,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.parties import Side
-from gemel.common.records.registry import ROWS_AT_ONCE, read_source, source_batches
-from gemel.common.records.sources import Source
-from gemel.common.records.table import Found, Positions, SourceTable, check_identifiers, refuse_identifiers
 from gemel.common.specification import Specification
 from gemel.custodian.cleaning.columns import Cleaned, Cleaning, clean
 from gemel.custodian.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
 from gemel.custodian.cleaning.profile import Profile
 from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, WorkingTable, variable_column
+from gemel.records.registry import ROWS_AT_ONCE, read_source, source_batches
+from gemel.records.sources import Source
+from gemel.records.table import Found, Positions, SourceTable, check_identifiers, refuse_identifiers
 
 
 def _unobserved(stage: str) -> AbstractContextManager[None]:

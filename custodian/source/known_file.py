@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, file_error
 from gemel.common.parties import Side
-from gemel.common.records.registry import file_source, read_source
-from gemel.common.records.table import Found, Positions
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
 from gemel.custodian.cleaning.source_values import text_values
 from gemel.custodian.cleaning.variables import placed
+from gemel.records.registry import file_source, read_source
+from gemel.records.table import Found, Positions
 
 # Cleaning of files of known values: training records, and the cells of a known joint distribution.
 #

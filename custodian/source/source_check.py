@@ -8,13 +8,13 @@ from pathlib import Path
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.csv_form import CsvOptions, csv_source, read_as
-from gemel.common.records.registry import check_driver, kind_of, source_batches
-from gemel.common.records.sources import DETECT, CsvSource, Source
 from gemel.common.specification import Specification
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.profile import Profile
 from gemel.custodian.source.cleaned_file import compared_columns
+from gemel.records.csv_form import CsvOptions, csv_source, read_as
+from gemel.records.registry import check_driver, kind_of, source_batches
+from gemel.records.sources import DETECT, CsvSource, Source
 
 _UNMISTAKABLE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
 """Encodings that a file shows by itself; one of one byte a letter is only known not to be these."""

@@ -19,9 +19,6 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.installation import require_suite
-from gemel.common.records.csv_form import read_as
-from gemel.common.records.registry import source_stamp
-from gemel.common.records.sources import DETECT
 from gemel.custodian.cleaning.own_copies import copies_warnings
 from gemel.custodian.source.cleaned_file import CleanedFile, read_into
 from gemel.custodian.source.known_file import read_known_files
@@ -31,6 +28,9 @@ from gemel.custodian.steps.held_memory import MemoryLimit
 from gemel.custodian.steps.signing import computing
 from gemel.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
 from gemel.protos.linkage.v1 import custody_pb2
+from gemel.records.csv_form import read_as
+from gemel.records.registry import source_stamp
+from gemel.records.sources import DETECT
 
 log = structlog.get_logger()
 

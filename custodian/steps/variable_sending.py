@@ -18,9 +18,6 @@ from gemel.common.errors import ErrorCode, GemelError, code_of, file_error, para
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.records.registry import source_batches
-from gemel.common.records.sources import Source
-from gemel.common.records.table import SourceTable, numbers_of
 from gemel.common.rpc.transfer import Content, Fetch, send
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
@@ -42,6 +39,9 @@ from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
 from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
+from gemel.records.registry import source_batches
+from gemel.records.sources import Source
+from gemel.records.table import SourceTable, numbers_of
 
 log = structlog.get_logger()
 

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.registry import FOUND
-from gemel.common.records.sources import Values
-from gemel.common.records.typed_table import is_text, read_records
+from gemel.records.csv_form import CsvOptions
+from gemel.records.registry import FOUND
+from gemel.records.sources import Values
+from gemel.records.typed_table import is_text, read_records
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.documents import release_of
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled

@@ -37,7 +37,7 @@ def tables(
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
     from gemel.common.progress import stages_on_terminal
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
     from gemel.risk.attribution.reader import is_table, read_release
     from gemel.risk.attribution.table_assessment import assess
     from gemel.risk.commands.option_values import show_form
@@ -117,8 +117,8 @@ def microdata(
     json_file: JsonFile = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
-    from gemel.common.records.csv_form import CsvOptions
-    from gemel.common.records.typed_table import chosen_values
+    from gemel.records.csv_form import CsvOptions
+    from gemel.records.typed_table import chosen_values
     from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from gemel.risk.attribution.reader import read_columns
     from gemel.risk.commands.option_values import show_form

@@ -185,8 +185,8 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from gemel.common.progress import stages_on_terminal
-    from gemel.common.records.csv_form import CsvOptions
-    from gemel.common.records.typed_table import chosen_values
+    from gemel.records.csv_form import CsvOptions
+    from gemel.records.typed_table import chosen_values
     from gemel.risk.commands.option_values import show_form
     from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
     from gemel.risk.identification.matching.bayesian_matching import METHODS

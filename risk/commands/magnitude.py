@@ -86,7 +86,7 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from gemel.common.progress import stages_on_terminal
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
     from gemel.risk.commands.option_values import show_form
     from gemel.risk.magnitude.assessment import Choice, assess
     from gemel.risk.magnitude.audit import assess_published

@@ -47,8 +47,8 @@ def models(
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
-    from gemel.common.records.csv_form import CsvOptions
-    from gemel.common.records.typed_table import chosen_values
+    from gemel.records.csv_form import CsvOptions
+    from gemel.records.typed_table import chosen_values
     from gemel.risk.attribution.inference import beliefs
     from gemel.risk.attribution.microdata import encode
     from gemel.risk.attribution.reader import read_columns

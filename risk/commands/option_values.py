@@ -11,7 +11,7 @@ import typer
 from gemel.common.errors import parameter
 
 if TYPE_CHECKING:
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
 
 Value = TypeVar("Value")
 
@@ -88,7 +88,7 @@ def searched(shares: Mapping[str, float | None]) -> tuple[str, ...]:
 
 def show_form(*paths: Path | None, csv: CsvOptions) -> None:
     """State on standard error, before any computation, how CSV files are read that are not plain UTF-8 with commas."""
-    from gemel.common.records.typed_table import read_as  # imports the numbers, which no help text needs
+    from gemel.records.typed_table import read_as  # imports the numbers, which no help text needs
 
     for path in paths:
         if path is not None and (line := read_as(path, csv)):

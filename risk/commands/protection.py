@@ -180,7 +180,7 @@ def protect(
     seed: Annotated[int | None, option("Of random methods, for trials: whoever knows it can undo them.")] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from gemel.common.records.csv_form import CsvOptions
+    from gemel.records.csv_form import CsvOptions
     from gemel.risk.commands.option_values import show_form
     from gemel.risk.protection.request import read_hierarchy
     from gemel.risk.record_table import FileOfRecords

@@ -25,8 +25,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.records.frames import Records
 from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.records.frames import Records
 from gemel.risk.arrays import Floats
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.coding import Missing, coded

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import parameter
-from gemel.common.records.frames import Records
+from gemel.records.frames import Records
 from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.file_level import Dis, file_dis

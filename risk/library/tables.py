@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from gemel.common.missing_module import missing_module
-from gemel.common.records.frames import Records
 from gemel.common.terminal.output import Report
+from gemel.records.frames import Records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.magnitude.assessment import assess as assess_magnitude
 from gemel.risk.magnitude.reader import tables_of

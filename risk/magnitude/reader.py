@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.registry import FOUND
-from gemel.common.records.typed_table import read_records as read_columns
+from gemel.records.csv_form import CsvOptions
+from gemel.records.registry import FOUND
+from gemel.records.typed_table import read_records as read_columns
 from gemel.risk.arrays import Floats
 from gemel.risk.magnitude.audit import PublishedValues
 from gemel.risk.magnitude.rules import Contributions, contributions
@@ -41,7 +41,7 @@ def read_records(
     parents: Parents | None = None,
     csv: CsvOptions = FOUND,
 ) -> MagnitudeTables:
-    """Make tables of a file of records, of any kind that `gemel.common.records` reads.
+    """Make tables of a file of records, of any kind that `gemel.records` reads.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ import polars as pl
 
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
-from gemel.common.records.registry import BY_ENDING
 from gemel.common.yaml_document import DocumentKind, read_yaml
+from gemel.records.registry import BY_ENDING
 from gemel.risk.arrays import Integers
 from gemel.risk.identification.coding import Missing, text_of
 from gemel.risk.identification.key_file import KeyFile

@@ -13,6 +13,7 @@ PRODUCT = {
     for name in (
         "common",
         "party",
+        "records",
         "custodian",
         "risk",
         "carole",

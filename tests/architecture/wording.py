@@ -23,6 +23,7 @@ ROOMS = (
     "common",
     "custodian",
     "party",
+    "records",
     "risk",
     "carole",
     "shared",

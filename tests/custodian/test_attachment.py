@@ -13,12 +13,12 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.sources import CsvSource, Source
 from gemel.custodian.agent import condition_of
 from gemel.custodian.operator.control import Control
 from gemel.custodian.operator.own_check import attach
 from gemel.custodian.service import CustodianService
 from gemel.protos.linkage.v1 import project_pb2
+from gemel.records.sources import CsvSource, Source
 from tests.custodian.test_flow import eventually, running, shown
 from tests.custodian.test_shared_mode import REFUSING, leaky
 

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.source import cleaned_file
 from gemel.custodian.source.cleaned_file import CleanedFile, read_cleaned, read_into
 from gemel.custodian.source.known_file import known_file_stamps, read_known_files
 from gemel.custodian.state.working_tables import EncryptedTable, WorkingFolder
+from gemel.records.sources import CsvSource, Source
 from tests.custodian.cleaning.test_known_records import named
 from tests.specifications import heading
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.records.sources import CsvSource, Source
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.granted_variables import Transfer, VariableGrant
 from gemel.custodian.encoding.categories import Relabelling
@@ -25,6 +24,7 @@ from gemel.custodian.steps.requested_rows import check_resolved
 from gemel.custodian.steps.result_fetch import labelled
 from gemel.custodian.steps.share import Share, coarsened_variables, coarsening_table, identified, read_share, safe_name
 from gemel.custodian.steps.variable_sending import granted_values
+from gemel.records.sources import CsvSource, Source
 from tests.common.specification.test_block_keyed import TEXT
 from tests.specifications import heading
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.registry import file_source, read_source, read_table, source_stamp
-from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
-from gemel.common.records.table import SourceTable, as_text, check_identifiers
 from gemel.common.specification import load_specification
 from gemel.custodian.source.cleaned_file import clean_file, read_cleaned
+from gemel.records.registry import file_source, read_source, read_table, source_stamp
+from gemel.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from gemel.records.table import SourceTable, as_text, check_identifiers
 from tests.specifications import heading
 
 PLANTED = "Wolfeschlegelstein"

@@ -19,6 +19,7 @@ OWN = (
     "protos",
     "common",
     "party",
+    "records",
     "custodian",
     "risk",
     "alice",

@@ -139,7 +139,7 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 def messages() -> str:
     """Every text in the code, docstrings left out."""
     chunks = []
-    for package in ("common", "party", "custodian", "carole", "shared", "coordinator", "console"):
+    for package in ("common", "party", "records", "custodian", "carole", "shared", "coordinator", "console"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

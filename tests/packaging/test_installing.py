@@ -36,6 +36,7 @@ def test_nothing_is_installed_by_name() -> None:
         "common",
         "custodian",
         "party",
+        "records",
         "risk",
         "carole",
         "shared",

@@ -20,7 +20,20 @@ import pytest
 from gemel.common.missing_module import installing
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("alice", "bob", "carole", "common", "console", "coordinator", "custodian", "party", "protos", "risk", "shared")
+ROOMS = (
+    "alice",
+    "bob",
+    "carole",
+    "common",
+    "console",
+    "coordinator",
+    "custodian",
+    "party",
+    "protos",
+    "records",
+    "risk",
+    "shared",
+)
 DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json", ".po", ".mo")
 DECOYS = ROOMS
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"

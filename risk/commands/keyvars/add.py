@@ -110,7 +110,7 @@ def codebook(
     separator: SeparatorOption = None,
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
-    from gemel.common.records.csv_form import CsvOptions, csv_source
+    from gemel.records.csv_form import CsvOptions, csv_source
     from gemel.risk.commands.option_values import show_form
     from gemel.risk.keyvars.codebook import import_codebook
     from gemel.risk.keyvars.folder import changed, read_text

@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
-from gemel.common.records.typed_table import Labelled
+from gemel.records.typed_table import Labelled
 from gemel.risk.arrays import Codes, Floats
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.individual_risk import (

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
-from gemel.common.records.frames import Records
+from gemel.records.frames import Records
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.individual_risk import implied_fraction

@@ -113,7 +113,7 @@ def test_an_object_that_is_gone_or_has_another_bit_ends_the_run_with_its_shard(
 
 def test_a_worker_of_another_version_is_sent_no_work(held: HeldStore, cluster: HeldCluster, tmp_path: Path) -> None:
     """Another version: this source with one line more."""
-    for part in ("gemel", "protos", "common", "custodian", "risk", "shared", "carole"):
+    for part in ("gemel", "protos", "common", "records", "custodian", "risk", "shared", "carole"):
         shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed = tmp_path / "carole" / "engine" / "pairs" / "shard_work.py"
     changed.write_text(changed.read_text() + "\n# Another version.\n")

@@ -12,7 +12,19 @@ from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.common.specification.model import schemes as known
 
 ROOT = Path(gemel.__file__).parent
-PRODUCT = ("common", "custodian", "party", "risk", "carole", "shared", "coordinator", "console", "alice", "bob")
+PRODUCT = (
+    "common",
+    "custodian",
+    "party",
+    "records",
+    "risk",
+    "carole",
+    "shared",
+    "coordinator",
+    "console",
+    "alice",
+    "bob",
+)
 HOMES = ("common/specification/model/schemes.py", "carole/fellegi_sunter/schemes.py")
 OF_SCHEMES_ONLY = set(known.SCHEMES) - {"exact"}  # a table of levels and others have this name too
 

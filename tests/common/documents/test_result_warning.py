@@ -14,7 +14,19 @@ from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING
 from gemel.common.errors import GemelErrors
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = ("alice", "bob", "carole", "common", "console", "coordinator", "custodian", "party", "risk", "shared")
+PACKAGES = (
+    "alice",
+    "bob",
+    "carole",
+    "common",
+    "console",
+    "coordinator",
+    "custodian",
+    "party",
+    "records",
+    "risk",
+    "shared",
+)
 
 
 def calls() -> list[tuple[str, ast.Call]]:

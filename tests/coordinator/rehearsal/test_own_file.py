@@ -14,13 +14,13 @@ from gemel.carole.engine import Resources
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.records.registry import file_source
 from gemel.common.specification import Specification, dump_specification
 from gemel.coordinator.commands.duplicates import command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.own_file import at_home, own_duplicates
+from gemel.records.registry import file_source
 from tests.specifications import heading
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
 from gemel.common.parties import Side
-from gemel.common.records.table import Positions
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning.columns import Cleaning, clean
 from gemel.custodian.cleaning.own_copies import copies_warnings, links_one_of_copies, own_copies
+from gemel.records.table import Positions
 from tests.common.specification.example import EXAMPLE
 from tests.specifications import heading
 

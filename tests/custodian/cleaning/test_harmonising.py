@@ -15,7 +15,6 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.records.table import Positions
 from gemel.common.specification import (
     Specification,
     dump_specification,
@@ -27,6 +26,7 @@ from gemel.common.specification import (
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.profile import Profile, profile_table
 from gemel.custodian.steps.seed_agreement import canary
+from gemel.records.table import Positions
 from tests.common.specification.example import EXAMPLE
 
 TABLE: list[dict[str, Any]] = [

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
-from gemel.common.records.table import Positions
 from gemel.common.specification import Specification
 from gemel.custodian.source.known_file import clean_joint, clean_training
+from gemel.records.table import Positions
 from tests.custodian.cleaning.test_harmonising import DRIVING, HOME, spec
 
 JOB = {"name": "job", "holder": "bob", "categories": ["Clerk", "Cook"]}

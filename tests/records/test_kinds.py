@@ -13,11 +13,11 @@ import pyreadstat
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records import excel_file, fhir_patients, omop_tables, registry, statistical_file
-from gemel.common.records.csv_form import form_line
-from gemel.common.records.registry import file_source, read_source, source_batches, source_stamp
-from gemel.common.records.sources import Source
-from gemel.common.records.typed_table import read_as
+from gemel.records import excel_file, fhir_patients, omop_tables, registry, statistical_file
+from gemel.records.csv_form import form_line
+from gemel.records.registry import file_source, read_source, source_batches, source_stamp
+from gemel.records.sources import Source
+from gemel.records.typed_table import read_as
 
 PEOPLE = pl.DataFrame(
     {

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
-from gemel.common.records.registry import FOUND, file_source, read_source
-from gemel.common.records.sources import CsvSource, Source
+from gemel.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
+from gemel.records.registry import FOUND, file_source, read_source
+from gemel.records.sources import CsvSource, Source
 
 CELLS = [["id", "Straße", "prénom, nom"], ["1", "Müllerweg 3, links", "Zoë"], ["2", "An der Würm", "José"]]
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.registry import BY_ENDING
-from gemel.common.records.typed_table import Labelled, labelled, read_records
+from gemel.records.registry import BY_ENDING
+from gemel.records.typed_table import Labelled, labelled, read_records
 from gemel.risk.attribution.reader import read_release
 from gemel.risk.commands.disclosure import app
 

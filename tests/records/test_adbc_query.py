@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records import adbc_databases
-from gemel.common.records.registry import check_driver, read_source, source_batches
-from gemel.common.records.sources import DatabaseSource, Source
-from gemel.common.records.table import SourceTable
+from gemel.records import adbc_databases
+from gemel.records.registry import check_driver, read_source, source_batches
+from gemel.records.sources import DatabaseSource, Source
+from gemel.records.table import SourceTable
 from tests.carole.store.conftest import Postgres, postgres
 
 __all__ = ["postgres"]

@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records import csv_file, database_query, parquet_file
-from gemel.common.records.registry import source_batches
-from gemel.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
-from gemel.common.records.table import SourceTable, joined
+from gemel.records import csv_file, database_query, parquet_file
+from gemel.records.registry import source_batches
+from gemel.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from gemel.records.table import SourceTable, joined
 
 COLUMNS = ["b", "a"]
 LINES = "".join(f"{number},x{number % 3}\n" for number in range(20))

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.sources import ParquetSource
-from gemel.common.records.table import SourceTable, require_columns, text_tables
+from gemel.records.sources import ParquetSource
+from gemel.records.table import SourceTable, require_columns, text_tables
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
-from gemel.common.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
+from gemel.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are sought, in the order of preference."""

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
-from gemel.common.records import csv_file
-from gemel.common.records.csv_file import csv_batches
-from gemel.common.records.sources import CsvSource
-from gemel.common.records.table import SourceTable, joined
+from gemel.records import csv_file
+from gemel.records.csv_file import csv_batches
+from gemel.records.sources import CsvSource
+from gemel.records.table import SourceTable, joined
 
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:

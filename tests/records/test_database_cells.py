@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.database_cells import cell_text, column_text, decimal_text, uuid_text, zoned_text
+from gemel.records.database_cells import cell_text, column_text, decimal_text, uuid_text, zoned_text
 
 UTC = datetime.UTC
 

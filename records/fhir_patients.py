@@ -32,8 +32,8 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.records.sources import FhirSource
-from gemel.common.records.table import SourceTable, require_columns, trimmed
+from gemel.records.sources import FhirSource
+from gemel.records.table import SourceTable, require_columns, trimmed
 
 IDENTIFIER = "identifier."
 """What the name of an identifier's column begins with."""

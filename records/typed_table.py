@@ -12,11 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.records import csv_form, statistical_file
-from gemel.common.records.csv_form import CsvOptions
-from gemel.common.records.parquet_file import read_parquet
-from gemel.common.records.registry import BY_ENDING, FOUND, file_source, read_source
-from gemel.common.records.sources import Values
+from gemel.records import csv_form, statistical_file
+from gemel.records.csv_form import CsvOptions
+from gemel.records.parquet_file import read_parquet
+from gemel.records.registry import BY_ENDING, FOUND, file_source, read_source
+from gemel.records.sources import Values
 
 
 def chosen_values(text: str) -> Values:
@@ -44,7 +44,7 @@ def is_text(path: Path) -> bool:
 def read_records(
     path: Path, names: Sequence[str] | None = None, values: Values = "codes", csv: CsvOptions = FOUND
 ) -> pl.DataFrame:
-    """Some columns of a file of records of any kind of `common.records.registry`, by its ending.
+    """Some columns of a file of records of any kind of `records.registry`, by its ending.
 
     Parameters
     ----------

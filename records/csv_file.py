@@ -20,9 +20,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.records.csv_form import as_found, likely_separator
-from gemel.common.records.sources import CsvSource
-from gemel.common.records.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
+from gemel.records.csv_form import as_found, likely_separator
+from gemel.records.sources import CsvSource
+from gemel.records.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
 
 # The quick way to read a CSV file that is plain, ten times as fast as the strict reader of `csv_file`.
 #

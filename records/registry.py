@@ -19,9 +19,9 @@ import polars as pl
 
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.records.csv_file import lines_of, refuse_other_mark, undecodable
-from gemel.common.records.csv_form import CsvOptions, csv_source
-from gemel.common.records.sources import (
+from gemel.records.csv_file import lines_of, refuse_other_mark, undecodable
+from gemel.records.csv_form import CsvOptions, csv_source
+from gemel.records.sources import (
     DETECT,
     CsvSource,
     DatabaseSource,
@@ -34,7 +34,7 @@ from gemel.common.records.sources import (
     Source,
     StatisticalSource,
 )
-from gemel.common.records.table import SourceTable, joined, no_records, require_columns, trimmed
+from gemel.records.table import SourceTable, joined, no_records, require_columns, trimmed
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
 #
@@ -128,43 +128,43 @@ class Kind:
 
 
 def _csv(source: CsvSource, columns: Columns) -> Tables:
-    from gemel.common.records.csv_file import csv_batches
+    from gemel.records.csv_file import csv_batches
 
     return csv_batches(source, columns)
 
 
 def _parquet(source: ParquetSource, columns: Columns) -> Tables:
-    from gemel.common.records.parquet_file import parquet_batches
+    from gemel.records.parquet_file import parquet_batches
 
     return parquet_batches(source, columns)
 
 
 def _excel(source: ExcelSource, columns: Columns) -> Tables:
-    from gemel.common.records.excel_file import excel_batches
+    from gemel.records.excel_file import excel_batches
 
     return excel_batches(source, columns)
 
 
 def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
-    from gemel.common.records.statistical_file import statistical_batches
+    from gemel.records.statistical_file import statistical_batches
 
     return statistical_batches(source, columns)
 
 
 def _fhir(source: FhirSource, columns: Columns) -> Tables:
-    from gemel.common.records.fhir_patients import fhir_batches
+    from gemel.records.fhir_patients import fhir_batches
 
     return fhir_batches(source, columns)
 
 
 def _omop(source: OmopSource, columns: Columns) -> Tables:
-    from gemel.common.records.omop_tables import omop_batches
+    from gemel.records.omop_tables import omop_batches
 
     return omop_batches(source, columns)
 
 
 def _database(source: DatabaseSource, columns: Columns) -> Tables:
-    from gemel.common.records.database_query import database_batches
+    from gemel.records.database_query import database_batches
 
     return database_batches(source, columns)
 
@@ -237,15 +237,15 @@ def check_driver(source: Source) -> None:
     """
     match source.chosen:
         case DatabaseSource() as chosen:
-            from gemel.common.records.database_query import check_database
+            from gemel.records.database_query import check_database
 
             check_database(chosen)
         case ExcelSource():
-            from gemel.common.records.excel_file import fastexcel_module
+            from gemel.records.excel_file import fastexcel_module
 
             fastexcel_module()
         case StatisticalSource() as chosen:
-            from gemel.common.records.statistical_file import pyreadstat_module
+            from gemel.records.statistical_file import pyreadstat_module
 
             pyreadstat_module(chosen.path)
         case _:

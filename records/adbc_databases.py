@@ -18,7 +18,7 @@ from urllib.parse import quote
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.database_cells import (
+from gemel.records.database_cells import (
     WHERE,
     bad_url,
     column_text,

@@ -18,8 +18,8 @@ import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from gemel.common.missing_module import installing, missing_module
-from gemel.common.records.adbc_databases import DATABASES, Database
-from gemel.common.records.database_cells import (
+from gemel.records.adbc_databases import DATABASES, Database
+from gemel.records.database_cells import (
     WHERE,
     bad_url,
     cell_text,
@@ -29,8 +29,8 @@ from gemel.common.records.database_cells import (
     stated_url,
     unknown_url,
 )
-from gemel.common.records.sources import DatabaseSource
-from gemel.common.records.table import SourceTable, require_columns
+from gemel.records.sources import DatabaseSource
+from gemel.records.table import SourceTable, require_columns
 
 _ROWS_AT_ONCE = 20_000
 

@@ -21,8 +21,8 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.missing_module import missing_module
-from gemel.common.records.sources import ExcelSource
-from gemel.common.records.table import SourceTable, require_columns, trimmed
+from gemel.records.sources import ExcelSource
+from gemel.records.table import SourceTable, require_columns, trimmed
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""

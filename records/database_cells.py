@@ -19,8 +19,8 @@ from sqlalchemy.exc import ArgumentError
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.private_files import read_private
-from gemel.common.records.sources import DatabaseSource
-from gemel.common.records.table import SourceTable, trimmed
+from gemel.records.sources import DatabaseSource
+from gemel.records.table import SourceTable, trimmed
 
 
 def stated_url(source: DatabaseSource) -> str:

@@ -18,8 +18,8 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.missing_module import missing_module
-from gemel.common.records.sources import StatisticalSource
-from gemel.common.records.table import SourceTable, require_columns, text_tables
+from gemel.records.sources import StatisticalSource
+from gemel.records.table import SourceTable, require_columns, text_tables
 
 ENDINGS = {
     ".dta": ("read_dta", "Stata"),

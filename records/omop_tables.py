@@ -18,11 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.records.csv_file import csv_batches
-from gemel.common.records.csv_form import as_found
-from gemel.common.records.parquet_file import parquet_batches
-from gemel.common.records.sources import CsvSource, OmopSource, ParquetSource
-from gemel.common.records.table import SourceTable, joined, require_columns
+from gemel.records.csv_file import csv_batches
+from gemel.records.csv_form import as_found
+from gemel.records.parquet_file import parquet_batches
+from gemel.records.sources import CsvSource, OmopSource, ParquetSource
+from gemel.records.table import SourceTable, joined, require_columns
 
 _KEY = "location_id"
 _BIRTH = ("year_of_birth", "month_of_birth", "day_of_birth")
