@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
@@ -41,6 +40,8 @@ def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
     """The lines of one assessment: counts, measures, what was given beside the keys, warnings, what was left out."""
+    from gemel.common.documents.result_warning import ResultWarning  # loads numbers, which no help text needs
+
     file = found["file"]
     yield (
         f"{file['records']:,} records, {file['uniques']:,} unique on {len(file['keys'])} keys;"

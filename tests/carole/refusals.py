@@ -19,6 +19,14 @@ def refusal(code: ErrorCode, match: str = "") -> Iterator[pytest.ExceptionInfo[G
     assert caught.value.code is code, caught.value
 
 
+@contextmanager
+def remedied(code: ErrorCode, match: str) -> Iterator[None]:
+    """As `refusal`, and the error says what to do."""
+    with refusal(code, match) as caught:
+        yield
+    assert caught.value.remedy
+
+
 def refused(code: ErrorCode, call: Callable[..., object], *arguments: Any, **named: Any) -> GemelError:
     """The error of this code by which a call is refused."""
     with refusal(code) as caught:

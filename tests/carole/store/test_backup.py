@@ -25,7 +25,7 @@ from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
 from gemel.common.versions import STORE
-from tests.carole.refusals import refusal
+from tests.carole.refusals import refusal, remedied
 from tests.carole.store.later_schema import LATER, become_later
 from tests.carole.store.test_migrations import content, transaction
 from tests.carole.store.test_provision import another_database
@@ -131,7 +131,7 @@ def test_no_key_that_opens_it_is_in_a_backup(backup: Path, running: Store, tmp_p
 
 
 def test_a_backup_is_not_written_over_another(backup: Path, url: str, tmp_path: Path) -> None:
-    with refusal(ErrorCode.EXISTS, "a backup is written into a new folder"):
+    with remedied(ErrorCode.EXISTS, "a backup is written into a new folder"):
         back_up(url, tmp_path / "blobs", backup, milliseconds)
 
 
@@ -140,7 +140,7 @@ def test_what_is_erased_while_the_files_are_copied_is_in_no_backup(running: Stor
         running.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
         return 1
 
-    with refusal(ErrorCode.BUSY, "content was erased while the backup was made"):
+    with remedied(ErrorCode.BUSY, "content was erased while the backup was made"):
         back_up(url, tmp_path / "blobs", tmp_path / "backup", erased_meanwhile)
     assert not (tmp_path / "backup").exists()
 
@@ -149,12 +149,12 @@ def test_a_place_that_is_not_empty_is_not_restored_into(
     backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
 ) -> None:
     place = another_database(url, request, tmp_path)
-    with refusal(ErrorCode.DATABASE, "restored into an empty database"):
+    with remedied(ErrorCode.DATABASE, "restored into an empty database"):
         restore(backup, url, tmp_path / "restored", identity, milliseconds)
     initialise(place, tmp_path / "used", identity, milliseconds)
     shutil.rmtree(tmp_path / "restored")
     another = request.getfixturevalue("postgres").database()
-    with refusal(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
+    with remedied(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
         restore(backup, another, tmp_path / "used", identity, milliseconds)
     assert restore(backup, another, tmp_path / "restored", identity, milliseconds)[0].files == 4
 
@@ -193,7 +193,7 @@ def test_a_spoilt_backup_is_refused_and_nothing_is_made(
 ) -> None:
     place = another_database(url, request, tmp_path)
     spoil(backup)
-    with refusal(code, match):
+    with remedied(code, match):
         restore(backup, place, tmp_path / "restored", identity, milliseconds)
     assert not (tmp_path / "another.db").exists()
     made, is_new = initialise(place, tmp_path / "restored", identity, milliseconds)
@@ -235,7 +235,7 @@ def test_a_backup_of_a_version_that_is_not_known_is_refused(
     place = another_database(url, request, tmp_path)
     with transaction(f"sqlite:///{backup / 'carole.db'}") as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": STORE + 1})
-    with refusal(ErrorCode.DATABASE, "the version of Gemel that wrote it"):
+    with remedied(ErrorCode.DATABASE, "the version of Gemel that wrote it"):
         restore(backup, place, tmp_path / "restored", identity, milliseconds)
     assert initialise(place, tmp_path / "restored", identity, milliseconds)[1]
 

@@ -23,7 +23,7 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.refusals import refusal
+from tests.carole.refusals import refusal, remedied
 from tests.carole.store.object_store import ObjectStore, object_server, object_store
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_provision import another_database
@@ -162,7 +162,7 @@ def test_an_old_copy_of_the_database_sweeps_nothing(
         connection.execute(text("DELETE FROM chunks WHERE payload = :payload"), {"payload": newest})
         connection.execute(text("DELETE FROM payloads WHERE id = :payload"), {"payload": newest})
         connection.execute(text("UPDATE meta SET value = value - 1 WHERE key = 'payloads'"))
-    with refusal(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
+    with remedied(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
         open_here()
     assert object_store.objects() == before
 
@@ -182,14 +182,14 @@ def test_another_stores_bucket_and_an_empty_one_are_refused(
     contributed(store, small)
     store.close()
     elsewhere = Store(url, object_store.bucket(prefix="elsewhere"), vault, identity)
-    with refusal(ErrorCode.DATABASE, "got those of no store"):
+    with remedied(ErrorCode.DATABASE, "got those of no store"):
         elsewhere.recover()
     elsewhere.close()
     place = another_database(url, request, tmp_path)
-    with refusal(ErrorCode.DATABASE, "empty|no database"):
+    with remedied(ErrorCode.DATABASE, "empty|no database"):
         initialise(place, bucket, identity, milliseconds)
     object_store.change("identity", b"0123" * 8)
-    with refusal(ErrorCode.DATABASE, "the bucket of blobs does not belong to this database"):
+    with remedied(ErrorCode.DATABASE, "the bucket of blobs does not belong to this database"):
         open_here()
 
 
@@ -198,13 +198,13 @@ def test_a_second_carole_on_the_same_database_and_bucket_is_refused_until_the_te
 ) -> None:
     first = open_here()
     second = Store(url, bucket, vault, identity)
-    with refusal(ErrorCode.BUSY, "another Carole holds this database"):
+    with remedied(ErrorCode.BUSY, "another Carole holds this database"):
         second.recover()
     first.projects.create(NEW, "coordinator")
     with transaction(url) as connection:
         connection.execute(text("UPDATE tenure SET until = 1"))  # the first one was killed, half a minute ago
     second.recover()
-    with refusal(ErrorCode.BUSY, "does not hold the store"):
+    with remedied(ErrorCode.BUSY, "does not hold the store"):
         first.projects.create(replace(NEW, name="next"), "coordinator")
     second.close()
 
@@ -220,7 +220,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(
 
     def fails(match: str) -> None:
         for attempt in (lambda: given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 1), store.monitoring.check_blobs):
-            with refusal(ErrorCode.DATABASE, match) as _:
+            with remedied(ErrorCode.DATABASE, match) as _:
                 attempt()
 
     object_store.allow("s3:GetObject")
@@ -231,7 +231,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(
     object_store.resume()
     contribute(store, Side.ALICE, given)
     object_store.suspend()
-    with refusal(ErrorCode.DATABASE, "contribution of alice, chunk 0 of 6 .*the object store cannot be reached"):
+    with remedied(ErrorCode.DATABASE, "contribution of alice, chunk 0 of 6 .*the object store cannot be reached"):
         store.uploads.read(PROJECT, Side.ALICE)
     object_store.resume()
     store.sweep()  # of a request whose answer never came
@@ -239,7 +239,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(
     content = object_store.content(path)
     for spoilt, match in ((None, "no such object"), (content[:100], "does not decrypt|shorter")):
         object_store.change(path, spoilt)
-        with refusal(ErrorCode.VAULT, match):
+        with remedied(ErrorCode.VAULT, match):
             store.uploads.read(PROJECT, Side.ALICE)
     object_store.change(path, content)
     assert store.uploads.read(PROJECT, Side.ALICE)
@@ -255,7 +255,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(
 def test_a_bucket_that_cannot_be_used_is_refused_at_the_start(
     bucket: Bucket, url: str, identity: Identity, tmp_path: Path, change: dict[str, str], match: str
 ) -> None:
-    with refusal(ErrorCode.DATABASE, match):
+    with remedied(ErrorCode.DATABASE, match):
         initialise(url, replace(bucket, **change), identity, milliseconds)
     assert not (tmp_path / "carole.db").exists()
 
@@ -270,14 +270,14 @@ def test_wrong_credentials_are_refused_and_never_shown(
         assert key not in str(caught.value)
         assert "wrong-secret" not in str(caught.value)
     object_store.credentials.write_text("[default]\nsecret = wrong-secret\n")
-    with refusal(ErrorCode.CONFIGURATION, "not those of a file of AWS'"):
+    with remedied(ErrorCode.CONFIGURATION, "not those of a file of AWS'"):
         initialise(url, bucket, identity, milliseconds)
     object_store.credentials.unlink()
-    with refusal(ErrorCode.CONFIGURATION, "cannot be read"):
+    with remedied(ErrorCode.CONFIGURATION, "cannot be read"):
         initialise(url, bucket, identity, milliseconds)
     # From the environment instead.
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", object_store.key)
-    with refusal(ErrorCode.CONFIGURATION, "of which a part is missing"):
+    with remedied(ErrorCode.CONFIGURATION, "of which a part is missing"):
         initialise(url, replace(bucket, credentials=None), identity, milliseconds)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", object_store.secret)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
@@ -312,7 +312,7 @@ def test_a_backup_of_a_bucket_is_put_back_into_a_folder_and_one_of_a_folder_into
         if number == 0:
             back_up(database, place, tmp_path / "again", milliseconds)
         store.close()
-    with refusal(ErrorCode.DATABASE, "is that of a store"):
+    with remedied(ErrorCode.DATABASE, "is that of a store"):
         restore(tmp_path / "again", request.getfixturevalue("postgres").database(), bucket, identity, milliseconds)
 
 
@@ -321,6 +321,6 @@ def test_without_the_extra_a_folder_serves_and_a_bucket_names_the_extra(
 ) -> None:
     for name in ("obstore", "obstore.store", "obstore.exceptions"):
         monkeypatch.setitem(sys.modules, name, None)
-    with refusal(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install '\.\[objects\]'"):
+    with remedied(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install '\.\[objects\]'"):
         initialise(url, Bucket("s3://gemel-bucket/carole"), identity, milliseconds)
     assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]

@@ -21,7 +21,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.refusals import refusal
+from tests.carole.refusals import remedied
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed, taken
 
@@ -78,10 +78,10 @@ def test_an_empty_database_beside_full_blobs_is_neither_served_nor_made_a_store(
         lambda: Store(empty, tmp_path / "blobs", vault, identity),
         lambda: initialise(empty, tmp_path / "blobs", identity, milliseconds),
     ):
-        with refusal(ErrorCode.DATABASE, "no database|got an empty database"):
+        with remedied(ErrorCode.DATABASE, "no database|got an empty database"):
             attempt()
     (tmp_path / "blobs" / IDENTITY).unlink()
-    with refusal(ErrorCode.DATABASE, "the database is empty, and the folder of blobs is that of a store"):
+    with remedied(ErrorCode.DATABASE, "the database is empty, and the folder of blobs is that of a store"):
         initialise(empty, tmp_path / "blobs", identity, milliseconds)
     assert not (tmp_path / "another.db").exists()
     assert files(tmp_path / "blobs") == before - {tmp_path / "blobs" / IDENTITY}
@@ -114,13 +114,13 @@ def test_blobs_of_another_store_or_of_none_are_refused(
 ) -> None:
     slip(tmp_path / "blobs", "0123" * 8)
     left = files(tmp_path / "blobs")
-    with refusal(ErrorCode.DATABASE, match):
+    with remedied(ErrorCode.DATABASE, match):
         full()
     assert files(tmp_path / "blobs") - left <= {tmp_path / "blobs" / "lock"}
     with transaction(url) as connection:
         assert connection.execute(text("SELECT holder FROM tenure")).scalar() == ""
     if slip is not missing:
-        with refusal(ErrorCode.DATABASE, "does not belong to this database"):
+        with remedied(ErrorCode.DATABASE, "does not belong to this database"):
             initialise(url, tmp_path / "blobs", identity, milliseconds)
 
 
@@ -132,7 +132,7 @@ def test_an_old_copy_of_the_database_sweeps_nothing(full: Callable[[], Store], u
         connection.execute(text("DELETE FROM uploads WHERE side = 'bob'"))
         connection.execute(text("DELETE FROM chunks WHERE payload = :payload"), {"payload": newest})
         connection.execute(text("DELETE FROM payloads WHERE id = :payload"), {"payload": newest})
-    with refusal(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
+    with remedied(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
         full()
     assert files(tmp_path / "blobs") == before
 
@@ -151,7 +151,7 @@ def test_a_second_carole_on_the_same_database_is_refused_before_she_frees_a_run(
     shutil.copytree(tmp_path / "blobs", tmp_path / "copied")
     for folder, match in (("blobs", "another service is using"), ("copied", "another Carole holds this database")):
         second = Store(url, tmp_path / folder, vault, identity)
-        with refusal(ErrorCode.BUSY, match):
+        with remedied(ErrorCode.BUSY, match):
             second.recover()
         second.close()
     assert first.runs.get(PROJECT, lease.run).state is RunState.RUNNING
@@ -171,7 +171,7 @@ def test_who_was_taken_over_writes_nothing(
     second = Store(url, tmp_path / "copied", vault, identity)
     second.recover()
     for former in (first, worker):
-        with refusal(ErrorCode.BUSY, "this Carole does not hold the store"):
+        with remedied(ErrorCode.BUSY, "this Carole does not hold the store"):
             former.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     second.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     worker.close()
@@ -192,7 +192,7 @@ def test_a_clock_that_was_set_back_does_not_lock_the_store_for_ever(
         if over:
             second.recover()
         else:
-            with refusal(ErrorCode.BUSY, "another Carole holds this database"):
+            with remedied(ErrorCode.BUSY, "another Carole holds this database"):
                 second.recover()
         second.close()
 
@@ -220,7 +220,7 @@ def test_writers_under_way_end_before_another_takes_over(
         assert not done.wait(0.3)
     thread.join(60)
     assert done.is_set()
-    with refusal(ErrorCode.BUSY, "does not hold"), old.write():
+    with remedied(ErrorCode.BUSY, "does not hold"), old.write():
         pass
     for database in (old, new):
         database.close()
@@ -271,7 +271,7 @@ def test_a_database_that_vanishes_under_a_running_carole_takes_no_write(
     store.projects.create(NEW, "coordinator")
     slip(path)
     for _ in range(2):
-        with refusal(ErrorCode.DATABASE, "removed, renamed or replaced while it was in use"):
+        with remedied(ErrorCode.DATABASE, "removed, renamed or replaced while it was in use"):
             store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     (tmp_path / "elsewhere.db").replace(path)
     store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
@@ -285,7 +285,7 @@ def test_a_write_that_was_committed_to_a_moved_file_is_not_acknowledged(
     store = open_store()
     database = Database(url)
     database.holder = store.holder
-    with refusal(ErrorCode.DATABASE, "removed, renamed or replaced"), database.write():
+    with remedied(ErrorCode.DATABASE, "removed, renamed or replaced"), database.write():
         (tmp_path / "carole.db").rename(tmp_path / "elsewhere.db")
     (tmp_path / "elsewhere.db").rename(tmp_path / "carole.db")
     database.close()

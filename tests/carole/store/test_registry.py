@@ -24,7 +24,7 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.refusals import refusal
+from tests.carole.refusals import refusal, remedied
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_restoring import PARTIES, put_back, queued
@@ -229,7 +229,7 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     assert store.projects.get(PROJECT) == project
     assert project.hand_over is not None
     assert (project.hand_over.statement, project.owner) == (statement, "coordinator")
-    with refusal(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
+    with remedied(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
         take_over(store, "coordinator", "third", b"h" * 64)
     taken = take_over(store, "coordinator", "rival", b"h" * 64)
     store.close()
@@ -238,7 +238,7 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
     assert (taken.owner, taken.hand_over, taken.approvals[Role.COORDINATOR].member) == ("rival", None, "rival")
     shown = [(entry.actor, entry.action, entry.details.get("former")) for entry in store.audit.entries(PROJECT)]
     assert shown[-2:] == [("coordinator", "hand-over", "coordinator"), ("rival", "take-over", "coordinator")]
-    with refusal(ErrorCode.EXISTS, "belongs to another coordinator"):
+    with remedied(ErrorCode.EXISTS, "belongs to another coordinator"):
         store.projects.create(NEW, "coordinator")
 
 
@@ -251,10 +251,10 @@ def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_st
     take_over(store, "coordinator", "rival", b"1" * 64)
     store.projects.hand_over(Role.COORDINATOR, "rival", offer(store, "rival", "coordinator"), b"2" * 64)
     take_over(store, "rival", "coordinator", b"2" * 64)
-    with refusal(ErrorCode.AUDIT, "since the project came to its owner"):
+    with remedied(ErrorCode.AUDIT, "since the project came to its owner"):
         store.projects.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
     assert store.projects.get(PROJECT).hand_over is None
-    with refusal(ErrorCode.AUDIT, "does not name a checkpoint"):
+    with remedied(ErrorCode.AUDIT, "does not name a checkpoint"):
         offer(store, "coordinator", "rival", store.audit.checkpoint().size + 1)
 
 
@@ -278,7 +278,7 @@ def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(pu
         store.restorations.decide(Role.COORDINATOR, member, made, b"s" * 64)
 
     decide("rival")
-    with refusal(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
+    with remedied(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
         decide("rival", accept=False)
     (recorded,) = store.projects.get(PROJECT).restore_decisions
     assert (recorded.member, recorded.decides) == ("rival", False)
@@ -289,7 +289,7 @@ def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(pu
         store.restorations.decide(role, member, made, b"s" * 64)
     lease = store.runs.take("worker")
     assert lease is not None, "what another coordinator names as released stops nothing"
-    with refusal(ErrorCode.NOT_ADMITTED, "belongs to"):
+    with remedied(ErrorCode.NOT_ADMITTED, "belongs to"):
         store.runs.start(PROJECT, "rival", "another", "2" * 32)
 
 

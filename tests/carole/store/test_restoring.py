@@ -23,7 +23,7 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
-from tests.carole.refusals import refusal
+from tests.carole.refusals import remedied
 from tests.carole.store.test_provision import another_database
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, contributed, intact, take, taken, tiny
@@ -94,7 +94,7 @@ def test_the_restoration_is_proven_by_the_log(put_back: Callable[[], Store], que
 def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) -> None:
     store = put_back()
     assert store.runs.take("worker") is None
-    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
+    with remedied(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
         store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
     store.projects.create(replace(NEW, name="later"), "coordinator")
     assert not store.projects.get("later").restoration  # it knows nothing that was lost
@@ -119,7 +119,7 @@ def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[],
     decide(store, Role.COORDINATOR)
     assert store.runs.get(PROJECT, RUN).state is RunState.FAILED
     assert store.runs.take("worker") is None
-    with refusal(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
+    with remedied(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
         store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
 
 
@@ -172,9 +172,9 @@ def test_what_is_there_is_served_once_all_have_accepted(
     back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     store = put_back()
-    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+    with remedied(ErrorCode.WRONG_STATE, "waits for the acceptance"):
         store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0)
-    with refusal(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+    with remedied(ErrorCode.WRONG_STATE, "waits for the acceptance"):
         store.results.acknowledge(PROJECT, Side.ALICE, "alice", RUN, root)
     accept(store, runs={RUN: root})
     assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).data == b"a" * 100
@@ -188,7 +188,7 @@ def test_what_is_there_is_served_once_all_have_accepted(
 def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_path: Path, identity: Identity) -> None:
     store = open_store()
     store.projects.create(NEW, "coordinator")
-    with refusal(ErrorCode.BUSY, "another"):
+    with remedied(ErrorCode.BUSY, "another"):
         declare_restored(url, tmp_path / "blobs", identity, milliseconds)
     was = store.audit.checkpoint()
     store.close()
