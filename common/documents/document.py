@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 
@@ -171,6 +170,8 @@ def read_provenance(path: Path) -> Provenance:
 
     Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
     """
+    import polars as pl  # what most documents are read without
+
     try:
         found = pl.read_parquet_metadata(path).get(KEY)
     except (OSError, pl.exceptions.PolarsError):
