@@ -213,13 +213,19 @@ def _module(given: Mapping[str, Any]) -> str:
         and not given["shell"]
         and (given["uid"], given["gid"], given["gids"]) == (None, None, None)
         and given["umask"] < 0
-        and (given["cwd"] is None or Path(given["cwd"]).is_dir())
+        and (given["cwd"] is None or (Path(given["cwd"]).is_dir() and _has_this_source(Path(given["cwd"]))))
     )
     words = list(args)[:3] if plain else []
     if len(words) < 3 or words[:2] != [sys.executable, "-m"]:
         return ""
     forked = words[2] == "gemel" or words[2].startswith(("gemel.", *TESTS_OWN))
     return words[2] if forked else ""
+
+
+def _has_this_source(folder: Path) -> bool:
+    """Whether ``-m`` finds there what this process has imported, and no other version of it."""
+    package = folder / "gemel"
+    return not package.exists() or package.resolve() == (ROOT / "gemel").resolve()
 
 
 def _fixed(variables: Mapping[str, str]) -> dict[str, str]:

@@ -115,7 +115,7 @@ def test_a_worker_of_another_version_is_sent_no_work(held: HeldStore, cluster: H
     """Another version: this source with one line more."""
     for part in ("gemel", "protos", "common", "records", "custodian", "risk", "shared", "carole"):
         shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = tmp_path / "carole" / "engine" / "pairs" / "shard_work.py"
+    changed = tmp_path / "carole" / "engine" / "pairs" / "shards.py"
     changed.write_text(changed.read_text() + "\n# Another version.\n")
     cluster.start("other", source=tmp_path)
     try:

@@ -82,10 +82,11 @@ def test_m_of_a_field_is_not_learnt_from_a_rule_that_is_made_of_it(linked):
     assert fit.scheme.model.m[0, 1] == pytest.approx(0.88, abs=0.08)  # one wrong town in four is right again
 
 
-def test_annealing_finds_a_graph_at_least_as_good(linked):
+@pytest.mark.parametrize("moves", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
+def test_annealing_finds_a_graph_at_least_as_good(linked, moves):
     scores = {}
     for search in ("greedy", "annealing"):
-        settings = ExtendedSettings(search=search, moves=20_000)
+        settings = ExtendedSettings(search=search, moves=moves)
         fit = fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS[:1] * 3, settings)
         scores[search] = fit.value_fit.search.log_scores[0]
     assert scores["annealing"] >= scores["greedy"] - 1e-9

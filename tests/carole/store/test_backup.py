@@ -84,8 +84,9 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(
     assert intact(place, identity)
 
 
+@pytest.mark.parametrize("backups", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_a_backup_beside_writers_is_of_one_moment(
-    running: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity
+    running: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity, backups: int
 ) -> None:
     """Whatever is created beside it: the log is whole, and its entries are those of the projects that are there."""
     ended = threading.Event()
@@ -107,12 +108,12 @@ def test_a_backup_beside_writers_is_of_one_moment(
 
     writer = threading.Thread(target=write)
     writer.start()
-    for number in range(3):
+    for number in range(backups):
         back_up(url, tmp_path / "blobs", tmp_path / f"b{number}", milliseconds)
     ended.set()
     writer.join()
     assert not failed
-    for number in range(3):
+    for number in range(backups):
         database = Database(f"sqlite:///{tmp_path / f'b{number}' / 'carole.db'}")
         with database.read() as connection:
             assert audit_check.verify(connection, identity.public).intact
