@@ -12,7 +12,8 @@ from gemel.common.configuration import ConsoleConfiguration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.console.coordinator.member import member_of
 from tests.console.coordinator.conftest import DRAFT
-from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient, served
+from tests.console.coordinator.served import BASE, COOKIE, Served, served
+from tests.console.coordinator.served import TestClient
 from tests.e2e.deployment import STATE, Deployment, digest_of
 
 PROJECT = "/projects/births-2026"
