@@ -179,6 +179,19 @@ OUTSIDE = (
 )
 
 
+def test_a_query_that_writes_by_a_function_is_refused(postgres: Postgres) -> None:
+    """What a number is drawn from keeps it when the transaction is rolled back: only that it may not write helps."""
+    stated = postgres.database()
+    engine = sqlalchemy.create_engine(stated)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SEQUENCE numbered")
+    for url in (stated, stated.replace("+psycopg", "+adbc")):
+        assert refused(url, "SELECT nextval('numbered') AS id").code is ErrorCode.SOURCE
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("SELECT nextval('numbered')").scalar() == 1
+    engine.dispose()
+
+
 def test_postgresql(postgres: Postgres) -> None:
     stated = postgres.database()
     urls = stated, stated.replace("+psycopg", "+adbc")

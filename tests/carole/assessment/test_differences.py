@@ -93,6 +93,21 @@ def test_one_record_is_found_in_every_form_of_the_table(
     assert (again["share"], again["reason"], [table["people"] for table in again["tables"]]) == (0.0, "", [0])
 
 
+@pytest.mark.parametrize("rounded_first", [True, False])
+def test_of_several_tables_over_the_same_variables_the_one_that_discloses_most_is_reported(
+    population: Built, *, rounded_first: bool
+) -> None:
+    """The earlier release shows the same counts rounded, and exactly in a larger table."""
+    whole, less = population.combined, without(population.combined, 17)
+    rounded = tables(NOW, protection="conventional", base=7)
+    exact = tables(f"sex {NOW}")
+    published = [*rounded, *exact] if rounded_first else [*exact, *rounded]
+    assert found(less, tables(NOW), released(whole, rounded))["share"] == 0.0
+    made = found(less, tables(NOW), released(whole, published))
+    (table,) = made["tables"]
+    assert (table["people"], table["disclosed"], made["share"]) == (1, 1, 1.0)
+
+
 def test_the_middle_one_of_three_releases_hides_nothing(population: Built) -> None:
     """Many leave before the second release, and come back but for one before the third."""
     whole = population.combined

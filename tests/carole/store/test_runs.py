@@ -305,6 +305,25 @@ def test_results_end_after_their_days_and_the_project_with_them(ready: Store, cl
     assert destroyed.details["keys"] == 2
 
 
+def test_of_two_results_of_a_project_the_later_ones_days_count(ready: Store, clock: Clock) -> None:
+    """Linked again on the twentieth day of thirty: the new result is not erased with the first one's."""
+    release(ready)
+    pass_days(ready, clock, 20)
+    ready.projects.amend(replace(NEW, specification_digest=b"\3" * 32), "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        ready.projects.approve(PROJECT, role, str(role), b"\3" * 32, b"s" * 64)
+    again = "d" * 32
+    start(ready, "again", again)
+    ready.runs.finish(take(ready), 7, SHARES)
+    pass_days(ready, clock, 29)
+    ready.retention.enforce()
+    assert ready.projects.get(PROJECT).state is State.RELEASED
+    assert ready.results.fetch(PROJECT, Role.CUSTODIAN_A, again, 0)
+    pass_days(ready, clock, 1)
+    ready.retention.enforce()
+    assert ready.projects.get(PROJECT).state is State.ERASED
+
+
 def test_an_expired_upload_starts_again_from_nothing(
     ready: Store, small: dict[Side, Contribution], clock: Clock
 ) -> None:

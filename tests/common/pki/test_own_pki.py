@@ -147,6 +147,13 @@ def test_a_chain_that_would_take_long_to_verify_is_refused_unread() -> None:
     )
 
 
+def test_a_members_own_key_is_bounded_as_those_of_its_authorities_are() -> None:
+    usual = alices(key=rsa.generate_private_key(65537, 2048).public_key())
+    assert ADMISSION(HOSPITAL.shown(usual)).name == "alice"
+    other = alices(key=rsa.generate_private_key(3, 2048).public_key())
+    assert "each certificate of a chain has a key of its own" in reason(HOSPITAL.shown(other))
+
+
 def _slow() -> x509.Certificate:
     """An authority whose public exponent is as long as the modulus."""
     numbers = rsa.generate_private_key(65537, 2048).private_numbers()

@@ -11,6 +11,7 @@ from gemel.command import app
 from gemel.common.configuration import ConsoleConfiguration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.console.coordinator.member import member_of
+from gemel.console.web.application import OPEN_PATHS
 from tests.console.coordinator.conftest import DRAFT
 from tests.console.coordinator.served import BASE, COOKIE, Served, served
 from tests.console.coordinator.served import TestClient
@@ -48,6 +49,14 @@ def test_without_a_session_no_page_is_shown(console: Served, path: str) -> None:
     assert "births-2026" not in answer.text
     polled = console.client.get(path, headers={"x-live": "1"})
     assert (polled.status_code, polled.text, polled.headers["x-reload"]) == (401, "", "1")
+
+
+@pytest.mark.parametrize("path", OPEN_PATHS)
+def test_a_path_that_begins_as_an_open_one_needs_a_session(console: Served, path: str) -> None:
+    """Only below a folder is everything open: a page that is added as /enterprises is none of /enter."""
+    longer = [f"{path.rstrip('/')}s"] if path.endswith("/") else [f"{path}s", f"{path}/more", f"{path}-more"]
+    for each in longer:
+        assert console.client.get(each).status_code == 401, each
 
 
 def test_a_link_opens_the_console_once_for_one_browser(console: Served) -> None:
