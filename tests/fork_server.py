@@ -13,6 +13,7 @@ exit status are the system's own. A program that starts further ones has a serve
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -312,7 +313,35 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, request["blocked"])
     sys.path[0] = request["folder"]
     sys.argv = ["", *request["arguments"]]
-    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    _end(_run(request["module"]))
+
+
+def _run(module: str) -> int:
+    """Run a program to its end: the status that Python would end with, negative for a signal."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end(status: int) -> None:
+    """End as Python does, but without the libraries' own ends: one of polars 2.0 waits for threads that no fork has."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status & 0xFF)
 
 
 def _open_streams(*, unbuffered: bool) -> None:
