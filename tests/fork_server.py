@@ -33,6 +33,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -325,7 +326,7 @@ def _run(module: str) -> int:
             return ended.code or 0
         print(ended.code, file=sys.stderr)
         return 1
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - as Python does
         sys.excepthook(type(error), error, error.__traceback__)
         return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0

@@ -13,8 +13,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.console.coordinator.member import member_of
 from gemel.console.web.application import OPEN_PATHS
 from tests.console.coordinator.conftest import DRAFT
-from tests.console.coordinator.served import BASE, COOKIE, Served, served
-from tests.console.coordinator.served import TestClient
+from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient, served
 from tests.e2e.deployment import STATE, Deployment, digest_of
 
 PROJECT = "/projects/births-2026"

@@ -14,8 +14,7 @@ import pytest
 
 from gemel.common.configuration import ConsoleConfiguration, parse_configuration
 from tests.console.coordinator.oidc_provider import CLIENT
-from tests.console.coordinator.served import BASE, COOKIE, Served, forms, served
-from tests.console.coordinator.served import TestClient
+from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient, forms, served
 from tests.e2e.deployment import Deployment
 from tests.ports import free_port
 

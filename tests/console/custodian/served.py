@@ -12,8 +12,7 @@ from gemel.console.web.application import OPEN_PATHS
 from gemel.console.web.guard import GuardRules
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.steps.leakage_gate import load_gate
-from tests.console.coordinator.served import BASE, COOKIE, Served
-from tests.console.coordinator.served import TestClient
+from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient
 
 
 @contextmanager
