@@ -21,6 +21,7 @@ import importlib
 import inspect
 import io
 import json
+import logging
 import os
 import pkgutil
 import runpy
@@ -32,6 +33,7 @@ import tempfile
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -333,7 +335,7 @@ def _run(module: str) -> int:
 
 
 def _end(status: int) -> None:
-    """End as Python does, but without the libraries' own ends: one of polars 2.0 waits for threads that no fork has."""
+    """End as Python does, but without what libraries do when they are unloaded."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -395,6 +397,10 @@ def import_everything() -> None:
     share_kernels()
     gc.collect()
     gc.freeze()  # what is there now stays, and is not copied by the collector's marks
+    # Ends of libraries that were imported here: one of polars 2.0 waits for threads that no fork has.
+    atexit._clear()
+    for end in (logging.shutdown, weakref.finalize._exitfunc):  # type: ignore[attr-defined]
+        atexit.register(end)
 
 
 if __name__ == "__main__":
