@@ -6,6 +6,7 @@ destroying its key like everything else.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -47,7 +48,7 @@ REPORT = "assessment"
 """The recipient under which the report on the disclosure risk is stored."""
 
 
-class _OfRuns:
+class _OfRuns(ABC):
     """Content that belongs to runs: a row of `_table` names it in its `_named`, beside its payload."""
 
     _table: Table
@@ -97,9 +98,9 @@ class _OfRuns:
             self._payloads.remove(made)
             raise
 
+    @abstractmethod
     def _randomised(self, called: str) -> bool:
         """Whether the digest of a content confirms no guess (see `encrypted_payloads`)."""
-        raise NotImplementedError
 
     def row(self, connection: Connection, run: str, called: str) -> Row[Any] | None:
         """A content's row with the root of its payload and whether it is complete; None if there is none."""

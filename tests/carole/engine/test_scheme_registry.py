@@ -10,21 +10,9 @@ from pathlib import Path
 import gemel
 from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.common.specification.model import schemes as known
+from tests.architecture.tree import PRODUCT
 
 ROOT = Path(gemel.__file__).parent
-PRODUCT = (
-    "common",
-    "custodian",
-    "party",
-    "records",
-    "risk",
-    "carole",
-    "shared",
-    "coordinator",
-    "console",
-    "alice",
-    "bob",
-)
 HOMES = ("common/specification/model/schemes.py", "carole/fellegi_sunter/schemes.py")
 OF_SCHEMES_ONLY = set(known.SCHEMES) - {"exact"}  # a table of levels and others have this name too
 
@@ -50,7 +38,7 @@ def named(code: str) -> list[int]:
 
 def test_no_other_module_names_or_compares_a_scheme():
     assert named('x = fit("lr_weighted")\ny = plan.scheme in ("exact", "other")\nz = levels == "exact"') == [1, 2]
-    modules = [path for top in PRODUCT for path in (ROOT / top).rglob("*.py")]
+    modules = [path for top in PRODUCT.values() for path in (ROOT / top).rglob("*.py")]
     assert len(modules) > 300
     found = {path.relative_to(ROOT).as_posix(): named(path.read_text(encoding="utf-8")) for path in modules}
     assert {path for path, lines in found.items() if lines} <= set(HOMES)

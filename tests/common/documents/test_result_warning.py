@@ -12,27 +12,15 @@ from gemel.common.documents.document import Document
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning, warnings_tables
 from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES
 from gemel.common.errors import GemelErrors
+from tests.architecture.tree import PRODUCT
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = (
-    "alice",
-    "bob",
-    "carole",
-    "common",
-    "console",
-    "coordinator",
-    "custodian",
-    "party",
-    "records",
-    "risk",
-    "shared",
-)
 
 
 def calls() -> list[tuple[str, ast.Call]]:
     """Every call of `result_warning` in the program, with its place."""
     found = []
-    for package in PACKAGES:
+    for package in PRODUCT.values():
         for path in sorted((ROOT / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
             if "result_warning(" not in text:
