@@ -21,7 +21,8 @@ from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.specification.validation.consistency import SoundSections, issues_between
+from gemel.common.specification.validation.consistency import issues_between
+from gemel.common.specification.validation.sections import SoundSections
 from gemel.common.specification.validation.specification import InconsistentError, Specification
 from gemel.common.validation_issues import FOLLOWS_FROM_ANOTHER, ValidationIssue, type_issues
 from gemel.common.yaml_document import DocumentKind, read_yaml
