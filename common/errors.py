@@ -146,17 +146,8 @@ def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
 def file_error(
     code: ErrorCode, what: str, path: Path, error: OSError, remedy: str = "", *, inline: bool = False
 ) -> GemelError:
-    """A file or folder that the operating system refuses.
-
-    Parameters
-    ----------
-    what
-        What cannot be done with it.
-    error
-        Whose reason the error gives: as what was got, or in the same sentence.
-    inline
-        Whether in the same sentence.
-    """
+    """A file or folder that the operating system refuses, whose reason is what was got, or `inline` in the same
+    sentence."""
     reason = error.strerror or type(error).__name__
     if inline:
         return GemelError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)

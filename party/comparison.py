@@ -46,16 +46,9 @@ ATTEMPTS = 3
 def compare(membership: Membership, place: Place, typed: Sequence[str]) -> None:
     """Have the digits read out and typed, of all members that `calls` has.
 
-    Parameters
-    ----------
-    typed
-        Digits that were read out already, ``NAME=DIGITS`` each, for use without a terminal; none: they are requested.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if those of a member are not as in the file; PARAMETER if they are not all the digits, are another
-        member's, or are missing.
+    `typed` are digits that were read out already, ``NAME=DIGITS`` each, for use without a terminal. Raises SIGNATURE if
+    those of a member are not as in the file; PARAMETER if they are not all the digits, are another member's, or are
+    missing.
     """
     members = membership.members
     others = [each.name for each in read_to(members, place.name)]

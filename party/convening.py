@@ -36,11 +36,8 @@ PORT = "7443"
 def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str:
     """Where Carole is reached: as given, or at the only host that her enrolment request names.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
-        exactly one.
+    Raises PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
+    exactly one.
     """
     linkers = [each for each in requests if each.role is Role.LINKER]
     if len(linkers) != 1:
@@ -72,25 +69,10 @@ def convene(
     certificates: Iterable[bytes] = (),
     authorities: bytes = b"",
 ) -> Membership:
-    """Certify what is not certified yet, and put the file together.
+    """Certify, by the authority, what is not certified yet, and put the file together.
 
-    Parameters
-    ----------
-    requests
-        Of all members, one each.
-    carole
-        As `carole_address` gives it.
-    authority
-        Which issues the certificates that `certificates` does not have; None: it has all.
-    certificates
-        Issued by authorities of members' own, PEM, in any order.
-    authorities
-        Those authorities' certificates, PEM.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE or CONFIGURATION as `certify` and `assemble`; CERTIFICATE for a certificate of no request's.
+    `certificates` (PEM, in any order) were issued by `authorities` of members' own. Raises CERTIFICATE or CONFIGURATION
+    as `certify` and `assemble`; CERTIFICATE for a certificate of no request's.
     """
     given = {public_key_bytes(read_certificates(pem, "--certificate")[0]): pem for pem in certificates}
     found: dict[str, bytes] = {}

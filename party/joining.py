@@ -34,20 +34,8 @@ def join(
 ) -> None:
     """Take part in the ceremony, from making keys to a configuration.
 
-    Parameters
-    ----------
-    place
-        Where everything goes.
-    address, hosts
-        Of the linker: where it is reached, and all names and addresses of it.
-    source
-        Of a custodian: where its records are.
-    received
-        The file that the coordinator sent; None: it is requested.
-    typed
-        Digits that others have read out, ``NAME=DIGITS`` each; none: they are requested.
-    suite
-        Of the sealing key.
+    `address` and `hosts` are the linker's, `source` a custodian's records. What is not given of the file `received`
+    from the coordinator and of the digits that others have `typed`, ``NAME=DIGITS`` each, is requested.
     """
     program(place.role)
     refuse_joined(place)

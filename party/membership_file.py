@@ -51,12 +51,7 @@ _ROOM = 1 << 28
 
 
 def authentication_key(content: bytes) -> bytes:
-    """What all members' digits follow from: 32 bytes of a file's canonical bytes.
-
-    Notes
-    -----
-    Some tenths of a second, and 128 MiB.
-    """
+    """What all members' digits follow from: 32 bytes of its canonical bytes. Some tenths of a second, 128 MiB."""
     try:
         return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
@@ -70,8 +65,6 @@ def authentication_key(content: bytes) -> bytes:
 def authentication_string(key: bytes, name: str) -> str:
     """The digits that the member of this name reads out, in six groups of four.
 
-    Notes
-    -----
     HMAC-SHA256 of the name under `authentication_key`, modulo 10^24.
     """
     derived = hmac.digest(key, name.encode(), "sha256")
@@ -86,10 +79,7 @@ def grouped(digits: str) -> str:
 def typed_string(text: str) -> str:
     """Digits as they were typed, in any grouping, in groups of four.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are not 24 of them: nothing is compared in part.
+    Raises PARAMETER if there are not 24 of them: nothing is compared in part.
     """
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
@@ -116,34 +106,22 @@ class _MembershipFile(Configuration):
 
 @dataclass(frozen=True)
 class Membership:
-    """What the file says.
-
-    Attributes
-    ----------
-    carole
-        Where Carole is reached, host:port.
-    members
-        The list.
-    authorities
-        Certificates of all authorities involved, PEM.
-    certificates
-        Each party's certificate (PEM) by its name; none of a party whose own PKI issues them.
-    """
+    """What the file says."""
 
     carole: str
+    """Where Carole is reached, host:port."""
     members: Members
     authorities: bytes
+    """Certificates of all authorities involved, PEM."""
     certificates: Mapping[str, bytes]
+    """Each party's certificate (PEM) by its name; none of a party whose own PKI issues them."""
 
     @classmethod
     def parse(cls, text: str, where: str = FILE) -> Membership:
         """Read the text of such a file.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is malformed
-            or is not the one in the list.
+        Raises CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is
+        malformed or is not the one in the list.
         """
         if "\nrequest: " in text or "\npki:" in text:
             raise _another("an enrolment request, which goes to the coordinator", where)

@@ -12,10 +12,7 @@ MAX_REASON = 1000
 def normalized_reason(reason: str) -> str:
     """The reason as recorded in the log: one line of printable characters.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is too short or too long.
+    Raises PARAMETER if it is too short or too long.
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:

@@ -58,12 +58,8 @@ class Purpose(StrEnum):
 class Seed:
     """The secret that Alice and Bob share with no other party: 32 random bytes.
 
-    Never shown, compared in constant time, and protected from being pickled or logged by accident.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is not 32 bytes, or all bytes are equal.
+    Never shown, compared in constant time, and protected from being pickled or logged by accident. Raises PARAMETER if
+    it is not 32 bytes, or all bytes are equal.
     """
 
     __slots__ = ("_secret",)
@@ -119,36 +115,11 @@ def derive(
     epoch: int = 1,
     suite: Suite = Suite.DEFAULT,
 ) -> FieldKeys:
-    """Derive the pair of keys of a field (its key domain) under a rule.
+    """Derive the pair of independent keys of a field (its key domain) under a rule, 32 bytes each.
 
-    Parameters
-    ----------
-    seed
-        The seed the two custodians agreed.
-    project
-        The project's name; public.
-    purpose
-        The purpose of the keys.
-    encoding_digest
-        32 bytes: digest of everything in the specification that decides how records become signatures.
-    domain
-        The field's key domain, "" for a key that belongs to no field.
-    rule
-        The blocking rule, "" in open mode.
-    epoch
-        Number of the seed agreement, from 1.
-    suite
-        By which the keys are used. It does not enter them by itself, but by the encoding digest.
-
-    Returns
-    -------
-    FieldKeys
-        Two independent keys of 32 bytes.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the digest is not 32 bytes or the epoch is not an unsigned 32-bit number.
+    The encoding digest (32 bytes) is of everything in the specification that decides how records become signatures; the
+    domain is "" for a key of no field, the rule "" in open mode, the epoch the number of the seed agreement, from 1.
+    The suite, by which the keys are used, does not enter them by itself, but by the encoding digest.
     """
     both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
     return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:], suite)

@@ -11,13 +11,7 @@ from gemel.common.keys.suite import Suite
 
 
 def require_suite(suite: Suite, where: str) -> None:
-    """Refuse a suite whose keys cannot be made and used here; less than a millisecond.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION.
-    """
+    """Refuse a suite whose keys cannot be made and used here; less than a millisecond."""
     try:
         key = new_key(suite)
         hpke_suite(suite).encrypt(b"", key.public.hpke, info=b"")

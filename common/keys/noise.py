@@ -26,10 +26,7 @@ _VERSION = b"gemel noise 1"
 class NoiseKey:
     """The secret that a custodian's noise comes from, 32 random bytes; never sent, never shown.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is not 32 bytes.
+    Raises PARAMETER if it is not 32 bytes.
     """
 
     __slots__ = ("_secret",)
@@ -85,15 +82,7 @@ class AssessmentKeys:
 
     @classmethod
     def of_custodian(cls, own: NoiseKey, specification_digest: bytes) -> AssessmentKeys:
-        """Those of a custodian and a specification: each time the same, and to be derived by no party without `own`.
-
-        Parameters
-        ----------
-        own
-            The custodian's own key.
-        specification_digest
-            32 bytes, of the specification that is assessed.
-        """
+        """Those of a custodian and a specification: each time the same, and to be derived by no party without `own`."""
         return cls(_derived(own.reveal(), specification_digest, b"custodian"))
 
     def throw_away_seed(self, part: str) -> Seed:

@@ -38,10 +38,7 @@ class Pkcs11Token:
     def use(self, work: Callable[[Any], Result]) -> Result:
         """What `work` returns of the session; called once more, with a new one, if the token fails.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if it fails again.
+        Raises UNAVAILABLE if it fails again.
         """
         with _ONE_THREAD:
             for attempt in (1, 2):
@@ -56,10 +53,7 @@ class Pkcs11Token:
     def look(self, key: str, work: Callable[[Any], Result]) -> Result:
         """What `work` finds out about a key with the session.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the token or the key is not there, or the PIN is wrong.
+        Raises VAULT if the token or the key is not there, or the PIN is wrong.
         """
         with _ONE_THREAD, self._stated(f"the key {key} cannot be used"):
             return work(self._opened())
@@ -67,17 +61,7 @@ class Pkcs11Token:
     def make(self, key: str, kind: Any, work: Callable[[Any], object]) -> None:
         """Make a key, by `work`, with a session that may write.
 
-        Parameters
-        ----------
-        key
-            Its label.
-        kind
-            The class of objects of which none may have it.
-
-        Raises
-        ------
-        GemelError
-            EXISTS if there is one of this label; VAULT if the token does not make it.
+        Raises EXISTS if an object of this kind has the key's label; VAULT if the token does not make it.
         """
         attribute = self.library.Attribute
         with _ONE_THREAD, self._stated("the token did not make the key"):

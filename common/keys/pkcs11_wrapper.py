@@ -25,10 +25,7 @@ class Pkcs11Wrapper:
     def checked(self) -> Pkcs11Wrapper:
         """Itself, with every key looked at.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
+        Raises VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
         """
         for label in self._labels.values():
             self._check(label)
@@ -53,10 +50,7 @@ class Pkcs11Wrapper:
     def create(self) -> None:
         """Make the current key on the token, which it never leaves.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if there is one of this label; VAULT if the token does not make it.
+        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         of, kind = self._pkcs11, self._pkcs11.Attribute
         attributes = {

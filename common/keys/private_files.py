@@ -18,16 +18,8 @@ _FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
 def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
     """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all.
 
-    Parameters
-    ----------
-    replace
-        Replace an existing file. Without it an existing file is left unchanged and the call fails, because
-        overwriting a key loses what it protects.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if the file exists and `replace` is false; CONFIGURATION if the folder cannot be written.
+    An existing file stays and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it
+    protects.
     """
     try:
         with whole_file(path, replace=replace) as file:
@@ -50,17 +42,9 @@ def unwritable(path: Path, error: OSError) -> GemelError:
 
 
 def read_private(path: Path, content: str) -> bytes:
-    """Read a file that holds a secret.
+    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``.
 
-    Parameters
-    ----------
-    content
-        What the file holds, for messages: ``"the Ed25519 identity"``.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
+    Raises CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

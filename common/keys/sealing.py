@@ -115,19 +115,14 @@ _MAX_CHUNKS = 2**32
 
 @dataclass(frozen=True)
 class SealContext:
-    """The context that a sealed message belongs to, under which alone it opens.
-
-    Attributes
-    ----------
-    suite
-        Of the project's approved specification. In the approved one nothing is sealed to a key of another, or opened
-        that was.
-    """
+    """The context that a sealed message belongs to, under which alone it opens."""
 
     project: str
     run: str
     recipient: str
     suite: Suite = Suite.DEFAULT
+    """Of the project's approved specification. In the approved one nothing is sealed to a key of another, or opened
+    that was."""
 
     def framed(self, domain: bytes) -> bytes:
         """The context as canonical bytes, for one version of the format."""
@@ -135,22 +130,10 @@ class SealContext:
 
 
 def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[bytes]) -> Iterator[bytes]:
-    """Seal `content` to `recipient`, in bounded memory.
+    """Seal content, in parts of any length, to `recipient`, in bounded memory; the result does not depend on the parts.
 
-    Parameters
-    ----------
-    content
-        The plain bytes in parts of any length; the result does not depend on how they are cut.
-
-    Yields
-    ------
-    bytes
-        The header, then sealed chunks of 64 KiB and 16 bytes, the last one possibly shorter.
-
-    Raises
-    ------
-    GemelError
-        SEALED if `recipient` is a point of low order, or not of the context's suite.
+    Yields the header, then sealed chunks of 64 KiB and 16 bytes, the last one possibly shorter. Raises SEALED if
+    `recipient` is a point of low order, or not of the context's suite.
     """
     if context.suite is Suite.APPROVED and recipient.suite is not context.suite:
         raise GemelError(
@@ -177,23 +160,11 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
 
 
 def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) -> Iterator[bytes]:
-    """Open what was sealed to `key` under `context`, in bounded memory.
+    """Open what was sealed to `key` under `context`, in parts of any length and in bounded memory.
 
-    Parameters
-    ----------
-    sealed
-        The sealed message in parts of any length.
-
-    Yields
-    ------
-    bytes
-        Verified content. Only an iterator that ended without an error has given all of it.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the message is for another key or context, was changed, reordered, cut short or added to, or was not
-        sealed by the context's suite where that is the approved one.
+    Yields verified content; only an iterator that ended without an error has given all of it. Raises SEALED if the
+    message is for another key or context, was changed, reordered, cut short or added to, or was not sealed by the
+    context's suite where that is the approved one.
     """
     chunks = iter(sealed)
     try:
@@ -219,10 +190,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
 def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], destination: Path) -> None:
     """Open a sealed message into a file of mode 0600 that appears only if all of it was opened.
 
-    Raises
-    ------
-    GemelError
-        SEALED as `open_sealed`; nothing is left behind then.
+    Raises SEALED as `open_sealed`; nothing is left behind then.
     """
     with whole_file(destination) as file:
         for content in open_sealed(key, context, sealed):

@@ -33,18 +33,10 @@ class TransitEngine:
         )
 
     def key(self, kind: str) -> Mapping[str, Any]:
-        """What the vault states of the key.
+        """What the vault states of the key, which must be of this type, not derived, and have no way out of the vault.
 
-        Parameters
-        ----------
-        kind
-            The type it must have; it must not be derived, and have no way out of the vault.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of another
-            type or exportable.
+        Raises UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of
+        another type or exportable.
         """
         found: Mapping[str, Any] = self.request("read_key")
         open_ways = [way for way in ("exportable", "derived", "allow_plaintext_backup") if found.get(way)]
@@ -62,19 +54,11 @@ class TransitEngine:
         self.request("create_key", key_type=kind)
 
     def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
-        """Call a method of the engine for the key, with the token of now; the data of its answer, empty if it has none.
+        """Call a method of ``hvac``'s transit for the key, with the token of now; the data of its answer, empty if it
+        has none.
 
-        Parameters
-        ----------
-        method
-            Of ``hvac``'s transit.
-        refused
-            Whether a refusal of the content is the caller's to read: None then.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the vault does not answer; VAULT for what it refuses.
+        Raises UNAVAILABLE if the vault does not answer; VAULT for what it refuses, but None where `refused` says that a
+        refusal of the content is the caller's to read.
         """
         of = self._hvac.exceptions
         token = read_private(self._place.token_file, "the vault's token").decode("ascii", "replace").strip()

@@ -21,27 +21,17 @@ LANGUAGES: tuple[LanguageCode, ...] = get_args(LanguageCode)
 
 @dataclass(frozen=True)
 class Language:
-    """How a language writes.
-
-    Attributes
-    ----------
-    code
-        As in HTML's attribute ``lang``.
-    decimal, thousands
-        What stands before decimals, and between groups of three digits.
-    date
-        A day with its ``{day}``, ``{month}`` (its name) and ``{year}``.
-    first
-        The first day of a month, where it is no number.
-    catalogue
-        The translations.
-    """
+    """How a language writes."""
 
     code: str
+    """As in HTML's attribute ``lang``."""
     decimal: str = "."
     thousands: str = ","
+    """What stands before decimals, and between groups of three digits."""
     date: str = "{day} {month} {year}"
+    """A day with its ``{day}``, ``{month}`` (its name) and ``{year}``."""
     first: str = "1"
+    """The first day of a month, where it is no number."""
     catalogue: catalogues.NullTranslations = field(default_factory=catalogues.NullTranslations)
 
 
@@ -81,10 +71,7 @@ def _with_catalogue(code: str, name: str) -> Language:
 def in_language(language: LanguageCode | Language) -> Iterator[Language]:
     """Write in a language whatever is rendered inside of the block, by this thread or task.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if there is no such language.
+    Raises PARAMETER if there is no such language.
     """
     chosen = language if isinstance(language, Language) else _language(language)
     before = _current.set(chosen)

@@ -29,7 +29,7 @@ Ready = Callable[[], dict[str, State]]
 
 
 class Endpoint:
-    """A listening endpoint.
+    """A listening endpoint. Raises CONFIGURATION if the address cannot be listened on.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ class Endpoint:
     ----------
     address
         ``IP:port``, with the port it has.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the address cannot be listened on.
     """
 
     def __init__(self, listen: str, registry: CollectorRegistry, ready: Ready) -> None:

@@ -23,17 +23,9 @@ _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": Span
 
 
 def begin_tracing(process: str) -> None:
-    """Export spans if an endpoint is configured; called once, when a service starts.
+    """Export spans if an endpoint is configured; called once, when a service (alice, bob, carole, worker) starts.
 
-    Parameters
-    ----------
-    process
-        The process that is traced, as its log names it: alice, bob, carole, worker.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
+    Raises CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
     """
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         return
@@ -63,10 +55,7 @@ def begin_span(
 ) -> Span:
     """Begin a span; whoever began it ends it. It has no parent, since none may come from another thread.
 
-    Parameters
-    ----------
-    request, run
-        Ids by which spans are joined.
+    Spans are joined by the ids of request and run.
     """
     given = {"gemel.request": request, "gemel.run": run}
     attributes = {key: value for key, value in given.items() if value}

@@ -31,18 +31,11 @@ from gemel.common.pki.reader import check_own
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Received files that have been checked, and nothing of which is in the party's folder yet.
-
-    Attributes
-    ----------
-    members
-        The list.
-    own
-        The party in it.
-    """
+    """Received files that have been checked, and nothing of which is in the party's folder yet."""
 
     members: Members
     own: Member
+    """The party in it."""
     _files: tuple[tuple[Path, bytes], ...]
 
     def put(self) -> None:
@@ -75,18 +68,9 @@ def checked(
 ) -> Acceptance:
     """Check certificate, membership list and authorities against a party's own keys; nothing is written.
 
-    Parameters
-    ----------
-    certificate
-        None: the organisation's own PKI puts it into the folder.
-    identity
-        The party's own, if it is not in the folder.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
-        authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
+    No certificate is given where the organisation's own PKI puts it into the folder, an identity where it is not in the
+    folder. Raises CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by
+    another authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
     """
     party = PartyFolder(folder)
     listed = Members.parse(members)

@@ -8,13 +8,7 @@ from gemel.common.errors import parameter
 
 
 def host_of(address: str, option: str = "--address") -> tuple[str, str]:
-    """Host, without the brackets of IPv6, and port.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER, at `option`, if it is no host and port.
-    """
+    """Host, without the brackets of IPv6, and port. Raises PARAMETER, at `option`, if it is no host and port."""
     host, _, port = address.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     whole = bool(bare) and (":" not in bare or host == f"[{bare}]")

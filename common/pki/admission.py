@@ -79,21 +79,10 @@ def _is_bounded(certificate: x509.Certificate) -> bool:
 
 
 class Admission:
-    """Finds the member behind a peer's certificate.
+    """Finds the member behind a peer's certificate, by default among all members: a custodian's own service admits
+    itself alone.
 
-    Parameters
-    ----------
-    members
-        The membership list.
-    authorities
-        Certificates of authorities that members' certificates may be issued by.
-    only
-        Names of the members to admit; all by default. A custodian's own service admits itself alone.
-
-    Raises
-    ------
-    GemelErrors
-        CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
+    Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
     """
 
     def __init__(
@@ -127,20 +116,10 @@ class Admission:
         return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
 
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
-        """The member whose certificate this is.
+        """The member whose certificate (PEM, with the intermediate authorities shown with it) this is.
 
-        The error states the reason, for the log of the called service. The caller must not see it: to callers who are
-        not members, every refusal looks the same.
-
-        Parameters
-        ----------
-        peer
-            PEM: the certificate, and the intermediate authorities that were shown with it.
-
-        Raises
-        ------
-        GemelError
-            NOT_ADMITTED.
+        The error (NOT_ADMITTED) states the reason, for the log of the called service. The caller must not see it: to
+        callers who are not members, every refusal looks the same.
         """
         where = "the caller's certificate"
         try:

@@ -72,13 +72,7 @@ def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
 
 
 def subject_of(name: str) -> x509.Name:
-    """A party's name as a certificate's subject.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if it is empty or longer than 64 characters.
-    """
+    """A party's name as a certificate's subject. Raises CERTIFICATE if it is empty or longer than 64 characters."""
     if not 1 <= len(name) <= _NAME_LIMIT:
         raise GemelError(
             ErrorCode.CERTIFICATE,
@@ -106,10 +100,7 @@ class Authority:
     def create(cls, name: str, validity: Validity | None = None) -> Authority:
         """A new authority, valid for ten years by default.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if `name` is empty or longer than 64 characters.
+        Raises CERTIFICATE if `name` is empty or longer than 64 characters.
         """
         key = new_key()
         span = validity or Validity.lasting(AUTHORITY_LIFETIME)
@@ -133,10 +124,7 @@ class Authority:
     def load(cls, folder: Path) -> Authority:
         """Read the authority that `save` wrote.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
+        Raises CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
         """
         certificate = load_certificate(folder / CERTIFICATE_FILE)
         key = load_key(folder / KEY_FILE)
@@ -152,10 +140,7 @@ class Authority:
     def save(self, folder: Path) -> None:
         """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten.
 
-        Raises
-        ------
-        GemelError
-            EXISTS or CONFIGURATION.
+        Raises EXISTS or CONFIGURATION.
         """
         write_private(folder / KEY_FILE, key_pem(self._key))
         (folder / CERTIFICATE_FILE).write_bytes(self.pem)
@@ -178,27 +163,13 @@ class Authority:
         names: Names | None = None,
         validity: Validity | None = None,
     ) -> x509.Certificate:
-        """A leaf certificate.
+        """A leaf certificate for a party of this name and role, as in the membership list, with its public key on
+        P-256.
 
-        Parameters
-        ----------
-        public_key
-            The party's public key, on P-256.
-        name
-            The party's name, as in the membership list.
-        role
-            Its role.
-        names
-            Hosts and addresses of its service; for the linker only, as no other party is called from outside.
-        validity
-            Its dates; by default 397 days, but not longer than the authority's own. A span in the past gives an
-            expired certificate.
-
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
-            certificate would outlive the authority.
+        `names` are hosts and addresses of the linker, as no other party is called from outside. By default it is valid
+        for 397 days, but not longer than the authority itself; a validity in the past gives an expired certificate.
+        Raises CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
+        certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
             raise GemelError(
@@ -275,11 +246,8 @@ class Authority:
     def certify(self, request: bytes, name: str, role: Role, validity: Validity | None = None) -> x509.Certificate:
         """Issue the certificate of a request (PEM), for the party and role the signer expects.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
-            for a certificate that `issue` refuses.
+        Raises CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
+        for a certificate that `issue` refuses.
         """
         where = f"certificate request of {name}"
         requested = read_request(request, where)

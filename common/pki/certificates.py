@@ -60,10 +60,7 @@ class Names:
     def of(cls, names: Iterable[str]) -> Names:
         """Distinguish host names from addresses.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
+        Raises CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
         """
         dns: list[str] = []
         addresses: list[Address] = []
@@ -98,10 +95,7 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """Read a TLS key that only its owner may read.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
+    Raises CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
     """
     pem = read_private(path, "the private key")
     try:
@@ -119,13 +113,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
-    """All certificates in `pem`, at least one.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if there is none, or one is malformed.
-    """
+    """All certificates in `pem`, at least one. Raises CERTIFICATE if there is none, or one is malformed."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
@@ -154,22 +142,13 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
 def load_certificate(path: Path) -> x509.Certificate:
     """Read a party's certificate, the first in its file; what follows are intermediate authorities.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
+    Raises CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
     """
     return read_certificates(read_public(path, "the certificate"), str(path))[0]
 
 
 def read_public(path: Path, content: str) -> bytes:
-    """Read a file that holds no secret.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if it cannot be read.
-    """
+    """Read a file that holds no secret. Raises CONFIGURATION if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -209,10 +188,7 @@ def uris(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list
 def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
     """The one role that a certificate, or a request for one, names.
 
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if it names none, several, or one that does not exist.
+    Raises CERTIFICATE if it names none, several, or one that does not exist.
     """
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}

@@ -11,13 +11,7 @@ from gemel.common.errors import ErrorCode, GemelError
 
 
 def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
-    """Refuse a certificate outside its dates.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE, with both dates.
-    """
+    """Refuse a certificate outside its dates. Raises CERTIFICATE, with both dates."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if begin <= now <= end:
         return

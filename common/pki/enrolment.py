@@ -58,23 +58,10 @@ def enrol(
 ) -> EnrolmentRequest:
     """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
-    Parameters
-    ----------
-    folder
-        The folder to make; it appears complete or not at all.
-    names
-        For the linker: hosts and addresses at which it will be reached.
-    identity
-        The party's own, made before on a token or in a vault; None: a new one, in a file.
-    pki
-        What its certificates are known by, if its organisation's own PKI issues them; no TLS key is made then.
-    suite
-        Of the sealing key.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if the folder or a file of this name exists; CERTIFICATE or CONFIGURATION for an invalid name.
+    The folder appears complete or not at all. `names` are the linker's hosts and addresses; `identity` is one made
+    before on a token or in a vault, by default a new one in a file; with `pki`, what the organisation's own PKI knows
+    its certificates by, no TLS key is made. Raises EXISTS if the folder or a file of this name exists; CERTIFICATE or
+    CONFIGURATION for an invalid name.
     """
     if not NAME.fullmatch(name):
         raise GemelError(
@@ -122,10 +109,7 @@ def make_keys(
 def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
     """Issue the certificate (PEM) of an enrolment request.
 
-    Raises
-    ------
-    GemelError
-        CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
+    Raises CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
     """
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
@@ -144,20 +128,10 @@ def assemble(
     authorities: bytes,
     now: datetime | None = None,
 ) -> Members:
-    """Make the membership list.
+    """Make the membership list of each party's certificate (PEM), by its name, and all authorities involved.
 
-    Parameters
-    ----------
-    certificates
-        Each party's certificate (PEM) by its name.
-    authorities
-        Certificates of all authorities involved, as PEM.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid now
-        or was issued by none of the authorities; CONFIGURATION as `Members`.
+    Raises CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid
+    now or was issued by none of the authorities; CONFIGURATION as `Members`.
     """
     known = read_certificates(authorities, "the authorities")
     moment = now or utc_now()

@@ -102,13 +102,9 @@ class PartyFolder:
 def new_folders(root: Path, *names: str) -> Iterator[Path]:
     """Make folders `names` in `root` that appear complete, or not at all.
 
-    Yields a temporary folder (mode 0700, beside them) in which the caller makes them; at the end of a block without
-    an error each is renamed to its place. An existing folder is never touched.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if there is a file or folder of one of these names; CONFIGURATION if `root` cannot be written.
+    Yields a temporary folder (mode 0700, beside them) in which the caller makes them; at the end of a block without an
+    error each is renamed to its place. An existing folder is never touched. Raises EXISTS if there is a file or folder
+    of one of these names; CONFIGURATION if `root` cannot be written.
     """
     taken = [name for name in names if os.path.lexists(root / name)]
     if taken:

@@ -72,26 +72,9 @@ def provision(
 ) -> Provisioned:
     """Make an authority and, per party, a folder with keys, certificate, membership list and configuration.
 
-    Parameters
-    ----------
-    root
-        Folder of the folders; made if it does not exist.
-    linker_names
-        Hosts and addresses at which the linker will be reached.
-    validity
-        Of authority and certificates; by default ten years and 397 days. Hours are enough for a rehearsal.
-    parties
-        Names and roles.
-    configure
-        By party, the function that makes its configuration files.
-    suite
-        Of the sealing keys.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if any of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind
-        then.
+    `linker_names` are hosts and addresses of the linker, `configure` makes a party's configuration files. Authority and
+    certificates are valid for ten years and 397 days by default; hours are enough for a rehearsal. Raises EXISTS if any
+    of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind then.
     """
     for name in parties:
         if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:

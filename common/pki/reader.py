@@ -27,10 +27,7 @@ class Reader:
     def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
         """From a party's key folder; the membership list too, unless it is given.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
+        Raises CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
         """
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
@@ -46,22 +43,7 @@ class Reader:
 
 
 def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: str) -> None:
-    """Refuse a list with another key for this party than it has.
-
-    Parameters
-    ----------
-    member
-        The party in the list.
-    held
-        Public keys that it has, any of which may be listed, by the name of the member's attribute.
-    where
-        The party's folder.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION.
-    """
+    """Refuse a list with another key for this party than any that it has, by the name of the member's attribute."""
     for key, own in held.items():
         listed = getattr(member, key)
         if listed not in own:

@@ -36,32 +36,22 @@ _FREQUENT = IN_LOOP | {"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/C
 
 @dataclass
 class Call:
-    """One call, as its server saw it.
-
-    Attributes
-    ----------
-    request
-        Its id, 16 hexadecimal digits.
-    member
-        The caller; None until the gate knows it, and if it is no member.
-    error
-        The code of the error that it was answered with; None for none.
-    status
-        Name of its gRPC status.
-    seconds
-        From its turn to its end.
-    received, sent
-        Bytes of the messages, without their framing.
-    """
+    """One call, as its server saw it."""
 
     method: str
     request: str
+    """Its id, 16 hexadecimal digits."""
     member: Member | None = None
+    """The caller; None until the gate knows it, and if it is no member."""
     error: ErrorCode | None = None
+    """The code of the error that it was answered with; None for none."""
     status: str = "OK"
+    """Name of its gRPC status."""
     seconds: float = 0.0
+    """From its turn to its end."""
     received: int = 0
     sent: int = 0
+    """Bytes of the messages, without their framing."""
     _begun: float = field(default_factory=time.monotonic, repr=False)
 
     def end(self, context: grpc.ServicerContext) -> None:
@@ -242,14 +232,9 @@ def own_clock() -> tuple[str, str]:
 
 
 def seconds_ahead(metadata: Iterable[Any], called: float, answered: float) -> float | None:
-    """How far this machine's clock is ahead of the service's; None if the service sends no time.
+    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time.
 
-    Parameters
-    ----------
-    metadata
-        Of the answer.
-    called, answered
-        When the call was made and its answer there, in seconds since 1970: the service's time is from in between.
+    The service's time is taken to be from in between the call and its answer, in seconds since 1970.
     """
     named = [str(value) for key, value in metadata if key == CLOCK_KEY]
     if len(named) != 1 or not _MILLISECONDS.fullmatch(named[0]):

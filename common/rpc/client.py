@@ -234,13 +234,7 @@ class Connection:
             channel.close()
 
     def renew(self, credentials: grpc.ChannelCredentials, server_name: str | None) -> None:
-        """Make further calls with other credentials, and to a service of this name; calls under way end as they began.
-
-        Parameters
-        ----------
-        credentials, server_name
-            As the constructor's.
-        """
+        """Make further calls with other credentials and another server name; calls under way end as they began."""
         # A former channel stays open for them, for as long as one may last: some certificates are renewed every hour.
         now = time.monotonic()
         self._former.append((now, self._channel))
@@ -257,10 +251,7 @@ class Connection:
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
         """The generated client of a service, over the channel of the newest credentials at each call.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE once the connection is closed.
+        Raises UNAVAILABLE once the connection is closed.
         """
         return cast(StubT, _Stub(stub, self._newest))
 
@@ -271,20 +262,11 @@ class Connection:
         return self._channel
 
     def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:
-        """Make one unary call.
+        """Make one unary call, with a deadline in seconds for each attempt.
 
-        Parameters
-        ----------
-        deadline
-            Seconds for each attempt. No attempt begins later than `attempts` times as many after the first.
-        attempts
-            How often to try while the service does not answer or cannot do it now. More than one only for idempotent
-            methods. A refusal because of too many calls is no attempt: nothing was done.
-
-        Raises
-        ------
-        GemelError
-            The service's error, or UNAVAILABLE.
+        It is tried again, where `attempts` allows it, while the service does not answer or cannot do it now: only for
+        idempotent methods. No attempt begins later than `attempts` deadlines after the first. A refusal because of too
+        many calls is no attempt: nothing was done. Raises the service's error, or UNAVAILABLE.
         """
         end = time.monotonic() + attempts * deadline
         pause, attempt = _FIRST_PAUSE_SECONDS, 0
@@ -307,10 +289,7 @@ class Connection:
     def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
         """Iterate over a server's stream until it ends or the deadline comes.
 
-        Raises
-        ------
-        GemelError
-            As `call`; UNAVAILABLE when the stream broke or the deadline came.
+        Raises as `call`; UNAVAILABLE when the stream broke or the deadline came.
         """
         try:
             yield from method(request, timeout=deadline)

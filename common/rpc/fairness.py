@@ -90,26 +90,18 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class MemberLimits:
-    """What one member may use of a server.
-
-    Attributes
-    ----------
-    calls_per_second, burst
-        Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter, the
-        beginning of an upload five.
-    pending
-        Calls that have come and are not answered yet.
-    working
-        Of these, calls that are worked on.
-    waiting
-        Long polls that are held.
-    """
+    """What one member may use of a server."""
 
     calls_per_second: float = 50.0
     burst: int = 200
+    """Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter, the
+    beginning of an upload five."""
     pending: int = 64
+    """Calls that have come and are not answered yet."""
     working: int = 4
+    """Of these, calls that are worked on."""
     waiting: int = 8
+    """Long polls that are held."""
 
 
 OWN_LIMITS = MemberLimits(calls_per_second=1000.0, burst=10_000, pending=1024, working=MAX_WORKING, waiting=MAX_WAITING)

@@ -101,13 +101,7 @@ class Observation:
         return "" if self._endpoint is None else self._endpoint.address
 
     def start(self) -> None:
-        """Begin to serve.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the address cannot be listened on.
-        """
+        """Begin to serve. Raises CONFIGURATION if the address cannot be listened on."""
         if self._settings.listen:
             self._endpoint = Endpoint(self._settings.listen, self.registry, self.readiness)
 

@@ -49,14 +49,7 @@ def caller(context: grpc.ServicerContext) -> Member:
 class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every handler with the checks that every method needs.
 
-    Parameters
-    ----------
-    access
-        Which roles may call each method.
-    admit, denied
-        See their types.
-    own_operator
-        Whether the callers are the service's own operator, who reads every error whole.
+    With `own_operator` the callers are the service's own operator, who reads every error whole.
     """
 
     def __init__(
@@ -235,22 +228,15 @@ Service = tuple[Callable[[Any, grpc.Server], None], Any]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Limits of one server.
-
-    Attributes
-    ----------
-    threads
-        For all methods but long polls: so many members' calls that are worked on as have room in it.
-    member
-        Of each member.
-    max_connections, max_streams
-        Connections of all callers, and calls on one connection.
-    """
+    """Limits of one server."""
 
     threads: int = 48
+    """For all methods but long polls: so many members' calls that are worked on as have room in it."""
     member: MemberLimits = field(default_factory=MemberLimits)
+    """Of each member."""
     max_connections: int = 4096
     max_streams: int = 128
+    """Connections of all callers, and calls on one connection."""
     max_connection_idle_ms: int = 10 * 60_000
     max_connection_age_ms: int = 60 * 60_000
     handshake_timeout_ms: int = 5_000
@@ -290,27 +276,10 @@ def start_server(
     own_operator: bool = False,
     recorder: CallRecorder | None = None,
 ) -> RunningServer:
-    """Start serving.
+    """Start serving at ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
 
-    Parameters
-    ----------
-    address
-        ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
-    services
-        The services to register.
-    trust
-        The service's certificate, and whom it admits.
-    denied
-        Called for every denied call.
-    own_operator
-        Whether the callers are the service's own operator, who reads every error whole.
-    recorder
-        Records every call; by default none is.
-
-    Raises
-    ------
-    GemelError
-        If the address cannot be bound.
+    `denied` is called for every denied call, `recorder` records every call; with `own_operator` the callers are the
+    service's own operator, who reads every error whole. Raises GemelError if the address cannot be bound.
     """
     settings = settings or ServerSettings()
     gate = Gate(access, trust, denied, own_operator=own_operator)

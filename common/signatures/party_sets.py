@@ -139,6 +139,8 @@ class ShareHeader:
 class PartyContribution:
     """One custodian's contribution, for one compute party.
 
+    Raises UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
+
     Parameters
     ----------
     header
@@ -158,13 +160,8 @@ class PartyContribution:
     n_records
         Records in the file.
     seed_digests
-        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
-        two of them the same secret.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
+        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave
+        each two of them the same secret.
     """
 
     def __init__(self, own: ComputeParty, header: ShareHeader, layout: Layout, read: Read) -> None:

@@ -31,13 +31,7 @@ def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
 
 
 def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
-    """A checkpoint from a message, bounded but not verified.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is malformed.
-    """
+    """A checkpoint from a message, bounded but not verified. Raises AUDIT if it is malformed."""
     lengths = len(message.root), len(message.signature)
     note = len(message.note_signature) in (0, NOTE_BYTES)
     if (
@@ -60,10 +54,7 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
 def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
     """A consistency proof from a message.
 
-    Raises
-    ------
-    GemelError
-        AUDIT if it is longer than any proof, or has an entry that is not a hash.
+    Raises AUDIT if it is longer than any proof, or has an entry that is not a hash.
     """
     proof = list(hashes)
     if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):

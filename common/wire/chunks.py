@@ -21,22 +21,15 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk as it crosses the wire: its place, the content it belongs to, and its bytes.
-
-    Attributes
-    ----------
-    index, count
-        Its place, and the number of chunks of the content.
-    root
-        Root of the content: `root_digest` of its chunks' digests.
-    sha256
-        Digest of `data`.
-    """
+    """A chunk as it crosses the wire: its place, the content it belongs to, and its bytes."""
 
     index: int
     count: int
+    """Its place, and the number of chunks of the content."""
     root: bytes
+    """Root of the content: `root_digest` of its chunks' digests."""
     sha256: bytes
+    """Digest of `data`."""
     data: bytes = field(repr=False)
 
     @classmethod
@@ -53,16 +46,8 @@ class Chunk:
     def check(self, max_bytes: int, where: str) -> None:
         """Refuse an impossible chunk, before anything of it is stored.
 
-        Parameters
-        ----------
-        max_bytes
-            Longest content that is accepted.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if the
-            data do not have the digest.
+        Raises PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is longer than `max_bytes`;
+        UPLOAD_CORRUPT if the data do not have the digest.
         """
         if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
             raise parameter(

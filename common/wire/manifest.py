@@ -28,30 +28,20 @@ _CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
 @dataclass(frozen=True)
 class Manifest:
-    """The purpose of a contribution, and its layout.
-
-    Attributes
-    ----------
-    project, side, epoch
-        Whose upload this is, under which agreed seed.
-    encoding_digest
-        SHA-256 of everything that decides the signatures, 32 bytes.
-    key_check_value
-        8 bytes that identify the seed, and reveal nothing else of it.
-    layout
-        The sizes of the payload that follows.
-    sealed_seeds
-        In mode shared, for each compute party by its number what its shares are opened by (`share_headers`); otherwise
-        none.
-    """
+    """The purpose of a contribution, and its layout."""
 
     project: str
     side: Side
     epoch: int
+    """Whose upload this is, under which agreed seed."""
     encoding_digest: bytes
+    """SHA-256 of everything that decides the signatures, 32 bytes."""
     key_check_value: bytes
+    """8 bytes that identify the seed, and reveal nothing else of it."""
     layout: Layout
     sealed_seeds: tuple[bytes, ...] = ()
+    """In mode shared, for each compute party by its number what its shares are opened by (`share_headers`); otherwise
+    none."""
 
 
 def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
@@ -105,11 +95,8 @@ def _content(field: contribution_pb2.FieldLayout) -> Content:
 def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_rows: int) -> Manifest:
     """Read and bound a manifest from another party.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
-        payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
+    Raises PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
+    payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
     if message.version != VERSION:
         raise parameter(

@@ -54,17 +54,14 @@ class SignedForm:
     ) -> bytes:
         """The content of a message.
 
+        Raises SEALED if it does not open; as `malformed`, from what was got; SIGNATURE if `signer` did not sign it.
+
         Parameters
         ----------
         malformed, forged
             The errors of other bytes, from what was got, and of another signer.
         content_of
             The signed content among what follows the signature; None where that has another form.
-
-        Raises
-        ------
-        GemelError
-            SEALED if it does not open; as `malformed`, from what was got; SIGNATURE if `signer` did not sign it.
         """
         message = b"".join(open_sealed(key, context, sealed))
         start = len(self.mark) + SIGNATURE_BYTES

@@ -40,19 +40,10 @@ class LogMemory(Protocol):
 
 
 class FileMemory:
-    """The memory of a coordinator or a steward: a JSON file, changed as a whole.
+    """The memory of a coordinator or a steward: a JSON file, changed as a whole, made when there is something to keep.
 
-    Of the checkpoints of one hour the last is kept.
-
-    Parameters
-    ----------
-    path
-        The file; made when there is something to keep.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if it cannot be read or written, AUDIT if it is not what was written; from every method.
+    Of the checkpoints of one hour the last is kept. Every method raises CONFIGURATION if the file cannot be read or
+    written, AUDIT if it is not what was written.
     """
 
     def __init__(self, path: Path) -> None:

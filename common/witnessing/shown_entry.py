@@ -14,20 +14,8 @@ RELEASE = "release"
 
 
 def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str = _NOT_IN_IT) -> AuditEntry:
-    """The entry, proven to be among those that a checkpoint covers.
-
-    Parameters
-    ----------
-    under
-        A checkpoint that was verified.
-    refusal
-        The words of the error.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is not.
-    """
+    """The entry, proven to be among those that a verified checkpoint covers; otherwise AUDIT, in the words of
+    `refusal`."""
     entry = AuditEntry(
         shown.sequence, shown.at_unix_ms, shown.project, shown.actor, shown.action, shown.details, bytes(shown.salt)
     )
@@ -45,17 +33,9 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str 
 def believed_release(
     response: audit_pb2.WitnessResponse, under: Checkpoint | None, project: str, run: str
 ) -> AuditEntry:
-    """The entry of a run's release, proven to be in the log as it was last verified.
+    """The entry of a run's release, proven to be in the log as it was last verified (None: an empty log).
 
-    Parameters
-    ----------
-    under
-        The checkpoint of `response`, verified; None stands for an empty log.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if there is none, or if what is shown is another entry.
+    Raises AUDIT if there is none, or if what is shown is another entry.
     """
     if under is None or not response.HasField("release"):
         raise GemelError(

@@ -64,20 +64,7 @@ def step_name(step: CoarseningStep | str) -> str:
 
 
 def partitions(steps: Sequence[CoarseningStep | str], categories: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The group of each category under each step that joins, as the number of the group in the specification's order.
-
-    Parameters
-    ----------
-    steps
-        Of one variable, as they were validated.
-    categories
-        The variable's, in their order.
-
-    Returns
-    -------
-    tuple of tuple of int
-        By step, ``len(categories)`` numbers each.
-    """
+    """By step that joins, the number of each category's group, in the specification's order of the groups."""
     found = []
     for step in grouped(steps):
         numbers = {group: number for number, group in enumerate(step.groups)}

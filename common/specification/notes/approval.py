@@ -23,11 +23,5 @@ def cryptography_notes(spec: Specification) -> Iterator[str]:
 
 
 def specification_notes(spec: Specification) -> tuple[str, ...]:
-    """Notes and warnings on a valid specification: what it reveals to the linkage unit, and risks to linkage quality.
-
-    Returns
-    -------
-    tuple of str
-        Sentences without line breaks, the most serious first.
-    """
+    """What a valid specification reveals to the linkage unit, and risks to linkage quality: the most serious first."""
     return (*disclosure_notes(spec), *linkage_notes(spec), *cryptography_notes(spec))

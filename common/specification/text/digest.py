@@ -74,11 +74,6 @@ def specification_digest(spec: Specification) -> bytes:
     """SHA-256 over the whole specification, all defaults filled in.
 
     Comments, the order of keys and whether a default was written out do not change it.
-
-    Returns
-    -------
-    bytes
-        32 bytes.
     """
     return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
 

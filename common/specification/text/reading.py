@@ -138,15 +138,8 @@ _REMEDIES: dict[str, str] = {
 
 
 def read_specification(path: Path) -> Specification:
-    """Read a specification from a file.
-
-    Raises
-    ------
-    GemelError
-        If the file is absent, too large or not UTF-8.
-    GemelErrors
-        As `load_specification`.
-    """
+    """Read a specification from a file, which must be there, not too large and UTF-8; otherwise as
+    `load_specification`."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -169,19 +162,9 @@ def read_specification(path: Path) -> Specification:
 
 
 def load_specification(text: str, source: str = "linkage.yaml") -> Specification:
-    """The specification that a YAML text holds.
+    """The specification that a YAML text holds; `source` names it in errors.
 
-    Parameters
-    ----------
-    text
-        The YAML document.
-    source
-        Its name in errors: the file name.
-
-    Raises
-    ------
-    GemelErrors
-        With one error for each issue, in the order of the document.
+    Raises `GemelErrors` with one error for each issue, in the order of the document.
     """
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     if not isinstance(document.value, dict):

@@ -29,14 +29,9 @@ _NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
 def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
     """The YAML text of a specification; reading it back gives an equal one.
 
-    Parameters
-    ----------
-    spec
-        The specification.
-    comments
-        Comments by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
-        ``"end"`` for the end), wrapped and written above their option. An attribute with a comment is written even when
-        it is the default.
+    Comments are by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
+    ``"end"`` for the end), wrapped and written above their option. An attribute with a comment is written even when it
+    is the default.
     """
     return "\n".join(_Writer(dict(comments or {})).lines(spec)) + "\n"
 
