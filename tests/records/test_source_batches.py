@@ -14,6 +14,7 @@ from gemel.records import csv_file, database_query, parquet_file
 from gemel.records.registry import source_batches
 from gemel.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
 from gemel.records.table import SourceTable, joined
+from tests.carole.refusals import refusal
 
 COLUMNS = ["b", "a"]
 LINES = "".join(f"{number},x{number % 3}\n" for number in range(20))
@@ -93,6 +94,5 @@ def test_a_query_and_sources_without_records(rows: int, tmp_path: Path) -> None:
     pl.DataFrame(schema={"a": pl.Float64, "b": pl.String}).write_parquet(empty)
     nothing = Source(database=DatabaseSource(url=url, query="SELECT a, b FROM people WHERE a < 0"))
     for source in (Source(parquet=ParquetSource(path=empty)), nothing):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.EMPTY_SOURCE):
             batches(source, rows)
-        assert caught.value.code is ErrorCode.EMPTY_SOURCE

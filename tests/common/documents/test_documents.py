@@ -13,6 +13,7 @@ from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.documents.reference import DOCUMENTS, document_schema, reference
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.coordinator.commands.spec import app
+from tests.carole.refusals import refusal
 
 EVALUATION: dict[str, Any] = {
     "matches": 10,
@@ -61,9 +62,8 @@ def test_what_is_no_document_is_refused(text: bytes) -> None:
 def test_a_long_document_is_not_parsed() -> None:
     text = json.dumps(EVALUATION).encode()
     assert EvaluationDocument.read(text, "evaluation", len(text))
-    with pytest.raises(GemelError, match="longer than") as caught:
+    with refusal(ErrorCode.UPLOAD_LIMIT, "longer than"):
         EvaluationDocument.read(text, "evaluation", len(text) - 1)
-    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
 
 def parts(model: type[Part]) -> dict[str, type[Part]]:

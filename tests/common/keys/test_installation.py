@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys import installation
 from gemel.common.keys.installation import require_suite
 from gemel.common.keys.suite import Suite
+from tests.carole.refusals import refusal
 
 
 @pytest.mark.parametrize("suite", Suite)
@@ -21,9 +22,8 @@ def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         raise UnsupportedAlgorithm("not in this build")
 
     monkeypatch.setattr(installation, "new_key", lacking)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.CONFIGURATION) as caught:
         require_suite(Suite.APPROVED, "project people")
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert "has no ML-KEM-1024 and P-384" in caught.value.what
     assert caught.value.where == "project people"
     assert "decline the specification" in caught.value.remedy

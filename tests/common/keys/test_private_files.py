@@ -10,6 +10,7 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.private_files import LIMIT, read_private, write_private
+from tests.carole.refusals import refusal
 
 
 def test_written_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:
@@ -25,18 +26,16 @@ def test_written_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_an_existing_file_stays(tmp_path: Path) -> None:
     write_private(tmp_path / "key", b"first")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         write_private(tmp_path / "key", b"second")
-    assert caught.value.code is ErrorCode.EXISTS
     assert read_private(tmp_path / "key", "the key") == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
 def test_a_link_to_nowhere_is_not_followed_when_writing(tmp_path: Path) -> None:
     (tmp_path / "key").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         write_private(tmp_path / "key", b"secret")
-    assert caught.value.code is ErrorCode.EXISTS
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -48,18 +47,16 @@ def test_replaced_only_when_requested(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(GemelError, match="nowhere/key: cannot write this file") as caught:
+    with refusal(ErrorCode.CONFIGURATION, "nowhere/key: cannot write this file"):
         write_private(tmp_path / "nowhere" / "key", b"secret")
-    assert caught.value.code is ErrorCode.CONFIGURATION
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o660])
 def test_a_file_open_to_others_is_refused_with_its_mode(tmp_path: Path, mode: int) -> None:
     write_private(tmp_path / "key", b"secret")
     (tmp_path / "key").chmod(mode)
-    with pytest.raises(GemelError, match=f"the key is open to other users.*mode {mode:04o}.*chmod 600") as caught:
+    with refusal(ErrorCode.CONFIGURATION, f"the key is open to other users.*mode {mode:04o}.*chmod 600"):
         read_private(tmp_path / "key", "the key")
-    assert caught.value.code is ErrorCode.CONFIGURATION
 
 
 def test_a_file_its_owner_may_only_read_is_fine(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from gemel.common.observability import endpoint as module
 from gemel.common.observability.endpoint import MAX_CONNECTIONS, Endpoint
 from gemel.common.observability.readiness import Readiness, State
 from gemel.common.observability.settings import host_and_port
+from tests.carole.refusals import refusal
 
 
 class Checks:
@@ -127,9 +128,8 @@ def test_silent_and_many_connections_are_closed_and_the_next_is_served(
 
 
 def test_an_address_in_use_is_reported(endpoint: Endpoint) -> None:
-    with pytest.raises(GemelError, match=r"observability\.listen: cannot listen on this address") as caught:
+    with refusal(ErrorCode.CONFIGURATION, r"observability\.listen: cannot listen on this address") as caught:
         Endpoint(endpoint.address, CollectorRegistry(), Readiness({}))
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert endpoint.address in str(caught.value)
 
 

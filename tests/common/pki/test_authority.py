@@ -31,6 +31,7 @@ from gemel.common.pki.certificates import (
     spki_fingerprint,
 )
 from gemel.common.pki.checks import check_dates, check_issued, is_authority
+from tests.carole.refusals import refusal
 
 
 def now() -> datetime:
@@ -46,9 +47,8 @@ def leaf(role: Role = Role.CUSTODIAN_A, **more) -> x509.Certificate:
 
 
 def message(attempt) -> str:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.CERTIFICATE) as caught:
         attempt()
-    assert caught.value.code is ErrorCode.CERTIFICATE
     return str(caught.value)
 
 
@@ -200,9 +200,8 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     again = Authority.load(tmp_path)
     assert again.fingerprint == AUTHORITY.fingerprint
     check_issued(again.issue(new_key().public_key(), "x", Role.STEWARD), AUTHORITY.certificate, now(), "here")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         Authority.create("Other").save(tmp_path)
-    assert caught.value.code is ErrorCode.EXISTS
     assert Authority.load(tmp_path).fingerprint == AUTHORITY.fingerprint
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
@@ -14,6 +14,7 @@ from gemel.common.parties import Role
 from gemel.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
 from gemel.common.pki.enrolment_requests import load_enrolment_request
 from gemel.common.pki.sealing_renewal import renew_sealing_key, sealing_keys_of_another_suite
+from tests.carole.refusals import refusal
 
 CONTEXT = SealContext("trial", "r" * 32, "alice")
 
@@ -95,7 +96,6 @@ def test_a_folder_whose_keys_are_not_listed_is_left_as_it_is(made: Provisioned) 
     alice.sealing.unlink()
     SealingKey.create().save(alice.sealing)
     before = alice.sealing.read_bytes()
-    with pytest.raises(GemelError, match="another sealing key for alice") as caught:
+    with refusal(ErrorCode.CONFIGURATION, "another sealing key for alice"):
         renew_sealing_key(alice.path)
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert alice.sealing.read_bytes() == before

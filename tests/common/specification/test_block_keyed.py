@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelErrors
 from gemel.common.specification import (
     dump_specification,
     encoding_digest,
@@ -14,6 +14,7 @@ from gemel.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
 TEXT = (
@@ -171,9 +172,8 @@ def test_the_notes_state_the_caps_on_requested_rows():
 def test_above_the_cap_it_is_refused():
     capped = load_specification(TEXT + CAPPED.replace("20000", "3")).resolution
     capped.refuse_above(3, "Alice", "here")
-    with pytest.raises(GemelError, match=r"at most 3 records of Alice.*got 4") as caught:
+    with refusal(ErrorCode.LEAKAGE, r"at most 3 records of Alice.*got 4"):
         capped.refuse_above(4, "Alice", "here")
-    assert caught.value.code is ErrorCode.LEAKAGE
     load_specification(TEXT).resolution.refuse_above(10**9, "Alice", "here")
 
 

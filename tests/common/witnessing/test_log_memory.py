@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gemel.common.audit import Checkpoint
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.witnessing.log_memory import FileMemory
+from tests.carole.refusals import refusal
 
 HOUR = 60 * 60 * 1000
 
@@ -42,10 +41,8 @@ def test_the_digest_of_a_share_that_was_fetched_is_not_forgotten(tmp_path: Path)
 
 def test_a_file_that_is_another_and_a_folder_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "seen.json").write_text("[1]")
-    with pytest.raises(GemelError, match="this is not the file of what was seen") as caught:
+    with refusal(ErrorCode.AUDIT, "this is not the file of what was seen"):
         FileMemory(tmp_path / "seen.json").seen()
-    assert caught.value.code is ErrorCode.AUDIT
-    with pytest.raises(GemelError, match="set `state` in the configuration") as caught:
+    with refusal(ErrorCode.CONFIGURATION, "set `state` in the configuration"):
         FileMemory(tmp_path / "absent" / "seen.json").see(checkpoint(1, 0))
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert not (tmp_path / "absent").exists()
