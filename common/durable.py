@@ -85,12 +85,9 @@ def lock_folder(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise GemelError(
-            ErrorCode.BUSY,
-            "another service is using this folder",
-            where=str(folder),
-            remedy="stop it, or give this one a folder of its own, and the database that belongs to it",
-        ) from None
+        what = "another service is using this folder"
+        remedy = "stop it, or give this one a folder of its own, and the database that belongs to it"
+        raise GemelError(ErrorCode.BUSY, what, where=str(folder), remedy=remedy) from None
     return descriptor
 
 
@@ -115,12 +112,8 @@ class StandingFile:
         except OSError:
             moved = True
         if moved:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"{self._what} has been removed, renamed or replaced while it was in use",
-                where=self._path.name,
-                remedy=self._remedy,
-            )
+            what = f"{self._what} has been removed, renamed or replaced while it was in use"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._path.name, remedy=self._remedy)
 
     def _present(self) -> tuple[int, int]:
         found = self._path.stat()

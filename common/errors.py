@@ -65,20 +65,9 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class GemelError(Exception):
     """An error a person can act on.
 
-    Parameters
-    ----------
-    code
-        The kind of error, stable across versions and across the wire.
-    what
-        What is wrong, as a sentence without its full stop.
-    where
-        The path, column, setting or method concerned.
-    got
-        What was found instead of what was expected: a count, a type, a name; never a record's value.
-    remedy
-        What to do about it.
-    retry_seconds
-        For an error that passes by itself: after how many seconds to try again, where that is known.
+    Its code is stable across versions and across the wire; `what` is a sentence without its full stop, `where` the
+    path, column, setting or method concerned, `got` what was found instead: a count, a type, a name, never a record's
+    value. `retry_seconds` is for an error that passes by itself, where it is known.
     """
 
     remote = False

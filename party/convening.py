@@ -87,13 +87,10 @@ def convene(
             found[party.name] = certify(authority, party)
             issued = True
     if given:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "a certificate belongs to no enrolment request",
-            where="--certificate",
-            got=f"{len(given)} of another key than all requests",
-            remedy="give the certificate of the request that this member sent last",
-        )
+        what = "a certificate belongs to no enrolment request"
+        got = f"{len(given)} of another key than all requests"
+        remedy = "give the certificate of the request that this member sent last"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where="--certificate", got=got, remedy=remedy)
     pem = (authority.pem if issued and authority is not None else b"") + authorities
     members = assemble(requests, found, pem)
     known = b"".join(certificate_pem(each) for each in read_certificates(pem, "the authorities"))
@@ -148,12 +145,9 @@ def make_and_join(
     refuse_joined(place)
     others = [load_enrolment_request(path) for path in paths]
     if any(each.name == place.name for each in others):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the coordinator's own enrolment request is made by this command",
-            where=f"the enrolment requests, {place.name}",
-            remedy="leave it out; another coordinator needs another name",
-        )
+        what = "the coordinator's own enrolment request is made by this command"
+        remedy = "leave it out; another coordinator needs another name"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=f"the enrolment requests, {place.name}", remedy=remedy)
     carole = carole_address(others, address)
     requests = [*others, own_request(place)]
     membership = _made(place, requests, carole, certificates, authorities, authority_name)

@@ -55,11 +55,9 @@ def authentication_key(content: bytes) -> bytes:
     try:
         return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
-        raise parameter(
-            "authentication string",
-            "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses",
-            remedy="compare the digest of the list by `gemel party accept`, as docs/certificates.md says",
-        ) from None
+        what = "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses"
+        remedy = "compare the digest of the list by `gemel party accept`, as docs/certificates.md says"
+        raise parameter("authentication string", what, remedy=remedy) from None
 
 
 def authentication_string(key: bytes, name: str) -> str:
@@ -83,12 +81,9 @@ def typed_string(text: str) -> str:
     """
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"expected all {DIGITS} digits that another member reads out",
-            got=f"{len(digits)} characters",
-            remedy="have them read out again, group by group",
-        )
+        what = f"expected all {DIGITS} digits that another member reads out"
+        got = f"{len(digits)} characters"
+        raise GemelError(ErrorCode.PARAMETER, what, got=got, remedy="have them read out again, group by group")
     return grouped(digits)
 
 
@@ -185,13 +180,10 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
         if spki_fingerprint(read_certificates(certificates[name], where)[0]) != pinned[name]:
             differing.append(name)
     if differing:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificates in this file are not those of its list",
-            where=where,
-            got=f"another or none for {', '.join(sorted(differing))}",
-            remedy="it was changed on the way, or put together by hand: have the coordinator send it again",
-        )
+        what = "the certificates in this file are not those of its list"
+        got = f"another or none for {', '.join(sorted(differing))}"
+        remedy = "it was changed on the way, or put together by hand: have the coordinator send it again"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
 
 
 def _another(what: str, where: str) -> GemelError:

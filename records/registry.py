@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from gemel.common.configuration import load_configuration
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import imported
 from gemel.records.csv_file import lines_of, refuse_other_mark, undecodable
 from gemel.records.csv_form import CsvOptions, csv_source
 from gemel.records.sources import (
@@ -34,7 +36,7 @@ from gemel.records.sources import (
     Source,
     StatisticalSource,
 )
-from gemel.records.table import SourceTable, joined, no_records, require_columns, trimmed
+from gemel.records.table import SourceTable, cells_frame, joined, no_records, require_columns, unreadable
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
 #
@@ -77,20 +79,14 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
     except UnicodeError:
         raise undecodable(path, encoding) from None
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
-        ) from None
+        raise unreadable(path, error) from None
 
 
 def _table(
     lines: list[str], positions: list[int], chosen: Sequence[str], places: dict[str, FixedColumn], where: str
 ) -> SourceTable:
-    frame = pl.DataFrame(
-        {
-            name: trimmed(pl.Series(name, [line[place.start - 1 : place.end] for line in lines], dtype=pl.String))
-            for name, place in ((name, places[name]) for name in chosen)
-        }
-    )
+    parts = [slice(places[name].start - 1, places[name].end) for name in chosen]
+    frame = cells_frame(chosen, [[line[part] for line in lines] for part in parts])
     return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
 
 
@@ -108,76 +104,40 @@ DESCRIPTIONS = frozenset({".yaml", ".yml"})
 """Endings of a file that is no records, but says where they are, as the section `source` of a configuration does."""
 
 
-Tables = Iterator[SourceTable]
-Columns = Sequence[str] | None
-
-
 @dataclass(frozen=True)
 class Kind:
-    """How one kind of records is named, and what reads it.
-
-    `name` is its key in the section `source`; `endings` are those of a file's name by which a command knows the kind,
-    none where a path alone is not enough; `model` has what a source of this kind states; `batches` reads columns, or
-    all.
-    """
+    """How one kind of records is named, and what reads it."""
 
     name: str
+    """Its key in the section `source`."""
     endings: tuple[str, ...]
+    """Those of a file's name by which a command knows the kind; none where a path alone is not enough."""
     model: type
-    batches: Callable[[Any, Columns], Tables]
+    """What a source of this kind states."""
+    reader: str
+    """Module and function: imported when there is such a source."""
 
-
-def _csv(source: CsvSource, columns: Columns) -> Tables:
-    from gemel.records.csv_file import csv_batches
-
-    return csv_batches(source, columns)
-
-
-def _parquet(source: ParquetSource, columns: Columns) -> Tables:
-    from gemel.records.parquet_file import parquet_batches
-
-    return parquet_batches(source, columns)
-
-
-def _excel(source: ExcelSource, columns: Columns) -> Tables:
-    from gemel.records.excel_file import excel_batches
-
-    return excel_batches(source, columns)
-
-
-def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
-    from gemel.records.statistical_file import statistical_batches
-
-    return statistical_batches(source, columns)
-
-
-def _fhir(source: FhirSource, columns: Columns) -> Tables:
-    from gemel.records.fhir_patients import fhir_batches
-
-    return fhir_batches(source, columns)
-
-
-def _omop(source: OmopSource, columns: Columns) -> Tables:
-    from gemel.records.omop_tables import omop_batches
-
-    return omop_batches(source, columns)
-
-
-def _database(source: DatabaseSource, columns: Columns) -> Tables:
-    from gemel.records.database_query import database_batches
-
-    return database_batches(source, columns)
+    def batches(self, source: Any, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+        """Read columns, or all."""
+        module, function = self.reader.split(".")
+        tables: Iterator[SourceTable] = getattr(import_module(f"gemel.records.{module}"), function)(source, columns)
+        return tables
 
 
 KINDS = (
-    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, _csv),
-    Kind("parquet", (".parquet", ".pq"), ParquetSource, _parquet),
-    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, _excel),
-    Kind("statistical", (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"), StatisticalSource, _statistical),
-    Kind("fixed_width", (), FixedWidthSource, fixed_width_batches),
-    Kind("fhir", (".ndjson",), FhirSource, _fhir),
-    Kind("omop", (), OmopSource, _omop),
-    Kind("database", (), DatabaseSource, _database),
+    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, "csv_file.csv_batches"),
+    Kind("parquet", (".parquet", ".pq"), ParquetSource, "parquet_file.parquet_batches"),
+    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, "excel_file.excel_batches"),
+    Kind(
+        "statistical",
+        (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
+        StatisticalSource,
+        "statistical_file.statistical_batches",
+    ),
+    Kind("fixed_width", (), FixedWidthSource, "registry.fixed_width_batches"),
+    Kind("fhir", (".ndjson",), FhirSource, "fhir_patients.fhir_batches"),
+    Kind("omop", (), OmopSource, "omop_tables.omop_batches"),
+    Kind("database", (), DatabaseSource, "database_query.database_batches"),
 )
 """Every kind; a file whose ending none of them has is read as CSV."""
 
@@ -241,9 +201,7 @@ def check_driver(source: Source) -> None:
 
             check_database(chosen)
         case ExcelSource():
-            from gemel.records.excel_file import fastexcel_module
-
-            fastexcel_module()
+            imported("fastexcel")
         case StatisticalSource() as chosen:
             from gemel.records.statistical_file import pyreadstat_module
 

@@ -64,11 +64,8 @@ class Checkpoint:
         lengths = len(self.signature), len(self.note)
         signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "this is not a checkpoint",
-                got=f"size {self.size} with a root of {len(self.root)} bytes",
-            )
+            what = "this is not a checkpoint"
+            raise GemelError(ErrorCode.AUDIT, what, got=f"size {self.size} with a root of {len(self.root)} bytes")
         if self.signature:
             linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
         if self.note:

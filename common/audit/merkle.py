@@ -113,13 +113,7 @@ def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, pro
 
 
 class Tree:
-    """A tree in memory, for reading a whole log.
-
-    Attributes
-    ----------
-    size
-        Number of leaves.
-    """
+    """A tree in memory, for reading a whole log; `size` is its number of leaves."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[int, int], bytes] = {}

@@ -16,10 +16,7 @@ def normalized_reason(reason: str) -> str:
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
-        raise parameter(
-            "reason",
-            f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
-            f"{len(text)} characters",
-            "state the grounds so that a reader of the audit log understands them years later",
-        )
+        what = f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters"
+        remedy = "state the grounds so that a reader of the audit log understands them years later"
+        raise parameter("reason", what, f"{len(text)} characters", remedy)
     return text

@@ -155,12 +155,8 @@ def key_id(name: str, kind: bytes, key: PublicIdentity) -> bytes:
 
 
 def _no_note(where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.AUDIT,
-        "a checkpoint must be a signed note of a log's origin, size and root, or one line of JSON",
-        where=where,
-        remedy="use the file as 'gemel audit checkpoint' wrote it",
-    )
+    what = "a checkpoint must be a signed note of a log's origin, size and root, or one line of JSON"
+    return GemelError(ErrorCode.AUDIT, what, where=where, remedy="use the file as 'gemel audit checkpoint' wrote it")
 
 
 def _unsigned(what: str) -> GemelError:

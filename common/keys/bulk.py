@@ -54,10 +54,7 @@ def counters(n: int, suite: Suite = Suite.DEFAULT) -> NDArray[np.uint64]:
 
 
 def numbers(
-    key: bytes,
-    first: NDArray[np.integer],
-    second: NDArray[np.integer] | None = None,
-    suite: Suite = Suite.DEFAULT,
+    key: bytes, first: NDArray[np.integer], second: NDArray[np.integer] | None = None, suite: Suite = Suite.DEFAULT
 ) -> NDArray[np.uint64]:
     """A pseudo-random number of each pair of numbers >= 0, the same for equal pairs: uint64, shape (n,)."""
     both = np.zeros((len(first), 2), dtype="<u8")

@@ -179,11 +179,8 @@ class PublicIdentity(PublicKey):
         super().__post_init__()
         y = (int.from_bytes(self.raw, "little") & (2**255 - 1)) % _PRIME
         if y in _SMALL_ORDER:
-            raise GemelError(
-                ErrorCode.SIGNATURE,
-                "this Ed25519 public key is a point of small order, so its signatures prove nothing",
-                remedy="ask its owner for a key made by 'gemel init'",
-            )
+            what = "this Ed25519 public key is a point of small order, so its signatures prove nothing"
+            raise GemelError(ErrorCode.SIGNATURE, what, remedy="ask its owner for a key made by 'gemel init'")
 
     def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
         """Whether `signature` was made by this identity for `purpose` over `parts`."""

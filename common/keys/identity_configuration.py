@@ -45,12 +45,9 @@ class Pkcs11Signer:
         may_leave, point = self._token.look(self._key, work)
         public = point.removeprefix(_OCTETS) if len(point) == len(_OCTETS) + PUBLIC_BYTES else point
         if may_leave or len(public) != PUBLIC_BYTES:
-            raise unusable(
-                "an identity is of Ed25519, sensitive and not extractable",
-                f"{self._token.label}, key {self._key}",
-                "a key that can leave the token" if may_leave else "a public key of another form",
-                f"make one by `{IDENTITY.command}`",
-            )
+            what = "an identity is of Ed25519, sensitive and not extractable"
+            got = "a key that can leave the token" if may_leave else "a public key of another form"
+            raise unusable(what, f"{self._token.label}, key {self._key}", got, f"make one by `{IDENTITY.command}`")
         self.public = public
         return self
 
@@ -104,12 +101,8 @@ class TransitSigner:
         versions = self._engine.key(KIND).get("keys")
         found = versions.get(str(self._version)) if isinstance(versions, dict) else None
         if not isinstance(found, dict):
-            raise unusable(
-                "the key has no such version",
-                self._engine.where,
-                f"none of number {self._version}",
-                "check `version` under `identity` in the configuration, and the key's oldest version in the vault",
-            )
+            remedy = "check `version` under `identity` in the configuration, and the key's oldest version in the vault"
+            raise unusable("the key has no such version", self._engine.where, f"none of number {self._version}", remedy)
         public = _bytes(str(found.get("public_key")))
         if len(public) != PUBLIC_BYTES:
             raise self._engine.misread("a public key of another length")

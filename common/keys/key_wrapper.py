@@ -136,9 +136,5 @@ def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
 
 def not_configured(use: KeyUse) -> GemelError:
     """The error where a key is to be made and no place is configured."""
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "no token and no vault is configured",
-        where=use.section,
-        remedy=f"add `{use.section}` to the configuration, or use the file that `gemel init` has made",
-    )
+    remedy = f"add `{use.section}` to the configuration, or use the file that `gemel init` has made"
+    return GemelError(ErrorCode.CONFIGURATION, "no token and no vault is configured", where=use.section, remedy=remedy)

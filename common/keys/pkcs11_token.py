@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, TokenPlace, unusable
-from gemel.common.missing_module import missing_module
+from gemel.common.missing_module import imported
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ class Pkcs11Token:
 
     def __init__(self, place: TokenPlace, use: KeyUse) -> None:
         self.label = place.token
-        self.library = _library()
+        self.library = imported("pkcs11")
         self._module, self._pin = str(place.module), place.pin
         self._use = use
         self._session: Any = None
@@ -114,18 +114,6 @@ class Pkcs11Token:
             return token.open(rw=rw)
 
     def _away(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            f"the token of the {self._use.keys} does not answer",
-            where=f"token {self.label}",
-            got=got,
-            remedy="check that it is connected and its service runs",
-        )
-
-
-def _library() -> Any:
-    try:
-        import pkcs11
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
-    return pkcs11
+        what = f"the token of the {self._use.keys} does not answer"
+        remedy = "check that it is connected and its service runs"
+        return GemelError(ErrorCode.UNAVAILABLE, what, where=f"token {self.label}", got=got, remedy=remedy)

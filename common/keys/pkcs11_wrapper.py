@@ -96,12 +96,9 @@ class Pkcs11Wrapper:
 
         may_leave, bits = self._token.look(label, work)
         if may_leave or bits != 8 * KEY_BYTES:
-            raise unusable(
-                "a wrapping key is of AES-256, sensitive and not extractable",
-                f"{self._token.label}, key {label}",
-                f"{bits} bits, {'which can leave the token' if may_leave else 'not extractable'}",
-                f"make one by `{WRAPPING.command}`",
-            )
+            what = "a wrapping key is of AES-256, sensitive and not extractable"
+            got = f"{bits} bits, {'which can leave the token' if may_leave else 'not extractable'}"
+            raise unusable(what, f"{self._token.label}, key {label}", got, f"make one by `{WRAPPING.command}`")
 
 
 def _identifier(token: str, label: str) -> bytes:

@@ -32,12 +32,7 @@ from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.identity import PUBLIC_BYTES
-from gemel.common.keys.sealing_key import (
-    ALGORITHMS,
-    APPROVED_PUBLIC_BYTES,
-    SealingKey,
-    SealingPublicKey,
-)
+from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 
 DEFAULT = b"gemel sealed 1\n"
@@ -136,23 +131,17 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
     `recipient` is a point of low order, or not of the context's suite.
     """
     if context.suite is Suite.APPROVED and recipient.suite is not context.suite:
-        raise GemelError(
-            ErrorCode.SEALED,
-            f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}",
-            where=f"sealing for {context.recipient}",
-            got=f"a key with the fingerprint {recipient.fingerprint}",
-            remedy="have the recipient make one by `gemel party renew-sealing --cryptography approved`",
-        )
+        what = f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}"
+        got = f"a key with the fingerprint {recipient.fingerprint}"
+        remedy = "have the recipient make one by `gemel party renew-sealing --cryptography approved`"
+        raise GemelError(ErrorCode.SEALED, what, where=f"sealing for {context.recipient}", got=got, remedy=remedy)
     associated = context.framed(domain_of(mark_of(recipient)))
     try:
         content_key, header = new_content_key(recipient, associated)
     except ValueError:
-        raise GemelError(
-            ErrorCode.SEALED,
-            "the recipient's X25519 public key is a point of low order",
-            where=f"sealing for {context.recipient}",
-            remedy="ask the recipient for a key made by 'gemel init'",
-        ) from None
+        what = "the recipient's X25519 public key is a point of low order"
+        remedy = "ask the recipient for a key made by 'gemel init'"
+        raise GemelError(ErrorCode.SEALED, what, where=f"sealing for {context.recipient}", remedy=remedy) from None
     cipher = AESGCM(content_key)
     yield header
     for index, (chunk, last) in enumerate(_chunks(content, CHUNK_BYTES)):

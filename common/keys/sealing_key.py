@@ -73,12 +73,10 @@ class SealingPublicKey(PublicKey):
         try:
             _ = self.hpke
         except ValueError:
-            raise GemelError(
-                ErrorCode.SEALED,
-                f"this is no public key of {ALGORITHMS[self.suite]}",
-                got=f"a key with the fingerprint {self.fingerprint}",
-                remedy="ask its owner for a key made by 'gemel init' or 'gemel party'",
-            ) from None
+            what = f"this is no public key of {ALGORITHMS[self.suite]}"
+            got = f"a key with the fingerprint {self.fingerprint}"
+            remedy = "ask its owner for a key made by 'gemel init' or 'gemel party'"
+            raise GemelError(ErrorCode.SEALED, what, got=got, remedy=remedy) from None
 
     @property
     def suite(self) -> Suite:

@@ -11,7 +11,7 @@ from typing import Any
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, VaultPlace, unusable
 from gemel.common.keys.private_files import read_private
-from gemel.common.missing_module import missing_module
+from gemel.common.missing_module import imported
 
 TIMEOUT_SECONDS = 10
 
@@ -20,7 +20,7 @@ class TransitEngine:
     """One key of an engine."""
 
     def __init__(self, place: VaultPlace, use: KeyUse) -> None:
-        self._hvac = _library()
+        self._hvac = imported("hvac")
         self._place, self._use = place, use
         self.where = f"{place.address}, {place.mount}/keys/{place.key}"
         verify = True if place.authorities is None else str(place.authorities)
@@ -41,12 +41,9 @@ class TransitEngine:
         found: Mapping[str, Any] = self.request("read_key")
         open_ways = [way for way in ("exportable", "derived", "allow_plaintext_backup") if found.get(way)]
         if found.get("type") != kind or open_ways:
-            raise unusable(
-                f"the key of the {self._use.keys} is of type {kind}, not derived, and has no way out of the vault",
-                self.where,
-                ", ".join([str(found.get("type"))[:40], *open_ways]),
-                f"make one by `{self._use.command}`",
-            )
+            what = f"the key of the {self._use.keys} is of type {kind}, not derived, and has no way out of the vault"
+            got = ", ".join([str(found.get("type"))[:40], *open_ways])
+            raise unusable(what, self.where, got, f"make one by `{self._use.command}`")
         return found
 
     def create(self, kind: str) -> None:
@@ -80,13 +77,10 @@ class TransitEngine:
             raise unusable("the vault refuses the request", self.where, type(error).__name__, "see its log") from None
         except (of.VaultError, OSError) as error:
             # What a client of HTTP raises when there is no answer is an OSError, too.
-            raise GemelError(
-                ErrorCode.UNAVAILABLE,
-                f"the vault of the {self._use.keys} does not answer",
-                where=self.where,
-                got=type(error).__name__,
-                remedy="check that it runs, is unsealed and is reachable from here",
-            ) from None
+            what = f"the vault of the {self._use.keys} does not answer"
+            got = type(error).__name__
+            remedy = "check that it runs, is unsealed and is reachable from here"
+            raise GemelError(ErrorCode.UNAVAILABLE, what, where=self.where, got=got, remedy=remedy) from None
         # To make a key answers nothing in some versions; what is no vault answers anything.
         data = answer.get("data") if isinstance(answer, dict) else None
         return data if isinstance(data, dict) else {}
@@ -94,11 +88,3 @@ class TransitEngine:
     def misread(self, got: str) -> GemelError:
         """The error about an answer of another form."""
         return unusable("the vault answers in another form", self.where, got, "check its version")
-
-
-def _library() -> Any:
-    try:
-        import hvac
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
-    return hvac

@@ -74,13 +74,10 @@ class DataKey:
         try:
             return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
         except (InvalidTag, ValueError):
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"chunk {index} does not decrypt",
-                where=self.subject,
-                got=f"{len(encrypted)} bytes that were changed, or belong to another upload or place",
-                remedy="restore the file from its backup, or upload it again",
-            ) from None
+            what = f"chunk {index} does not decrypt"
+            got = f"{len(encrypted)} bytes that were changed, or belong to another upload or place"
+            remedy = "restore the file from its backup, or upload it again"
+            raise GemelError(ErrorCode.VAULT, what, where=self.subject, got=got, remedy=remedy) from None
 
     def _associated(self, index: int) -> bytes:
         return frame(b"gemel vault chunk 1", self.subject.encode(), index.to_bytes(8, "big"))
@@ -104,29 +101,18 @@ class Vault:
         """
         identifier = wrapped[1 : 1 + KEY_ID_BYTES]
         if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes",
-                where=subject,
-                got=f"{len(wrapped)} bytes",
-            )
+            what = f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes"
+            raise GemelError(ErrorCode.VAULT, what, where=subject, got=f"{len(wrapped)} bytes")
         if not self._wrapper.knows(identifier):
-            raise GemelError(
-                ErrorCode.VAULT,
-                "the wrapping key of this data key is not here",
-                where=subject,
-                got=f"wrapping key {identifier.hex()}",
-                remedy="restore the file, token or vault of wrapping keys that was in use when this was stored",
-            )
+            what = "the wrapping key of this data key is not here"
+            got = f"wrapping key {identifier.hex()}"
+            remedy = "restore the file, token or vault of wrapping keys that was in use when this was stored"
+            raise GemelError(ErrorCode.VAULT, what, where=subject, got=got, remedy=remedy)
         data_key = self._wrapper.unwrap(identifier, wrapped[1 + KEY_ID_BYTES :], _associated(subject, identifier))
         if data_key is None:
-            raise GemelError(
-                ErrorCode.VAULT,
-                "the wrapped key does not unwrap",
-                where=subject,
-                got="a wrapped key that was changed, or belongs to another subject",
-                remedy="restore the database from its backup, or upload again",
-            )
+            got = "a wrapped key that was changed, or belongs to another subject"
+            remedy = "restore the database from its backup, or upload again"
+            raise GemelError(ErrorCode.VAULT, "the wrapped key does not unwrap", where=subject, got=got, remedy=remedy)
         return DataKey(subject, data_key)
 
     def rewrap(self, subject: str, wrapped: bytes) -> bytes:
@@ -274,9 +260,5 @@ def retire_wrapping_keys(path: Path) -> WrappingKeys:
 
 
 def _malformed(path: Path, line: int, expected: str) -> GemelError:
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        f"expected {expected}",
-        where=f"{path}, line {line}",
-        remedy="restore the file from its own backup; without it, data encrypted at rest cannot be read",
-    )
+    remedy = "restore the file from its own backup; without it, data encrypted at rest cannot be read"
+    return GemelError(ErrorCode.CONFIGURATION, f"expected {expected}", where=f"{path}, line {line}", remedy=remedy)

@@ -47,12 +47,8 @@ _current: ContextVar[Language] = ContextVar("language", default=_WRITING["en"])
 @cache
 def _language(code: str) -> Language:
     if code not in _WRITING:
-        raise parameter(
-            "language",
-            "expected a language in which reports are written",
-            repr(code)[:20],
-            f"give one of {', '.join(LANGUAGES)}",
-        )
+        what = "expected a language in which reports are written"
+        raise parameter("language", what, repr(code)[:20], f"give one of {', '.join(LANGUAGES)}")
     return _WRITING[code] if code == "en" else _with_catalogue(code, f"{code}.mo")
 
 

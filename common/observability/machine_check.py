@@ -68,12 +68,9 @@ def check_memory(limit: int) -> str:
     """Refuse a setting `limits.memory` (bytes) above what the machine has; what both are, in words."""
     has = machine_memory()
     if has is not None and limit > has:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            f"limits.memory is {mib(limit)}, which is more than this machine has",
-            got=mib(has),
-            remedy="lower it in the configuration: a service that takes too much is ended by the system",
-        )
+        what = f"limits.memory is {mib(limit)}, which is more than this machine has"
+        remedy = "lower it in the configuration: a service that takes too much is ended by the system"
+        raise GemelError(ErrorCode.MEMORY, what, got=mib(has), remedy=remedy)
     return f"limits.memory is {mib(limit)}" + (f" of {mib(has)}" if has is not None else "")
 
 

@@ -35,23 +35,17 @@ def begin_tracing(process: str) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "spans are to be exported, and the exporter is not installed",
-            where=next(name for name in _ENDPOINTS if os.environ.get(name)),
-            remedy=f"unset the variable, or {installing('tracing')}",
-        ) from None
+        what = "spans are to be exported, and the exporter is not installed"
+        where = next(name for name in _ENDPOINTS if os.environ.get(name))
+        remedy = f"unset the variable, or {installing('tracing')}"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy) from None
     provider = TracerProvider(resource=Resource.create({"service.name": f"gemel-{process}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
 
 def begin_span(
-    name: str,
-    *,
-    kind: Literal["server", "client", "internal"] = "internal",
-    request: str = "",
-    run: str = "",
+    name: str, *, kind: Literal["server", "client", "internal"] = "internal", request: str = "", run: str = ""
 ) -> Span:
     """Begin a span; whoever began it ends it. It has no parent, since none may come from another thread.
 

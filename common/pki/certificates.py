@@ -117,25 +117,18 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected certificates as PEM",
-            where=where,
-            remedy="the file must begin with '-----BEGIN CERTIFICATE-----'; copy it again from its sender",
-        ) from None
+        remedy = "the file must begin with '-----BEGIN CERTIFICATE-----'; copy it again from its sender"
+        raise GemelError(ErrorCode.CERTIFICATE, "expected certificates as PEM", where=where, remedy=remedy) from None
 
 
 def read_certificate(pem: bytes, where: str) -> x509.Certificate:
     """The one certificate in `pem`."""
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected one certificate, not a chain",
-            where=where,
-            got=f"{len(certificates)} certificates",
-            remedy="keep the party's own certificate only; its authority is pinned elsewhere",
-        )
+        what = "expected one certificate, not a chain"
+        got = f"{len(certificates)} certificates"
+        remedy = "keep the party's own certificate only; its authority is pinned elsewhere"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
     return certificates[0]
 
 
@@ -193,13 +186,10 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}",
-            where=where,
-            got=f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist",
-            remedy="have it issued again by 'gemel init' or 'gemel certify'",
-        )
+        what = f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}"
+        got = f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist"
+        remedy = "have it issued again by 'gemel init' or 'gemel certify'"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
     return known[named[0]]
 
 
@@ -226,19 +216,12 @@ def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest |
 def _host(name: str) -> str:
     lowered = name.lower()
     if not _DNS.fullmatch(lowered) or re.fullmatch(r"[0-9.]+", lowered):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "this is neither a host name nor an address",
-            where="names of a certificate",
-            got=repr(name[:80]),
-            remedy="write a name such as carole.example.org, or an address such as 192.0.2.7",
-        )
+        what = "this is neither a host name nor an address"
+        where = "names of a certificate"
+        remedy = "write a name such as carole.example.org, or an address such as 192.0.2.7"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=repr(name[:80]), remedy=remedy)
     if lowered == _DOMAIN or lowered.endswith(f".{_DOMAIN}"):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"names within {_DOMAIN} are given to roles by the authority and cannot be requested",
-            where="names of a certificate",
-            got=lowered,
-            remedy="leave it out",
-        )
+        what = f"names within {_DOMAIN} are given to roles by the authority and cannot be requested"
+        where = "names of a certificate"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=lowered, remedy="leave it out")
     return lowered

@@ -81,10 +81,6 @@ def certified_names(authorities: Iterable[str], dns: str = "", spiffe: str = "")
     except ValueError as error:
         raise GemelError(ErrorCode.CERTIFICATE, str(error), where="names of a certificate") from None
     if not names.dns and not names.spiffe:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "a certificate of an own PKI is known by a DNS name, a SPIFFE ID, or both",
-            where="names of a certificate",
-            got="neither",
-        )
+        what = "a certificate of an own PKI is known by a DNS name, a SPIFFE ID, or both"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where="names of a certificate", got="neither")
     return names

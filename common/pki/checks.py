@@ -44,12 +44,9 @@ def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now
     try:
         certificate.verify_directly_issued_by(authority)
     except (InvalidSignature, ValueError, TypeError):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificate was not issued by the authority pinned for this member",
-            where=where,
-            remedy="compare both fingerprints with the membership list",
-        ) from None
+        what = "the certificate was not issued by the authority pinned for this member"
+        remedy = "compare both fingerprints with the membership list"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy) from None
     check_dates(authority, now, where, "the authority's certificate")
     check_dates(certificate, now, where)
 

@@ -64,11 +64,8 @@ def enrol(
     CONFIGURATION for an invalid name.
     """
     if not NAME.fullmatch(name):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end",
-            got=repr(name[:40]),
-        )
+        what = "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end"
+        raise GemelError(ErrorCode.CONFIGURATION, what, got=repr(name[:40]))
     hosts = Names.of(names)
     folder = folder.absolute()
     with new_folders(folder.parent, folder.name) as staging:
@@ -113,12 +110,10 @@ def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity:
     """
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "this party's certificates are issued by its organisation's own PKI",
-            where=f"enrolment request of {enrolment_request.name}",
-            remedy="leave it out here, and give it to `gemel party assemble`",
-        )
+        what = "this party's certificates are issued by its organisation's own PKI"
+        where = f"enrolment request of {enrolment_request.name}"
+        remedy = "leave it out here, and give it to `gemel party assemble`"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
     return certificate_pem(authority.certify(request, enrolment_request.name, enrolment_request.role, validity))
 
 
@@ -158,12 +153,9 @@ def _pinned(
         raise GemelError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
     certificate = read_certificate(pem, where)
     if spki_fingerprint(certificate) != spki_fingerprint(read_request(request, where)):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificate is for another key than the enrolment request",
-            where=where,
-            remedy="certify the enrolment request that the party sent last",
-        )
+        what = "the certificate is for another key than the enrolment request"
+        remedy = "certify the enrolment request that the party sent last"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
     if role_of(certificate, where) is not party.role:
         raise GemelError(ErrorCode.CERTIFICATE, f"the certificate must be for {party.role}", where=where)
     return PinnedKey(spki_fingerprint(_issuer(certificate, known, now, where)), spki_fingerprint(certificate))

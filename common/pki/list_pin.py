@@ -65,26 +65,19 @@ class ListPin:
         found = [spki_fingerprint(each) for each in read_certificates(authorities, where)]
         others = [digits[:16] for digits in found if digits not in listed]
         if others and self.digest is not None:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "this file has authorities that the pinned membership list does not have for Carole's certificate",
-                where=where,
-                got=", ".join(others),
-                remedy="accept list and authorities again, by `gemel party accept`",
-            )
+            what = "this file has authorities that the pinned membership list does not have for Carole's certificate"
+            remedy = "accept list and authorities again, by `gemel party accept`"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=", ".join(others), remedy=remedy)
 
     def load(self, path: Path) -> Members:
         """Read the membership list. Raises CONFIGURATION, as `Members.load`, or if it is not the pinned list."""
         members = Members.load(path)
         pinned = self.digest
         if pinned is not None and pinned != members.digest.hex():
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the membership list is not the one that `members_digest` in the configuration pins",
-                where=str(path),
-                got=f"a list with the digest {in_groups(members.digest)}",
-                remedy="compare this digest with the other parties over the phone; only if all have it, enter it",
-            )
+            what = "the membership list is not the one that `members_digest` in the configuration pins"
+            got = f"a list with the digest {in_groups(members.digest)}"
+            remedy = "compare this digest with the other parties over the phone; only if all have it, enter it"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=got, remedy=remedy)
         return members
 
 

@@ -140,12 +140,8 @@ class Members:
         """
         found = [member for member in self._members if member.role is role]
         if len(found) != 1:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                f"expected one member in the role {role}",
-                where="membership list",
-                got=str(len(found)),
-            )
+            what = f"expected one member in the role {role}"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where="membership list", got=str(len(found)))
         return found[0]
 
     def with_role(self, role: Role) -> tuple[Member, ...]:
@@ -157,12 +153,8 @@ class Members:
         for member in self._members:
             if member.sealing in key.publics:
                 return member
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "no member has this sealing key",
-            where="membership list",
-            remedy="get the current membership list, or restore the key folder's keys",
-        )
+        remedy = "get the current membership list, or restore the key folder's keys"
+        raise GemelError(ErrorCode.NOT_FOUND, "no member has this sealing key", where="membership list", remedy=remedy)
 
     def with_key(self, fingerprint: str) -> Member | None:
         """The member that is known by this public key in its certificate."""
@@ -250,13 +242,9 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 def _named(members: Members, party: ComputeParty, name: str) -> Member:
     found = [member for member in members if member.name == name]
     if not found or found[0].role is not party.role:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"compute.{party.role} must name a member in the role {party.role}",
-            where="membership list",
-            got=f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member",
-            remedy=_REMEDY,
-        )
+        what = f"compute.{party.role} must name a member in the role {party.role}"
+        got = f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="membership list", got=got, remedy=_REMEDY)
     return found[0]
 
 

@@ -78,11 +78,8 @@ def provision(
     """
     for name in parties:
         if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'",
-                got=repr(name[:40]),
-            )
+            what = f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'"
+            raise GemelError(ErrorCode.CONFIGURATION, what, got=repr(name[:40]))
     hosts = Names.of(linker_names)
     root = root.absolute()
     with new_folders(root, AUTHORITY_FOLDER, *parties) as staging:
@@ -108,10 +105,6 @@ def provision(
 def _write_configuration(party: PartyFolder, configure: Configure, members: Members) -> None:
     for file, text in configure(party, members).items():
         if not _FILE.fullmatch(file) or file in party.reserved:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "a configuration file must have a plain name that no key file has",
-                where=str(party.path),
-                got=repr(file[:40]),
-            )
+            what = "a configuration file must have a plain name that no key file has"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(party.path), got=repr(file[:40]))
         write_public(party.path / file, text.encode())

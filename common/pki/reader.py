@@ -32,13 +32,10 @@ class Reader:
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
         if member.role is not role:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the folder's sealing key must be that of a {role}",
-                where=str(folder.path),
-                got=f"that of {member.name}, a {member.role}",
-                remedy="name the folder of this party's own keys",
-            )
+            what = f"the folder's sealing key must be that of a {role}"
+            got = f"that of {member.name}, a {member.role}"
+            remedy = "name the folder of this party's own keys"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(folder.path), got=got, remedy=remedy)
         return cls(member.name, known, key)
 
 
@@ -47,11 +44,9 @@ def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: st
     for key, own in held.items():
         listed = getattr(member, key)
         if listed not in own:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the membership list has another {key} key for {member.name} than this party",
-                where=where,
-                got=listed.fingerprint,
-                remedy="get the current membership list from the coordinator, or send it the enrolment request in this "
-                "folder again",
+            what = f"the membership list has another {key} key for {member.name} than this party"
+            remedy = (
+                "get the current membership list from the coordinator, or send it the enrolment request in this "
+                "folder again"
             )
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=listed.fingerprint, remedy=remedy)

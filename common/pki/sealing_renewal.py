@@ -62,14 +62,12 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
     """Refuse a list in which a party that something is sealed to has a key that the specification does not take."""
     others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
     if others:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
+        what = (
             "the specification has `cryptography: approved`, and the membership list has sealing keys that are not of"
-            f" {ALGORITHMS[spec.suite]}",
-            where=where,
-            got=f"such a key of {listed(others)}",
-            remedy=f"have each {APPROVED_RENEWAL}",
+            f" {ALGORITHMS[spec.suite]}"
         )
+        got = f"such a key of {listed(others)}"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=where, got=got, remedy=f"have each {APPROVED_RENEWAL}")
 
 
 def sealed_to(spec: Specification, members: Iterable[Member]) -> list[Member]:

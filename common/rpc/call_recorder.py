@@ -91,24 +91,13 @@ def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
 class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every handler and gives each call, once it has ended, to the observers.
 
-    Parameters
-    ----------
-    count
-        Called with every call, also with those that were refused before their turn.
-    observers
-        Called with the others.
-    callers_requests
-        Whether a call keeps the id that its caller gave it: within one organisation, and where two agree.
-    label_members
-        Whether spans name the caller; its role is named always.
+    `count` is called also with those that were refused before their turn. `callers_requests`: a call keeps the id that
+    its caller gave it, within one organisation and where two agree. `label_members`: spans name the caller, not its
+    role alone.
     """
 
     def __init__(
-        self,
-        count: Observer,
-        *observers: Observer,
-        callers_requests: bool = False,
-        label_members: bool = False,
+        self, count: Observer, *observers: Observer, callers_requests: bool = False, label_members: bool = False
     ) -> None:
         self._count = count
         self._observers = observers
@@ -122,23 +111,10 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
             return None
         given = dict(details.invocation_metadata).get(REQUEST_KEY, "") if self._callers_requests else ""
         request = given if _REQUEST.fullmatch(given) else ""
-        if handler.unary_unary is not None and details.method in IN_LOOP:
-            return grpc.unary_unary_rpc_method_handler(
-                self._awaited(details.method, request, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        if handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(
-                self._unary(details.method, request, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        return grpc.unary_stream_rpc_method_handler(
-            self._stream(details.method, request, handler.unary_stream),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        if handler.unary_unary is None:
+            return handler._replace(unary_stream=self._stream(details.method, request, handler.unary_stream))
+        recorded = self._awaited if details.method in IN_LOOP else self._unary
+        return handler._replace(unary_unary=recorded(details.method, request, handler.unary_unary))
 
     def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
         """Count a call that was refused before its turn."""

@@ -86,11 +86,8 @@ class _Details(grpc.ClientCallDetails):  # type: ignore[misc]
 
     def __init__(self, given: Any, metadata: list[tuple[str, str]]) -> None:
         self.method, self.timeout, self.metadata = given.method, given.timeout, metadata
-        self.credentials, self.wait_for_ready, self.compression = (
-            given.credentials,
-            given.wait_for_ready,
-            given.compression,
-        )
+        self.credentials, self.wait_for_ready = given.credentials, given.wait_for_ready
+        self.compression = given.compression
 
 
 # A channel that one thread may close while others make calls on it.
@@ -166,20 +163,11 @@ StubT = TypeVar("StubT")
 
 
 class Connection:
-    """One channel to one service.
+    """One channel to one service at ``host:port``, whose certificate must hold `server_name` or, without one, the host.
 
-    Parameters
-    ----------
-    address
-        ``host:port``.
-    server_name
-        The name the service's certificate must hold, if it is not the host of `address`.
-    credentials
-        This party's certificate and key, and the authorities it trusts.
-    share_request_ids
-        Whether the service receives the id that each call has in this side's log.
-    dry_run
-        Whether calls that change something raise `NotSentError` instead.
+    `credentials` are this party's certificate and key, and the authorities it trusts. `share_request_ids`: the service
+    receives the id that each call has in this side's log. `dry_run`: calls that change something raise `NotSentError`
+    instead.
     """
 
     def __init__(

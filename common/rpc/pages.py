@@ -56,11 +56,7 @@ def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
         if not after:
             return
         if after in named:
-            raise GemelError(
-                ErrorCode.MALFORMED,
-                "the pages of a list do not end",
-                where=where,
-                got="a page for the second time",
-                remedy="report it to the operator of the service",
-            )
+            what = "the pages of a list do not end"
+            remedy = "report it to the operator of the service"
+            raise GemelError(ErrorCode.MALFORMED, what, where=where, got="a page for the second time", remedy=remedy)
         named.add(after)

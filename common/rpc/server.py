@@ -71,15 +71,14 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         if handler is None:
             return None
         method, metadata = details.method, details.invocation_metadata
-        if handler.unary_unary is not None and method in IN_LOOP:
-            awaited = self._awaited(method, metadata, handler.unary_unary, handler.request_deserializer)
-            return grpc.unary_unary_rpc_method_handler(awaited, None, handler.response_serializer)
+        parse = handler.request_deserializer
         if handler.unary_unary is not None:
-            guarded = self._unary(method, metadata, handler.unary_unary, handler.request_deserializer)
-            return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
+            guarded = self._awaited if method in IN_LOOP else self._unary
+            answer = guarded(method, metadata, handler.unary_unary, parse)
+            return handler._replace(unary_unary=answer, request_deserializer=None)
         if handler.unary_stream is not None:
-            streamed = self._stream(method, metadata, handler.unary_stream, handler.request_deserializer)
-            return grpc.unary_stream_rpc_method_handler(streamed, None, handler.response_serializer)
+            streamed = self._stream(method, metadata, handler.unary_stream, parse)
+            return handler._replace(unary_stream=streamed, request_deserializer=None)
         # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
@@ -135,13 +134,10 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         require_caller(self._identified(method, context).role, metadata)
         remaining = context.time_remaining()
         if remaining is None or remaining > MAX_DEADLINE_SECONDS:
-            raise GemelError(
-                ErrorCode.DEADLINE_MISSING,
-                "every call needs a deadline of at most an hour",
-                where=method,
-                got="none" if remaining is None else f"{remaining:.0f} s",
-                remedy="set a timeout on the call",
-            )
+            what = "every call needs a deadline of at most an hour"
+            got = "none" if remaining is None else f"{remaining:.0f} s"
+            remedy = "set a timeout on the call"
+            raise GemelError(ErrorCode.DEADLINE_MISSING, what, where=method, got=got, remedy=remedy)
 
     def _identified(self, method: str, context: grpc.ServicerContext) -> Member:
         """Admit the caller, by the list as it is now."""
@@ -150,12 +146,9 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             _callers[id(context)] = member
             note_caller(context, member)
         if member is None or member.role not in self._access.get(method, frozenset()):
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                "this certificate may not call this method",
-                where=method,
-                remedy="ask the service's operator whether its membership list holds your certificate and role",
-            )
+            what = "this certificate may not call this method"
+            remedy = "ask the service's operator whether its membership list holds your certificate and role"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=method, remedy=remedy)
         return member
 
     def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
@@ -211,16 +204,11 @@ def _parsed(method: str, request: bytes, parse: Callable[[bytes], Any]) -> Any:
     try:
         return parse(request)
     except DecodeError:
-        raise GemelError(
-            ErrorCode.MALFORMED,
-            "the request is no message of this method",
-            where=method,
-            got=f"{len(request)} bytes that cannot be parsed",
-            remedy="run the same version of Gemel on both sides",
-        ) from None
+        what = "the request is no message of this method"
+        got = f"{len(request)} bytes that cannot be parsed"
+        remedy = "run the same version of Gemel on both sides"
+        raise GemelError(ErrorCode.MALFORMED, what, where=method, got=got, remedy=remedy) from None
 
-
-__all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
 Service = tuple[Callable[[Any, grpc.Server], None], Any]
 """The generated ``add_..._to_server`` function and the servicer it registers."""
@@ -290,12 +278,9 @@ def start_server(
         server, port = run_in_loop(_listen(address, registered, trust.credentials(), dispatcher, settings))
     except RuntimeError:
         dispatcher.close()
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "cannot listen on this address",
-            where=address,
-            remedy="choose another port, or stop the process that uses this one",
-        ) from None
+        what = "cannot listen on this address"
+        remedy = "choose another port, or stop the process that uses this one"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=address, remedy=remedy) from None
     health_servicer.set("", health_pb2.HealthCheckResponse.SERVING)
     return RunningServer(server, port, dispatcher, health_servicer)
 

@@ -55,13 +55,9 @@ def check_own_certificate(
             return
     named = role_of(chain[0], where)
     if named is not role:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"expected a certificate for the role {role}",
-            where=where,
-            got=str(named),
-            remedy="set `keys` in the configuration to this party's own folder",
-        )
+        what = f"expected a certificate for the role {role}"
+        remedy = "set `keys` in the configuration to this party's own folder"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=str(named), remedy=remedy)
 
 
 def _check_listed(
@@ -113,12 +109,9 @@ class TlsFiles:
         check_own_certificate(chain, role, party, members or party.members, moment)
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"the certificate is not for the key in {party.tls_key.name}",
-                where=where,
-                remedy="restore both files of the same party, or have the key in this folder certified",
-            )
+            what = f"the certificate is not for the key in {party.tls_key.name}"
+            remedy = "restore both files of the same party, or have the key in this folder certified"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
         return cls(
             role,
             b"".join(certificate_pem(each) for each in chain),
@@ -161,13 +154,10 @@ def _authorities(path: Path, now: datetime) -> bytes:
     valid = []
     for certificate in found:
         if not is_authority(certificate):
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                "expected certificates of authorities",
-                where=str(path),
-                got="a certificate that may not sign others",
-                remedy="this file holds authorities; a party's certificate belongs into certificate.pem",
-            )
+            what = "expected certificates of authorities"
+            got = "a certificate that may not sign others"
+            remedy = "this file holds authorities; a party's certificate belongs into certificate.pem"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=str(path), got=got, remedy=remedy)
         try:
             check_dates(certificate, now, str(path), "the authority's certificate")
         except GemelError as error:

@@ -59,11 +59,8 @@ class Content:
         """One chunk. Raises UPLOAD_CORRUPT if the data read do not have the chunk's digest."""
         data = self.read(index)
         if hashlib.sha256(data).digest() != self.digests[index]:
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"chunk {index} to be sent has changed on disk",
-                remedy="check the state folder's disk",
-            )
+            what = f"chunk {index} to be sent has changed on disk"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, remedy="check the state folder's disk")
         return Chunk(index, len(self.digests), self.root, self.digests[index], data)
 
 
@@ -148,13 +145,9 @@ class Fetch:
         return chunk
 
     def _changed(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the content changed while it was fetched",
-            where=self._where,
-            got=got,
-            remedy="fetch it again; if the error persists, report it to Carole's operator",
-        )
+        what = "the content changed while it was fetched"
+        remedy = "fetch it again; if the error persists, report it to Carole's operator"
+        return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got, remedy=remedy)
 
 
 def _ended(futures: Iterable[Future[None]]) -> int:

@@ -9,14 +9,7 @@ across values, and `Specification`, which is content that was found consistent),
 """
 
 from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.content import (
-    Custodian,
-    Custodians,
-    LinkSpec,
-    ModelSpec,
-    ReleaseSpec,
-    Retention,
-)
+from gemel.common.specification.model.content import Custodian, Custodians, LinkSpec, ModelSpec, ReleaseSpec, Retention
 from gemel.common.specification.model.defaults import KINDS, LEVELS, STEPS
 from gemel.common.specification.model.fields import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.latent import LatentSpec

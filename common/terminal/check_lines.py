@@ -51,13 +51,8 @@ class Note(Exception):
 
 
 class Checks:
-    """Runs checks one after the other; a later one may need an earlier one to be well.
-
-    Attributes
-    ----------
-    lines
-        What was found so far.
-    """
+    """Runs checks one after the other, a later one where an earlier one it needs is well; `lines` are what was found so
+    far."""
 
     def __init__(self) -> None:
         self.lines: list[CheckLine] = []

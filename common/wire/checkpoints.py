@@ -40,12 +40,8 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
         or lengths != (HASH_BYTES, SIGNATURE_BYTES)
         or not note
     ):
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "this is not a checkpoint of an audit log",
-            where="checkpoint",
-            got=f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes",
-        )
+        got = f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes"
+        raise GemelError(ErrorCode.AUDIT, "this is not a checkpoint of an audit log", where="checkpoint", got=got)
     return Checkpoint(
         message.log, message.size, message.root, message.at_unix_ms, message.signature, message.note_signature
     )

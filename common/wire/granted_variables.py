@@ -216,10 +216,6 @@ def _sound(table: pl.DataFrame) -> bool:
 
 
 def _malformed(about: VariablesContext, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "the columns sent by the custodian do not have the expected form",
-        where=about.where,
-        got=got,
-        remedy="run the same version of Gemel everywhere; if you do, report it to the custodian",
-    )
+    what = "the columns sent by the custodian do not have the expected form"
+    remedy = "run the same version of Gemel everywhere; if you do, report it to the custodian"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=about.where, got=got, remedy=remedy)

@@ -185,10 +185,5 @@ def _opened(
 
 
 def _malformed(got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "the shares of row numbers do not have the expected form",
-        where="resolution",
-        got=got,
-        remedy=_REMEDY,
-    )
+    what = "the shares of row numbers do not have the expected form"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="resolution", got=got, remedy=_REMEDY)

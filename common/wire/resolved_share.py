@@ -130,10 +130,6 @@ def _check(share: ResolvedShare, linked: NDArray[np.uint8], n_pairs: int) -> Non
 
 def malformed(got: str) -> GemelError:
     """The refusal (SEALED) of what a resolver has put into a share."""
-    return GemelError(
-        ErrorCode.SEALED,
-        "the resolver's part of the share does not have the expected form",
-        where="share",
-        got=got,
-        remedy="run the same version of Gemel at all parties; if they do, report it to the coordinator",
-    )
+    what = "the resolver's part of the share does not have the expected form"
+    remedy = "run the same version of Gemel at all parties; if they do, report it to the coordinator"
+    return GemelError(ErrorCode.SEALED, what, where="share", got=got, remedy=remedy)

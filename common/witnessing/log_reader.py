@@ -24,13 +24,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
 from gemel.common.witnessing.log_memory import LogMemory
 from gemel.common.witnessing.shown_entry import believed_entry, believed_release
-from gemel.protos.linkage.v1 import (
-    audit_pb2,
-    audit_pb2_grpc,
-    project_pb2,
-    restoration_pb2,
-    restoration_pb2_grpc,
-)
+from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, project_pb2, restoration_pb2, restoration_pb2_grpc
 
 # A party's signatures of the checkpoints that it has verified: Gemel's own, and one for any reader of signed notes.
 
@@ -130,12 +124,8 @@ class LogReader:
     def restored(self) -> Restored:
         """The newest restoration of Carole's store, and what this party has lost by it.
 
-        Raises NOT_FOUND if she has recorded none; AUDIT if what she shows is not proven, or does not explain why the
-        log no longer continues what was seen.
-
-        Notes
-        -----
-        O(log n) calls for n kept checkpoints: the longest that the log continues is found by halving.
+        The longest kept checkpoint that the log continues is found by halving. Raises NOT_FOUND if she has recorded
+        none; AUDIT if what she shows is not proven, or does not explain why the log no longer continues what was seen.
         """
         response = self._call(self._restorer.GetRestoration, restoration_pb2.GetRestorationRequest())
         newest = checkpoint_from_wire(response.newest)
@@ -257,10 +247,6 @@ def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoin
     )
     about = entry.action == _ACTION and entry.sequence == restored.size + 1
     if not (continued and about) or entry.details.get("root") != restored.root.hex():
-        raise GemelError(
-            ErrorCode.AUDIT,
-            _NOT_RESTORED,
-            where=f"audit log, entry {entry.sequence}",
-            remedy="keep what she has shown, and ask Carole's operator",
-        )
+        remedy = "keep what she has shown, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, _NOT_RESTORED, where=f"audit log, entry {entry.sequence}", remedy=remedy)
     return int(entry.details["made_at"])

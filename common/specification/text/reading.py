@@ -151,13 +151,9 @@ def read_specification(path: Path) -> Specification:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            "a specification must be UTF-8 text",
-            where=str(path),
-            got=f"another encoding at byte {error.start}",
-            remedy="save it as UTF-8",
-        ) from None
+        what = "a specification must be UTF-8 text"
+        got = f"another encoding at byte {error.start}"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), got=got, remedy="save it as UTF-8") from None
     return load_specification(text, str(path))
 
 

@@ -204,11 +204,7 @@ def chunks_of(message: bytes) -> tuple[bytes, list[bytes]]:
     return message[:header], [payload[start : start + SEALED_CHUNK] for start in range(0, len(payload), SEALED_CHUNK)]
 
 
-@pytest.mark.parametrize(
-    "order",
-    [[0], [0, 1], [1, 0, 2], [0, 0, 1, 2], [0, 2], [0, 1, 2, 2], [2], []],
-    ids=str,
-)
+@pytest.mark.parametrize("order", [[0], [0, 1], [1, 0, 2], [0, 0, 1, 2], [0, 2], [0, 1, 2, 2], [2], []], ids=str)
 def test_chunks_in_another_order_or_number_are_refused(order: list[int]) -> None:
     header, chunks = chunks_of(sealed(THREE_CHUNKS))
     assert opened(header + b"".join(chunks)) == THREE_CHUNKS

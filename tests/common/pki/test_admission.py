@@ -158,17 +158,11 @@ CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         ([CLIENT], "exactly one role"),
         ([CLIENT, x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])], "exactly one"),
         (
-            [
-                CLIENT,
-                x509.SubjectAlternativeName([ROLE, x509.UniformResourceIdentifier(role_urn(Role.COORDINATOR))]),
-            ],
+            [CLIENT, x509.SubjectAlternativeName([ROLE, x509.UniformResourceIdentifier(role_urn(Role.COORDINATOR))])],
             "exactly one role",
         ),
         ([CLIENT, x509.SubjectAlternativeName([ROLE, ROLE])], "exactly one role"),
-        (
-            [CLIENT, x509.SubjectAlternativeName([x509.UniformResourceIdentifier("urn:gemel:role:")])],
-            "does not exist",
-        ),
+        ([CLIENT, x509.SubjectAlternativeName([x509.UniformResourceIdentifier("urn:gemel:role:")])], "does not exist"),
         ([x509.SubjectAlternativeName([ROLE])], "not issued for clients"),
         (
             [x509.SubjectAlternativeName([ROLE]), x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])],
@@ -188,9 +182,7 @@ def test_the_same_form_with_all_it_needs_is_admitted() -> None:
 
 
 @pytest.mark.parametrize(
-    "peer",
-    [b"", b"nonsense", ALL.certificates["alice"][:-60]],
-    ids=["nothing", "nonsense", "cut off"],
+    "peer", [b"", b"nonsense", ALL.certificates["alice"][:-60]], ids=["nothing", "nonsense", "cut off"]
 )
 def test_what_is_no_certificate_is_refused(peer: bytes) -> None:
     assert "the caller's certificate" in reason(peer)

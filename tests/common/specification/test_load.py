@@ -10,8 +10,8 @@ import yaml
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, dump_specification, load_specification, read_specification
-from tests.common.specification.example import EXAMPLE
+from gemel.common.specification import Specification, load_specification, read_specification
+from tests.common.specification.example import EXAMPLE, read_back, refuse
 
 
 def issues(text: str) -> list[str]:
@@ -280,9 +280,8 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
-    spec = load_specification(changed(links=links))
+    spec = read_back(changed(links=links))
     assert (spec.links.min_probability, spec.links.false_link_rate) == (minimum, rate)
-    assert load_specification(dump_specification(spec)) == spec
 
 
 @pytest.mark.parametrize(
@@ -296,8 +295,7 @@ def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
     ],
 )
 def test_decisions_that_make_no_sense_are_refused(links, message) -> None:
-    with pytest.raises(GemelErrors, match=message):
-        load_specification(changed(links=links))
+    refuse(changed(links=links), message)
 
 
 def test_rules_that_carole_forms_from_signatures() -> None:
@@ -307,10 +305,9 @@ def test_rules_that_carole_forms_from_signatures() -> None:
         {"name": "tree", "similar": {"field": "surname", "minimum": 0.8}},
         {"name": "keyed", "keys": [{"field": "sex"}], "limit": 50, "split": "surname"},
     ]
-    spec = load_specification(changed(blocking=rules))
+    spec = read_back(changed(blocking=rules))
     assert [rule.fields for rule in spec.blocking] == [("surname",)] * 3 + [("sex", "surname")]
     assert [rule.name for rule in spec.keyed_rules] == ["keyed"]
-    assert load_specification(dump_specification(spec)) == spec
 
 
 @pytest.mark.parametrize(
@@ -338,9 +335,8 @@ def test_rules_that_make_no_sense_are_refused(rule: dict[str, Any], where: str, 
 def test_fields_that_may_be_exchanged() -> None:
     data = yaml.safe_load(EXAMPLE)
     pair = [{"name": name, "kind": "name", "key_domain": "names"} for name in ("first", "last")]
-    spec = load_specification(changed(fields=[*data["fields"], *pair], swaps=[["first", "last"]]))
+    spec = read_back(changed(fields=[*data["fields"], *pair], swaps=[["first", "last"]]))
     assert spec.swaps == (("first", "last"),)
-    assert load_specification(dump_specification(spec)) == spec
     apart = changed(fields=[*data["fields"], pair[0], {"name": "last", "kind": "name"}], swaps=[["first", "last"]])
     assert "must share a key domain, got names and last" in issues(apart)[0]
     assert "no compared field" in issues(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
@@ -350,12 +346,10 @@ def test_fields_that_may_be_exchanged() -> None:
 
 
 def test_a_field_of_several_columns() -> None:
-    spec = load_specification(with_field(kind="text", column=["number", "street"]))
+    spec = read_back(with_field(kind="text", column=["number", "street"]))
     assert spec.field("extra").columns_of(Side.BOB) == ("number", "street")
     assert spec.field("extra").column_of(Side.BOB) == "number + street"
-    assert load_specification(dump_specification(spec)) == spec
-    mixed = load_specification(with_field(kind="text", columns={"alice": ["number", "street"], "bob": "address"}))
+    mixed = read_back(with_field(kind="text", columns={"alice": ["number", "street"], "bob": "address"}))
     assert mixed.field("extra").columns_of("alice") == ("number", "street")
     assert mixed.field("extra").columns_of("bob") == ("address",)
-    assert load_specification(dump_specification(mixed)) == mixed
     assert "fields[5].column" in issues(with_field(kind="text", column=[]))[0]

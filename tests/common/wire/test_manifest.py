@@ -1,18 +1,53 @@
-"""A manifest survives the wire, and an unbelievable one is refused before a byte of its body is taken."""
+"""Manifest and chunks of a contribution: read back, bounded before anything is stored."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
+from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
 from gemel.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2
 from tests.carole.refusals import refusal
+
+
+@given(st.integers(0, 40 * CHUNK_BYTES))
+def test_slices_cover_the_body_once(total: int) -> None:
+    slices = list(chunk_slices(total))
+    assert len(slices) == chunk_count(total)
+    assert [part.stop - part.start for part in slices] == [chunk_size(index, total) for index in range(len(slices))]
+    assert sum(part.stop - part.start for part in slices) == total
+    assert all(left.stop == right.start for left, right in pairwise(slices))
+
+
+@given(st.integers(0, 60), st.data())
+def test_gaps_are_exactly_what_is_not_present(count: int, data: st.DataObject) -> None:
+    present = sorted(data.draw(st.sets(st.integers(0, count - 1)))) if count else []
+    named = [index for first, last in missing_ranges(present, count) for index in range(first, last + 1)]
+    assert named == sorted(set(range(count)) - set(present))
+
+
+@given(st.integers(1, 60), st.integers(1, 5))
+def test_a_bounded_list_names_the_first_gaps(count: int, maximum: int) -> None:
+    present = list(range(0, count, 2))
+    everything = missing_ranges(present, count)
+    assert missing_ranges(present, count, maximum) == everything[:maximum]
+
+
+def test_root_depends_on_the_order() -> None:
+    first, second = hashlib.sha256(b"1").digest(), hashlib.sha256(b"2").digest()
+    assert root_digest([first, second]) != root_digest([second, first])
+    assert root_digest([first, second]) == hashlib.sha256(first + second).digest()
+
 
 LAYOUT = Layout((SetLayout("", 10, (FieldLayout("surname", 128, 7), FieldLayout("born", 64, 10)), ("born",)),))
 MANIFEST = Manifest("study", Side.BOB, 1, b"e" * 32, b"k" * 8, LAYOUT)
