@@ -112,15 +112,9 @@ def test_a_refused_signature_names_purpose_and_fingerprint() -> None:
     assert OTHER.public.fingerprint in str(caught.value)
 
 
-@pytest.mark.parametrize("raw", [b"", bytes(31), bytes(33)])
-def test_a_public_key_has_its_length(raw: bytes) -> None:
-    with pytest.raises(GemelError, match="has 32 bytes"):
-        PublicIdentity(raw)
-
-
-@pytest.mark.parametrize("raw", small_order_encodings(), ids=bytes.hex)
-def test_a_public_key_of_small_order_is_refused(raw: bytes) -> None:
-    with pytest.raises(GemelError, match="small order"):
+@pytest.mark.parametrize("raw", [b"", bytes(31), bytes(33), *small_order_encodings()], ids=bytes.hex)
+def test_a_public_key_of_another_length_or_of_small_order_is_refused(raw: bytes) -> None:
+    with pytest.raises(GemelError, match="small order" if len(raw) == 32 else "has 32 bytes"):
         PublicIdentity(raw)
 
 

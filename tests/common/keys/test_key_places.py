@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -61,19 +62,29 @@ def transit(tmp_path: Path) -> Iterator[TransitServer]:
     server.stop()
 
 
-def wrapping_on_token(pin: Path, *labels: str) -> WrappingSection:
-    section = {"module": str(SOFTHSM), "token": TOKEN, "keys": list(labels), "pin_file": str(pin)}
-    return section_of({"pkcs11": section})
+def token_place(pin: Path, **named: object) -> dict[str, object]:
+    return {"pkcs11": {"module": str(SOFTHSM), "token": TOKEN, "pin_file": str(pin), **named}}
 
 
-def wrapping_in_vault(server: TransitServer, **other: str) -> WrappingSection:
+def vault_place(server: TransitServer, **named: object) -> dict[str, object]:
     section = {"address": server.address, "key": "carole", "token_file": str(server.token_file)}
-    return section_of({"vault": {**section, "authorities": str(server.authorities), **other}})
+    return {"vault": {**section, "authorities": str(server.authorities), **named}}
 
 
-def section_of(wrapping: object) -> WrappingSection:
-    text = yaml.safe_dump(json.loads(json.dumps({"listen": "127.0.0.1:0", "wrapping": wrapping})))
-    return parse_configuration(text, WrappingSection, folder=Path(), where="carole.yaml")
+def wrapping(place: object) -> Any:
+    return _read(WrappingSection, wrapping=place).wrapping
+
+
+def identity_in(place: object) -> Any:
+    return _read(IdentitySection, identity=place).identity
+
+
+def _read(model: type[Any], **sections: object) -> Any:
+    text = yaml.safe_dump(json.loads(json.dumps({"listen": "127.0.0.1:0", **sections})))
+    return parse_configuration(text, model, folder=Path(), where="carole.yaml")
+
+
+NOWHERE = Path("/nonexistent")
 
 
 @pytest.fixture(params=["file", "token", "vault"])
@@ -81,14 +92,14 @@ def wrapper(request: pytest.FixtureRequest) -> KeyWrapper:
     if request.param == "file":
         return WrappingKeys.create().rotated()
     if request.param == "token":
-        section = wrapping_on_token(request.getfixturevalue("pin"), "contract")
+        section = wrapping(token_place(request.getfixturevalue("pin"), keys=["contract"]))
         if not request.config.stash.get(_MADE, False):
-            create_wrapping_key(section.wrapping)
+            create_wrapping_key(section)
             request.config.stash[_MADE] = True
     else:
-        section = wrapping_in_vault(request.getfixturevalue("transit"))
-        create_wrapping_key(section.wrapping)
-    return open_wrapper(section.wrapping, Path("/nonexistent"))
+        section = wrapping(vault_place(request.getfixturevalue("transit")))
+        create_wrapping_key(section)
+    return open_wrapper(section, NOWHERE)
 
 
 _MADE = pytest.StashKey[bool]()
@@ -134,23 +145,21 @@ def test_from_the_file_to_another_place(wrapper: KeyWrapper, tmp_path: Path) -> 
 
 
 def test_a_new_key_on_the_token_wraps_and_the_old_one_unwraps(pin: Path) -> None:
-    create_wrapping_key(wrapping_on_token(pin, "of-2025").wrapping)
-    wrapped = Vault(open_wrapper(wrapping_on_token(pin, "of-2025").wrapping, Path("/nonexistent"))).create("upload-1")[
-        1
-    ]
-    create_wrapping_key(wrapping_on_token(pin, "of-2025", "of-2026").wrapping)
-    vault = Vault(open_wrapper(wrapping_on_token(pin, "of-2025", "of-2026").wrapping, Path("/nonexistent")))
+    create_wrapping_key(wrapping(token_place(pin, keys=["of-2025"])))
+    wrapped = Vault(open_wrapper(wrapping(token_place(pin, keys=["of-2025"])), NOWHERE)).create("upload-1")[1]
+    create_wrapping_key(wrapping(token_place(pin, keys=["of-2025", "of-2026"])))
+    vault = Vault(open_wrapper(wrapping(token_place(pin, keys=["of-2025", "of-2026"])), NOWHERE))
     assert not vault.is_current(wrapped)
     assert vault.is_current(vault.rewrap("upload-1", wrapped))
     with refusal(ErrorCode.EXISTS):
-        create_wrapping_key(wrapping_on_token(pin, "of-2025").wrapping)
+        create_wrapping_key(wrapping(token_place(pin, keys=["of-2025"])))
 
 
 def test_a_new_version_in_the_vault_wraps_and_the_old_one_unwraps(transit: TransitServer) -> None:
-    create_wrapping_key(wrapping_in_vault(transit).wrapping)
-    wrapped = Vault(open_wrapper(wrapping_in_vault(transit).wrapping, Path("/nonexistent"))).create("upload-1")[1]
+    create_wrapping_key(wrapping(vault_place(transit)))
+    wrapped = Vault(open_wrapper(wrapping(vault_place(transit)), NOWHERE)).create("upload-1")[1]
     transit.rotate("carole")
-    vault = Vault(open_wrapper(wrapping_in_vault(transit).wrapping, Path("/nonexistent")))
+    vault = Vault(open_wrapper(wrapping(vault_place(transit)), NOWHERE))
     assert not vault.is_current(wrapped)
     assert vault.is_current(vault.rewrap("upload-1", wrapped))
 
@@ -163,24 +172,9 @@ def test_a_wrapping_key_that_could_leave_the_token_is_refused(pin: Path) -> None
     with Pkcs11Token(place, WRAPPING)._open(rw=True) as session:
         attributes = {Attribute.EXTRACTABLE: True, Attribute.SENSITIVE: False}
         session.generate_key(KeyType.AES, 256, label="loose", store=True, template=attributes)
-    error = refused(lambda: open_wrapper(wrapping_on_token(pin, "loose").wrapping, Path("/nonexistent")))
+    error = refused(lambda: open_wrapper(wrapping(token_place(pin, keys=["loose"])), NOWHERE))
     assert "not extractable" in error.what
     assert "can leave the token" in error.got
-
-
-@pytest.mark.parametrize(
-    ("change", "stated"),
-    [
-        ({"keys": ["none"]}, "the key none cannot be used"),
-        ({"token": "other"}, "cannot be used"),
-        ({"module": "/usr/lib/none.so"}, "cannot be used"),
-    ],
-)
-def test_a_token_that_cannot_wrap_is_named(pin: Path, change: dict[str, object], stated: str) -> None:
-    section = {"module": str(SOFTHSM), "token": TOKEN, "keys": ["x"], "pin_file": str(pin), **change}
-    with refusal(ErrorCode.VAULT, stated) as caught:
-        open_wrapper(section_of({"pkcs11": section}).wrapping, Path("/nonexistent"))
-    assert pin.read_text() not in str(caught.value)
 
 
 def refused(call: Callable[[], object]) -> GemelError:
@@ -191,12 +185,12 @@ def refused(call: Callable[[], object]) -> GemelError:
 
 def test_a_vault_that_cannot_wrap_is_named(transit: TransitServer, tmp_path: Path) -> None:
     nothing = Path("/nonexistent")
-    assert "has no such key" in refused(lambda: open_wrapper(wrapping_in_vault(transit).wrapping, nothing)).what
-    create_wrapping_key(wrapping_in_vault(transit).wrapping)
+    assert "has no such key" in refused(lambda: open_wrapper(wrapping(vault_place(transit)), nothing)).what
+    create_wrapping_key(wrapping(vault_place(transit)))
     transit.types["carole"] = "rsa-2048"
-    assert refused(lambda: open_wrapper(wrapping_in_vault(transit).wrapping, nothing)).got == "rsa-2048"
+    assert refused(lambda: open_wrapper(wrapping(vault_place(transit)), nothing)).got == "rsa-2048"
     transit.types["carole"] = "aes256-gcm96"
-    wrapper = open_wrapper(wrapping_in_vault(transit).wrapping, nothing)
+    wrapper = open_wrapper(wrapping(vault_place(transit)), nothing)
     sealed = wrapper.wrap(bytes(32), b"a")
     # An agent renews the token while the service runs.
     transit.token = "hvs.renewed"
@@ -215,25 +209,8 @@ def test_a_vault_of_another_authority_is_not_believed(transit: TransitServer, tm
     (tmp_path / "other").mkdir()
     other = TransitServer(tmp_path / "other")
     other.stop()
-    section = wrapping_in_vault(transit, authorities=str(other.authorities))
-    assert refused(lambda: create_wrapping_key(section.wrapping)).code is ErrorCode.UNAVAILABLE
-
-
-@pytest.mark.parametrize(
-    "wrapping",
-    [
-        {},
-        {"vault": {"address": "http://vault:8200", "key": "k", "token_file": "t"}},
-        {"vault": {"address": "https://vault", "key": "k", "token_file": "t"}, "pkcs11": {"module": "m"}},
-        {"pkcs11": {"module": "m", "token": "t", "keys": [], "pin_file": "p"}},
-    ],
-)
-def test_wrapping_that_names_no_place_is_refused(wrapping: dict[str, object]) -> None:
-    assert refused(lambda: section_of(wrapping)).code is ErrorCode.CONFIGURATION
-
-
-def test_without_a_configured_place_no_wrapping_key_is_made() -> None:
-    assert refused(lambda: create_wrapping_key(None)).code is ErrorCode.CONFIGURATION
+    section = wrapping(vault_place(transit, authorities=str(other.authorities)))
+    assert refused(lambda: create_wrapping_key(section)).code is ErrorCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize(("missing", "extra"), [("pkcs11", ".[pkcs11]"), ("hvac", ".[vault]")])
@@ -253,35 +230,14 @@ def test_a_missing_extra_names_itself(
     assert extra in error.remedy
 
 
-NOWHERE = Path("/nonexistent")
-
-
-def on_token(pin: Path, label: str, **other: object) -> IdentityConfiguration:
-    section = {"module": str(SOFTHSM), "token": TOKEN, "key": label, "pin_file": str(pin)}
-    return configured({"pkcs11": {**section, **other}})
-
-
-def in_vault(server: TransitServer, **other: object) -> IdentityConfiguration:
-    section = {"address": server.address, "key": "carole", "token_file": str(server.token_file)}
-    return configured({"vault": {**section, "authorities": str(server.authorities), **other}})
-
-
-def configured(identity: object) -> IdentityConfiguration:
-    text = yaml.safe_dump(json.loads(json.dumps({"listen": "127.0.0.1:0", "identity": identity})))
-    found = parse_configuration(text, IdentitySection, folder=Path(), where="carole.yaml").identity
-    assert found is not None
-    return found
-
-
 @pytest.fixture(params=["token", "vault"])
 def place(request: pytest.FixtureRequest) -> IdentityConfiguration:
     """A place in which an identity has been made."""
     if request.param == "token":
-        made = on_token(
-            request.getfixturevalue("pin"), f"identity {len(request.node.nodeid)}-{request.node.name[-40:]}"
-        )
+        label = f"identity {len(request.node.nodeid)}-{request.node.name[-40:]}"
+        made = identity_in(token_place(request.getfixturevalue("pin"), key=label))
     else:
-        made = in_vault(request.getfixturevalue("transit"))
+        made = identity_in(vault_place(request.getfixturevalue("transit")))
     create_identity(made)
     return made
 
@@ -330,8 +286,8 @@ def test_a_seed_is_agreed_with_it(place: IdentityConfiguration) -> None:
 
 
 def test_an_identity_is_made_once_on_a_token(pin: Path) -> None:
-    create_identity(on_token(pin, "once"))
-    assert refused(lambda: create_identity(on_token(pin, "once"))).code is ErrorCode.EXISTS
+    create_identity(identity_in(token_place(pin, key="once")))
+    assert refused(lambda: create_identity(identity_in(token_place(pin, key="once")))).code is ErrorCode.EXISTS
 
 
 def test_a_key_that_could_leave_the_token_is_refused(pin: Path) -> None:
@@ -343,23 +299,30 @@ def test_a_key_that_could_leave_the_token_is_refused(pin: Path) -> None:
         parameters = session.create_domain_parameters(KeyType.EC_EDWARDS, curve, local=True)
         made = Mechanism.EC_EDWARDS_KEY_PAIR_GEN
         parameters.generate_keypair(mechanism=made, label="loose identity", store=True, private_template=loose)
-    error = refused(lambda: open_identity(on_token(pin, "loose identity"), NOWHERE))
+    error = refused(lambda: open_identity(identity_in(token_place(pin, key="loose identity")), NOWHERE))
     assert (error.code, error.got) == (ErrorCode.VAULT, "a key that can leave the token")
 
 
+@pytest.mark.parametrize("section", ["wrapping", "identity"])
 @pytest.mark.parametrize(
-    ("change", "stated"),
+    ("label", "change", "stated"),
     [
-        ({"key": "none"}, "the key none cannot be used"),
-        ({"token": "other"}, "cannot be used"),
-        ({"module": "/usr/lib/none.so"}, "cannot be used"),
+        ("none", {}, "the key none cannot be used"),
+        ("x", {"token": "other"}, "cannot be used"),
+        ("x", {"module": "/usr/lib/none.so"}, "cannot be used"),
     ],
 )
-def test_a_token_that_cannot_be_used_is_named(pin: Path, change: dict[str, object], stated: str) -> None:
-    error = refused(lambda: open_identity(on_token(pin, "x", **change), NOWHERE))
+def test_a_token_that_cannot_be_used_is_named(
+    pin: Path, section: str, label: str, change: dict[str, object], stated: str
+) -> None:
+    if section == "wrapping":
+        error = refused(lambda: open_wrapper(wrapping(token_place(pin, keys=[label], **change)), NOWHERE))
+    else:
+        error = refused(lambda: open_identity(identity_in(token_place(pin, key=label, **change)), NOWHERE))
+    assert error.code is ErrorCode.VAULT
     assert stated in error.what
-    assert "under `identity` in the configuration" in error.remedy
-    assert "4711" not in str(error)
+    assert f"under `{section}` in the configuration" in error.remedy
+    assert pin.read_text() not in str(error)
 
 
 REFUSED_PIN = """
@@ -398,47 +361,49 @@ def test_a_vault_that_points_elsewhere_does_not_get_the_token_sent_there(
     (tmp_path / "other").mkdir()
     other = TransitServer(tmp_path / "other")
     try:
-        create_identity(in_vault(transit))
+        create_identity(identity_in(vault_place(transit)))
         both = tmp_path / "both.pem"
         both.write_bytes(transit.authorities.read_bytes() + other.authorities.read_bytes())
         transit.moved_to = other.address
-        error = refused(lambda: open_identity(in_vault(transit, authorities=str(both)), NOWHERE))
+        error = refused(lambda: open_identity(identity_in(vault_place(transit, authorities=str(both))), NOWHERE))
         assert (error.code, other.calls) == (ErrorCode.VAULT, 0), error
     finally:
         other.stop()
 
 
 def test_a_rotation_in_the_vault_is_another_identity_that_is_not_taken_unasked(transit: TransitServer) -> None:
-    identity = create_identity(in_vault(transit))
+    identity = create_identity(identity_in(vault_place(transit)))
     transit.rotate("carole")
-    assert open_identity(in_vault(transit), NOWHERE).public == identity.public
+    assert open_identity(identity_in(vault_place(transit)), NOWHERE).public == identity.public
     assert identity.sign(SigningPurpose.APPROVAL, b"x")
-    assert open_identity(in_vault(transit, version=2), NOWHERE).public != identity.public
-    assert "no such version" in refused(lambda: open_identity(in_vault(transit, version=3), NOWHERE)).what
+    assert open_identity(identity_in(vault_place(transit, version=2)), NOWHERE).public != identity.public
+    assert (
+        "no such version" in refused(lambda: open_identity(identity_in(vault_place(transit, version=3)), NOWHERE)).what
+    )
 
 
 def test_a_vault_that_cannot_be_used_is_named(transit: TransitServer) -> None:
-    assert "has no such key" in refused(lambda: open_identity(in_vault(transit), NOWHERE)).what
-    identity = create_identity(in_vault(transit))
+    assert "has no such key" in refused(lambda: open_identity(identity_in(vault_place(transit)), NOWHERE)).what
+    identity = create_identity(identity_in(vault_place(transit)))
     for way in ("exportable", "derived", "allow_plaintext_backup"):
         transit.open_ways = (way,)
-        assert refused(lambda: open_identity(in_vault(transit), NOWHERE)).got == f"ed25519, {way}"
+        assert refused(lambda: open_identity(identity_in(vault_place(transit)), NOWHERE)).got == f"ed25519, {way}"
     transit.open_ways = ()
     transit.types["carole"] = "aes256-gcm96"
-    assert refused(lambda: open_identity(in_vault(transit), NOWHERE)).got == "aes256-gcm96"
+    assert refused(lambda: open_identity(identity_in(vault_place(transit)), NOWHERE)).got == "aes256-gcm96"
     transit.token = "hvs.renewed"
     error = refused(lambda: identity.sign(SigningPurpose.APPROVAL, b"x"))
     assert (error.code, "hvs." in str(error)) == (ErrorCode.VAULT, False)
     transit.token_file.write_text(transit.token)
     assert identity.sign(SigningPurpose.APPROVAL, b"x")
     transit.stop()
-    error = refused(lambda: check_identity(in_vault(transit), NOWHERE, identity))
+    error = refused(lambda: check_identity(identity_in(vault_place(transit)), NOWHERE, identity))
     assert (error.code, "the vault of the identity" in error.what) == (ErrorCode.UNAVAILABLE, True)
 
 
 def test_a_wrong_signature_goes_nowhere(transit: TransitServer) -> None:
     """A vault restored with another key of this name, or a token at fault."""
-    identity = create_identity(in_vault(transit))
+    identity = create_identity(identity_in(vault_place(transit)))
     transit.keys["carole"][0] = bytes(32)
     error = refused(lambda: identity.sign(SigningPurpose.APPROVAL, b"x"))
     assert (error.code, "another key" in error.what) == (ErrorCode.VAULT, True)
@@ -448,20 +413,30 @@ def test_a_wrong_signature_goes_nowhere(transit: TransitServer) -> None:
         assert refused(lambda: identity.sign(SigningPurpose.APPROVAL, b"x")).code is ErrorCode.VAULT
 
 
+VAULT = {"key": "k", "token_file": "t"}
+
+
 @pytest.mark.parametrize(
-    "identity",
+    ("read", "place"),
     [
-        {},
-        {"vault": {"address": "http://vault:8200", "key": "k", "token_file": "t"}},
-        {"vault": {"address": "https://vault", "key": "k", "token_file": "t", "version": 0}},
-        {"vault": {"address": "https://vault", "key": "k", "token_file": "t"}, "pkcs11": {"module": "m"}},
-        {"pkcs11": {"module": "m", "token": "t", "keys": ["k"], "pin_file": "p"}},
+        *((read, {}) for read in (wrapping, identity_in)),
+        *((read, {"vault": {"address": "http://vault:8200", **VAULT}}) for read in (wrapping, identity_in)),
+        *(
+            (read, {"vault": {"address": "https://vault", **VAULT}, "pkcs11": {"module": "m"}})
+            for read in (wrapping, identity_in)
+        ),
+        (wrapping, {"pkcs11": {"module": "m", "token": "t", "keys": [], "pin_file": "p"}}),
+        (identity_in, {"pkcs11": {"module": "m", "token": "t", "keys": ["k"], "pin_file": "p"}}),
+        (identity_in, {"vault": {"address": "https://vault", **VAULT, "version": 0}}),
     ],
 )
-def test_a_configuration_that_names_no_place_is_refused(identity: dict[str, object]) -> None:
-    assert refused(lambda: configured(identity)).code is ErrorCode.CONFIGURATION
+def test_a_configuration_that_names_no_place_is_refused(
+    read: Callable[[object], object], place: dict[str, object]
+) -> None:
+    assert refused(lambda: read(place)).code is ErrorCode.CONFIGURATION
 
 
-def test_without_a_configured_place_none_is_made() -> None:
-    error = refused(lambda: create_identity(None))
-    assert (error.code, error.where) == (ErrorCode.CONFIGURATION, "identity")
+def test_without_a_configured_place_no_key_is_made() -> None:
+    for create, where in ((create_wrapping_key, "wrapping"), (create_identity, "identity")):
+        error = refused(lambda create=create: create(None))  # type: ignore[misc]
+        assert (error.code, error.where) == (ErrorCode.CONFIGURATION, where)

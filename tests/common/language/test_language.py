@@ -10,10 +10,11 @@ from threading import Thread
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.language import current, day, decimals, gettext, in_language, listed, moment, ngettext, written
 from gemel.common.language.message_words import closest, nearest, shown
 from gemel.common.language.message_words import listed as listed_words
+from tests.carole.refusals import refusal
 from tests.common.language.catalogues import CONSOLE, FOLDER, as_mo, catalogue, forms, incomplete, messages, names
 
 AT = datetime(2026, 11, 1, 14, 5, tzinfo=UTC)
@@ -65,9 +66,8 @@ def test_the_environment_chooses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_unknown_language_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(GemelError, match=r"language: expected .* got 'nl'; give one of en, de, fr") as raised:
+    with refusal(ErrorCode.PARAMETER, r"language: expected .* got 'nl'; give one of en, de, fr"):
         in_language("nl").__enter__()  # type: ignore[arg-type]
-    assert raised.value.code is ErrorCode.PARAMETER
 
 
 @pytest.mark.parametrize(

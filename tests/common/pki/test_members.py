@@ -225,9 +225,8 @@ def test_another_member_or_role_is_refused(named: str, got: str) -> None:
     spec = load_specification(TEXT)
     name, _, member = named.partition(": ")
     other = spec.compute.model_copy(update={name: member})
-    with pytest.raises(GemelError, match=got) as error:
+    with refusal(ErrorCode.SPECIFICATION, got):
         compute_members(Members(LISTED), spec.model_copy(update={"compute": other}))
-    assert error.value.code is ErrorCode.SPECIFICATION
 
 
 @pytest.mark.parametrize(

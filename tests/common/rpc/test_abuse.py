@@ -152,25 +152,16 @@ def test_a_connection_that_is_cut_off_after_its_handshake_costs_others_nothing(
     serves(server, parties)
 
 
-def test_calls_that_are_cancelled_give_their_places_back(
-    server: RunningServer, parties: Provisioned, servicer: Custody
+@pytest.mark.parametrize("cancel", [True, False], ids=["cancelled", "channel closed"])
+def test_calls_that_their_caller_ends_give_their_places_back(
+    server: RunningServer, parties: Provisioned, servicer: Custody, cancel: bool
 ) -> None:
     for _ in range(3 * LIMITS.pending):
         with channel(server, parties, "alice") as opened:
             held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
             assert servicer.held.acquire(timeout=SECONDS)
-            held.cancel()
-    serves(server, parties)
-    serves(server, parties, "alice")
-
-
-def test_channels_that_are_closed_over_their_calls_give_their_places_back(
-    server: RunningServer, parties: Provisioned, servicer: Custody
-) -> None:
-    for _ in range(3 * LIMITS.pending):
-        with channel(server, parties, "alice") as opened:
-            held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
-            assert servicer.held.acquire(timeout=SECONDS)
+            if cancel:
+                held.cancel()
         assert held.done()
     serves(server, parties)
     serves(server, parties, "alice")
