@@ -1,7 +1,7 @@
 """Every kind of records and what reads it: one table, by which configurations, commands and the library go alike.
 
 A reader gives the selected columns as text, some rows at a time, and states for each row where in the file it is. What
-it cannot read it refuses by the line or row and the column, with what to do, and never with a value. A kind's reader is
+it cannot read it refuses by the line or row and the column, with what to do, and never with a value. A library is
 imported when there is such a file.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,12 @@ import polars as pl
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.missing_module import imported
-from gemel.records.csv_file import lines_of, refuse_other_mark, undecodable
+from gemel.records.csv_file import csv_batches, lines_of, refuse_other_mark, undecodable
 from gemel.records.csv_form import CsvOptions, csv_source
+from gemel.records.excel_file import excel_batches
+from gemel.records.fhir_patients import fhir_batches
+from gemel.records.omop_tables import omop_batches
+from gemel.records.parquet_file import parquet_batches
 from gemel.records.sources import (
     DETECT,
     CsvSource,
@@ -36,6 +39,8 @@ from gemel.records.sources import (
     Source,
     StatisticalSource,
 )
+from gemel.records.statistical_file import ENDINGS as STATISTICAL
+from gemel.records.statistical_file import pyreadstat_module, statistical_batches
 from gemel.records.table import SourceTable, cells_frame, joined, no_records, require_columns, unreadable
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
@@ -114,30 +119,25 @@ class Kind:
     """Those of a file's name by which a command knows the kind; none where a path alone is not enough."""
     model: type
     """What a source of this kind states."""
-    reader: str
-    """Module and function: imported when there is such a source."""
+    batches: Callable[[Any, Sequence[str] | None], Iterator[SourceTable]]
+    """Reads columns, or all."""
 
-    def batches(self, source: Any, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-        """Read columns, or all."""
-        module, function = self.reader.split(".")
-        tables: Iterator[SourceTable] = getattr(import_module(f"gemel.records.{module}"), function)(source, columns)
-        return tables
+
+def _database(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    from gemel.records.database_query import database_batches
+
+    return database_batches(source, columns)
 
 
 KINDS = (
-    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, "csv_file.csv_batches"),
-    Kind("parquet", (".parquet", ".pq"), ParquetSource, "parquet_file.parquet_batches"),
-    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, "excel_file.excel_batches"),
-    Kind(
-        "statistical",
-        (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
-        StatisticalSource,
-        "statistical_file.statistical_batches",
-    ),
-    Kind("fixed_width", (), FixedWidthSource, "registry.fixed_width_batches"),
-    Kind("fhir", (".ndjson",), FhirSource, "fhir_patients.fhir_batches"),
-    Kind("omop", (), OmopSource, "omop_tables.omop_batches"),
-    Kind("database", (), DatabaseSource, "database_query.database_batches"),
+    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, csv_batches),
+    Kind("parquet", (".parquet", ".pq"), ParquetSource, parquet_batches),
+    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, excel_batches),
+    Kind("statistical", tuple(STATISTICAL), StatisticalSource, statistical_batches),
+    Kind("fixed_width", (), FixedWidthSource, fixed_width_batches),
+    Kind("fhir", (".ndjson",), FhirSource, fhir_batches),
+    Kind("omop", (), OmopSource, omop_batches),
+    Kind("database", (), DatabaseSource, _database),
 )
 """Every kind; a file whose ending none of them has is read as CSV."""
 
@@ -203,8 +203,6 @@ def check_driver(source: Source) -> None:
         case ExcelSource():
             imported("fastexcel")
         case StatisticalSource() as chosen:
-            from gemel.records.statistical_file import pyreadstat_module
-
             pyreadstat_module(chosen.path)
         case _:
             return

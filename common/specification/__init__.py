@@ -17,7 +17,7 @@ from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.common.specification.model.resolution import Requested, ResolutionSpec
 from gemel.common.specification.model.section import BlockingKey
 from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
-from gemel.common.specification.notes.approval import specification_notes
+from gemel.common.specification.notes.disclosure import specification_notes
 from gemel.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
 from gemel.common.specification.text.reading import json_schema, load_specification, read_specification
 from gemel.common.specification.text.writing import dump_specification
