@@ -35,7 +35,7 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.common.pki.sealing_renewal import renew_sealing_key, sealing_keys_of_another_suite
-from tests.carole.refusals import refusal
+from tests.carole.refusals import refusal, refused
 
 HOSTS = {"carole": ["carole.example.org"]}
 
@@ -70,12 +70,6 @@ class Deployment:
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
     return Deployment(tmp_path)
-
-
-def stated_refusal(attempt, code: ErrorCode) -> str:
-    with refusal(code) as caught:
-        attempt()
-    return str(caught.value)
 
 
 def test_everybody_enrols_and_is_admitted(deployment: Deployment) -> None:
@@ -130,8 +124,8 @@ def test_accepting_again_changes_nothing_and_a_renewal_replaces(deployment: Depl
 
 def test_enrolling_twice_keeps_the_first_keys(tmp_path: Path) -> None:
     enrolment_request = enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A)
-    reported = stated_refusal(lambda: enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A), ErrorCode.EXISTS)
-    assert "keys are never overwritten" in reported
+    with refusal(ErrorCode.EXISTS, "keys are never overwritten"):
+        enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A)
     assert load_enrolment_request(tmp_path / "alice" / "enrolment-request.yaml") == enrolment_request
     assert [path.name for path in tmp_path.iterdir()] == ["alice"]
 
@@ -139,13 +133,12 @@ def test_enrolling_twice_keeps_the_first_keys(tmp_path: Path) -> None:
 def test_a_changed_enrolment_request_is_refused(deployment: Deployment) -> None:
     text = deployment.sent[list(PARTIES).index("bob")].decode()
     assert EnrolmentRequest.parse(text) == deployment.enrolment_requests["bob"]
-    stated_refusal(lambda: EnrolmentRequest.parse(text.replace('"bob"', '"eve"')), ErrorCode.SIGNATURE)
-    stated_refusal(lambda: EnrolmentRequest.parse(text.replace("custodian-b", "custodian-a")), ErrorCode.SIGNATURE)
-    mallory = Identity(IdentityKey.create())
-    other = text.replace(deployment.enrolment_requests["bob"].identity.hex, mallory.public.hex)
-    stated_refusal(lambda: EnrolmentRequest.parse(other), ErrorCode.SIGNATURE)
+    bobs, mallorys = deployment.enrolment_requests["bob"].identity.hex, Identity(IdentityKey.create()).public.hex
+    for old, new in (('"bob"', '"eve"'), ("custodian-b", "custodian-a"), (bobs, mallorys)):
+        refused(ErrorCode.SIGNATURE, EnrolmentRequest.parse, text.replace(old, new))
     unsigned = "".join(line for line in text.splitlines(True) if "signature" not in line)
-    assert "signature: is missing" in stated_refusal(lambda: EnrolmentRequest.parse(unsigned), ErrorCode.CONFIGURATION)
+    with refusal(ErrorCode.CONFIGURATION, "signature: is missing"):
+        EnrolmentRequest.parse(unsigned)
 
 
 def test_an_enrolment_request_with_a_certificate_request_for_another_role_is_refused(deployment: Deployment) -> None:
@@ -155,38 +148,28 @@ def test_an_enrolment_request_with_a_certificate_request_for_another_role_is_ref
     forged = EnrolmentRequest(
         "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.certificate
     ).signed(identity)
-    assert "must be for the role of the enrolment request" in stated_refusal(
-        lambda: EnrolmentRequest.parse(forged), ErrorCode.CERTIFICATE
-    )
+    with refusal(ErrorCode.CERTIFICATE, "must be for the role of the enrolment request"):
+        EnrolmentRequest.parse(forged)
 
 
 def test_assembling_finds_what_does_not_belong_together(deployment: Deployment) -> None:
-    enrolment_requests, certificates = deployment.enrolment_requests, deployment.certificates
+    requests, certificates = deployment.enrolment_requests, deployment.certificates
 
-    def assembled(changed: dict[str, bytes], authorities: bytes = deployment.authorities) -> object:
-        return assemble(enrolment_requests.values(), {**certificates, **changed}, authorities)
-
-    def reported(*args: object) -> str:
-        return stated_refusal(lambda: assembled(*args), ErrorCode.CERTIFICATE)  # type: ignore[arg-type]
+    def reported(changed: dict[str, bytes], authorities: bytes = deployment.authorities) -> str:
+        return str(refused(ErrorCode.CERTIFICATE, assemble, requests.values(), certificates | changed, authorities))
 
     assert "for another key than the enrolment request" in reported({"bob": certificates["alice"]})
     past = Validity.lasting(timedelta(hours=1), start=Validity.lasting(timedelta(0)).not_before - timedelta(days=1))
-    assert "has expired" in reported({"bob": certify(deployment.coordinators, enrolment_requests["bob"], past)})
+    assert "has expired" in reported({"bob": certify(deployment.coordinators, requests["bob"], past)})
     assert "was not issued by" in reported({}, deployment.coordinators.pem)
-    wrong_role = deployment.coordinators.issue(load_certificate_key(certificates["bob"]), "bob", Role.COORDINATOR)
-    assert "must be for custodian-b" in reported({"bob": pem_of(wrong_role)})
-    missing = {name: pem for name, pem in certificates.items() if name != "bob"}
-    assert "the certificate of bob: is missing" in stated_refusal(
-        lambda: assemble(enrolment_requests.values(), missing, deployment.authorities), ErrorCode.CERTIFICATE
-    )
+    wrong_role = deployment.coordinators.issue(key_of(certificates["bob"]), "bob", Role.COORDINATOR)
+    assert "must be for custodian-b" in reported({"bob": certificate_pem(wrong_role)})
+    del certificates["bob"]
+    assert "the certificate of bob: is missing" in reported({})
 
 
-def load_certificate_key(pem: bytes):
+def key_of(pem: bytes):
     return read_certificates(pem, "here")[0].public_key()
-
-
-def pem_of(certificate) -> bytes:
-    return certificate_pem(certificate)
 
 
 def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: Path) -> None:
@@ -197,7 +180,7 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
 
     def reported(code: ErrorCode, name: str = "bob", **changed) -> str:
         given = {"certificate": certificates["bob"], "members": members, "authorities": authorities, **changed}
-        return stated_refusal(lambda: accept(folder, name, **given), code)
+        return str(refused(code, accept, folder, name, **given))
 
     assert "not for the key in tls.key" in reported(ErrorCode.CERTIFICATE, certificate=certificates["alice"])
     assert "no member has this name" in reported(ErrorCode.NOT_FOUND, name="mallory")
@@ -213,8 +196,8 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
     )
     minted = certify(deployment.alices, deployment.enrolment_requests["bob"])
     assert "was not issued by" in reported(ErrorCode.CERTIFICATE, certificate=minted)
-    wrong_role = deployment.coordinators.issue(load_certificate_key(certificates["bob"]), "bob", Role.LINKER)
-    assert "must be for custodian-b" in reported(ErrorCode.CERTIFICATE, certificate=pem_of(wrong_role))
+    wrong_role = deployment.coordinators.issue(key_of(certificates["bob"]), "bob", Role.LINKER)
+    assert "must be for custodian-b" in reported(ErrorCode.CERTIFICATE, certificate=certificate_pem(wrong_role))
     assert sorted(path.name for path in folder.iterdir()) == before
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelErrors
+from gemel.common.errors import ErrorCode
 from gemel.common.specification import (
     dump_specification,
     encoding_digest,
@@ -66,16 +66,13 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("keys: [{field: surname, prefix: 3}], split: sex", "lsh: {field: surname}", r"blocking\[1\]\.lsh.*whole file"),
-        (
-            "keys: [{field: surname, prefix: 3}], split: sex",
-            "canopies: {field: surname}",
-            r"blocking\[1\]\.canopies.*whole file",
-        ),
-        (
-            "keys: [{field: surname, prefix: 3}], split: sex",
-            "similar: {field: surname}",
-            r"blocking\[1\]\.similar.*whole file",
+        *(
+            (
+                "keys: [{field: surname, prefix: 3}], split: sex",
+                f"{rule}: {{field: surname}}",
+                rf"blocking\[1\]\.{rule}.*whole file",
+            )
+            for rule in ("lsh", "canopies", "similar")
         ),
         ("kind: name}", "kind: name, value_frequencies: true}", r"value_frequencies.*how often a value occurs"),
         ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
@@ -181,9 +178,7 @@ def test_a_rule_with_an_issue_of_its_own_still_counts_as_a_rule():
     text = (
         TEXT[: TEXT.index("  - {name: born, keys")] + "  - {name: born, keyz: 1}\n" + TEXT[TEXT.index("retention:") :]
     )
-    with pytest.raises(GemelErrors) as caught:
-        load_specification(text)
-    assert "needs a blocking rule" not in str(caught.value)
+    assert "needs a blocking rule" not in "".join(refuse(text))
 
 
 def test_a_rule_on_a_category_and_a_split_are_possible_and_noted():
