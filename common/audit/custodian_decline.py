@@ -13,13 +13,7 @@ def sign_decline(identity: Identity, project: str, specification_digest: bytes, 
 def verify_decline(
     identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes, reason: str
 ) -> None:
-    """Refuse a refusal that this identity has not signed.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE.
-    """
+    """Refuse a refusal that this identity has not signed."""
     identity.verify(signature, SigningPurpose.DECLINE, *_parts(project, specification_digest, reason))
 
 

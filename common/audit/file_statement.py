@@ -25,18 +25,12 @@ SPARE = 10
 
 @dataclass(frozen=True)
 class FileStatement:
-    """A custodian's statement about its file.
-
-    Attributes
-    ----------
-    records
-        Number of records.
-    origin
-        Where they come from, in a line of at most `MAX_ORIGIN` printable characters; empty if that is not stated.
-    """
+    """A custodian's statement about its file."""
 
     records: int
+    """Number of records."""
     origin: str = ""
+    """Where they come from, in a line of at most `MAX_ORIGIN` printable characters; empty if that is not stated."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.records <= MAX_RECORDS:
@@ -49,13 +43,7 @@ class FileStatement:
         return identity.sign(SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def verify(self, identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes) -> None:
-        """Refuse a statement that this identity has not signed.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse a statement that this identity has not signed."""
         identity.verify(signature, SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def _parts(self, project: str, specification_digest: bytes) -> tuple[bytes, ...]:
@@ -63,19 +51,9 @@ class FileStatement:
 
 
 def check_contributed(stated: int, contributed: int, where: str) -> None:
-    """Refuse a contribution of another number of records than its custodian has stated.
+    """Refuse (UPLOAD_LIMIT) a contribution of another number of records, without decoys and dummies, than was stated.
 
-    Parameters
-    ----------
-    stated, contributed
-        Numbers of records; decoys and dummies are none.
-    where
-        Whose contribution it is, for the error.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_LIMIT if they differ by more than `TOLERANCE` of those stated and by more than `SPARE`.
+    They may differ by `TOLERANCE` of those stated, or by `SPARE`.
     """
     if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
         raise GemelError(

@@ -14,37 +14,23 @@ from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 @dataclass(frozen=True)
 class HandOver:
-    """An offer of a project, signed by its owner, or by a steward for an owner that is no longer a member.
-
-    Attributes
-    ----------
-    project
-    former, successor
-        The owner, and the coordinator that may take the project over: names in the membership list.
-    seen
-        The newest checkpoint that the signer has verified.
-    reason
-        As `normalized_reason` returns it.
-    """
+    """An offer of a project, signed by its owner, or by a steward for an owner that is no longer a member."""
 
     project: str
     former: str
     successor: str
+    """The owner, and the coordinator that may take the project over: names in the membership list."""
     seen: Checkpoint
+    """The newest checkpoint that the signer has verified."""
     reason: str
+    """As `normalized_reason` returns it."""
 
     def sign(self, identity: Identity) -> bytes:
         """The signature: 64 bytes."""
         return identity.sign(SigningPurpose.HAND_OVER, *self._parts())
 
     def verify(self, identity: PublicIdentity, signature: bytes) -> None:
-        """Refuse an offer that this identity has not signed.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse an offer that this identity has not signed."""
         identity.verify(signature, SigningPurpose.HAND_OVER, *self._parts())
 
     def _parts(self) -> tuple[bytes, ...]:
@@ -54,37 +40,23 @@ class HandOver:
 
 @dataclass(frozen=True)
 class TakeOver:
-    """A coordinator's act by which a project becomes its own.
-
-    Attributes
-    ----------
-    project
-    former, successor
-        The owner until then, and the signer.
-    seen
-        The newest checkpoint that the signer has verified.
-    hand_over
-        The signature of the offer that is taken.
-    """
+    """A coordinator's act by which a project becomes its own."""
 
     project: str
     former: str
     successor: str
+    """The owner until then, and the signer."""
     seen: Checkpoint
+    """The newest checkpoint that the signer has verified."""
     hand_over: bytes
+    """The signature of the offer that is taken."""
 
     def sign(self, identity: Identity) -> bytes:
         """The signature: 64 bytes."""
         return identity.sign(SigningPurpose.TAKE_OVER, *self._parts())
 
     def verify(self, identity: PublicIdentity, signature: bytes) -> None:
-        """Refuse an act that this identity has not signed.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse an act that this identity has not signed."""
         identity.verify(signature, SigningPurpose.TAKE_OVER, *self._parts())
 
     def _parts(self) -> tuple[bytes, ...]:

@@ -12,17 +12,11 @@ MAX_REASON = 1000
 def normalized_reason(reason: str) -> str:
     """The reason as recorded in the log: one line of printable characters.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is too short or too long.
+    Raises PARAMETER if it is too short or too long.
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
-        raise parameter(
-            "reason",
-            f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
-            f"{len(text)} characters",
-            "state the grounds so that a reader of the audit log understands them years later",
-        )
+        what = f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters"
+        remedy = "state the grounds so that a reader of the audit log understands them years later"
+        raise parameter("reason", what, f"{len(text)} characters", remedy)
     return text

@@ -11,13 +11,7 @@ def sign_result(identity: Identity, project: str, run: str, root: bytes) -> byte
 
 
 def verify_result(identity: PublicIdentity, signature: bytes, project: str, run: str, root: bytes) -> None:
-    """Refuse a result that this identity has not signed.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE.
-    """
+    """Refuse a result that this identity has not signed."""
     identity.verify(signature, SigningPurpose.RESULT, *_parts(project, run, root))
 
 

@@ -12,47 +12,27 @@ from gemel.common.keys.identity import Identity, PublicIdentity, SigningPurpose
 
 @dataclass(frozen=True)
 class RestorationDecision:
-    """What a party signs when it accepts a restored log for a project, or refuses it.
-
-    Attributes
-    ----------
-    project
-        The project; each is decided on by itself.
-    restoration
-        Sequence number of the restoration's entry in the log.
-    restored
-        The log as it was put back.
-    lost
-        The newest checkpoint that the party had verified of what the log has lost; None if nothing.
-    accept
-        Whether the party goes on with the restored log.
-    reason
-        Of a refusal.
-    runs
-        The runs that the party knows to have been released, with the root digest of the share that it fetched, or no
-        bytes if it fetched none.
-    """
+    """What a party signs when it accepts a restored log for a project, or refuses it."""
 
     project: str
     restoration: int
+    """Sequence number of the restoration's entry in the log."""
     restored: Checkpoint
+    """The log as it was put back."""
     lost: Checkpoint | None
+    """The newest checkpoint that the party had verified of what the log has lost; None if nothing."""
     accept: bool
     reason: str = ""
     runs: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    """The runs that the party knows to have been released, with the root digest of the share that it fetched, or no
+    bytes if it fetched none."""
 
     def sign(self, identity: Identity) -> bytes:
         """The party's signature: 64 bytes."""
         return identity.sign(SigningPurpose.RESTORATION, *self._parts())
 
     def verify(self, identity: PublicIdentity, signature: bytes) -> None:
-        """Refuse a decision that this identity has not signed.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse a decision that this identity has not signed."""
         identity.verify(signature, SigningPurpose.RESTORATION, *self._parts())
 
     def _parts(self) -> tuple[bytes, ...]:

@@ -13,13 +13,7 @@ def sign_decision(identity: Identity, project: str, run: str, report: bytes, *, 
 def verify_decision(
     identity: PublicIdentity, signature: bytes, project: str, run: str, report: bytes, *, release: bool, reason: str
 ) -> None:
-    """Refuse a decision that this identity has not signed.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE.
-    """
+    """Refuse a decision that this identity has not signed."""
     identity.verify(signature, SigningPurpose.DECISION, *_parts(project, run, report, release, reason))
 
 

@@ -56,14 +56,7 @@ from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.signatures.party_sets import SharedUpload, open_words, seal_words
 from gemel.common.wire.chunks import Chunk
-from gemel.common.wire.granted_variables import (
-    ID,
-    VALUES,
-    Expected,
-    VariablesContext,
-    open_variables,
-    seal_variables,
-)
+from gemel.common.wire.granted_variables import ID, VALUES, Expected, VariablesContext, open_variables, seal_variables
 from gemel.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
 from gemel.common.wire.resolved_share import ResolvedShare, open_share, seal_share
@@ -374,10 +367,7 @@ FIXED: Mapping[str, Format] = {
         ),
         _hex,
     ),
-    "checkpoint": (
-        lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(),
-        _checkpoint,
-    ),
+    "checkpoint": (lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(), _checkpoint),
     "checkpoint: signed note": (
         lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).noted(ALICE).to_text().encode(),
         _checkpoint,
@@ -389,10 +379,7 @@ FIXED: Mapping[str, Format] = {
     "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
     "resolver's signature": (lambda: sign_result(ALICE, "golden", RUN, DIGEST), _hex),
-    "steward's decision": (
-        lambda: sign_decision(ALICE, "golden", RUN, DIGEST, release=True, reason="agreed"),
-        _hex,
-    ),
+    "steward's decision": (lambda: sign_decision(ALICE, "golden", RUN, DIGEST, release=True, reason="agreed"), _hex),
     "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
     "file that a custodian states": (
         lambda: FileStatement(2_000, "patient register").sign(ALICE, "golden", DIGEST),
@@ -405,10 +392,7 @@ FIXED: Mapping[str, Format] = {
         lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
         _hex,
     ),
-    "membership list": (
-        lambda: MEMBERS.dump().encode(),
-        lambda content: _members(Members.parse(content.decode())),
-    ),
+    "membership list": (lambda: MEMBERS.dump().encode(), lambda content: _members(Members.parse(content.decode()))),
     "enrolment request": (
         lambda: _request(READER),
         lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
@@ -438,10 +422,7 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
-    "seed agreement: offer": (
-        lambda: _agreed()[1],
-        lambda content: _offer(read_offer(content, BOB.public, "golden")),
-    ),
+    "seed agreement: offer": (lambda: _agreed()[1], lambda content: _offer(read_offer(content, BOB.public, "golden"))),
     "seed agreement: confirmation": (
         lambda: _agreed()[2],
         lambda content: read_confirmation(content, BOB.public, "golden").canary.hex(),
@@ -468,10 +449,7 @@ DRAWN: Mapping[str, Format] = {
         lambda: Vault(WRAPPING).protect("subject", b"content"),
         lambda content: Vault(WRAPPING).reveal("subject", content).decode(),
     ),
-    "request for handles": (
-        lambda: RowHandlesRequest(RUN, np.array([3, 0, 7], dtype=np.uint32)).pack(),
-        _rows,
-    ),
+    "request for handles": (lambda: RowHandlesRequest(RUN, np.array([3, 0, 7], dtype=np.uint32)).pack(), _rows),
     "handles": (
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,
