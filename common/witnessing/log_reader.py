@@ -15,9 +15,8 @@ from typing import Any
 
 from gemel.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
 from gemel.common.audit.checkpoint import REMEDY
-from gemel.common.audit.reason import normalized_reason
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
+from gemel.common.audit.statements import RestorationDecision, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.rpc.client import Connection

@@ -11,7 +11,7 @@ import grpc
 import structlog
 
 from gemel.common.audit.checkpoint import LARGEST
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.call_recorder import CallRecorder
 from gemel.common.rpc.pages import page

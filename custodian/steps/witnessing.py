@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import structlog
 
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
 from gemel.common.witnessing.shown_entry import believed_release

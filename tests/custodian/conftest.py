@@ -24,9 +24,9 @@ import pytest
 
 from gemel.carole.service.wire import entry_to_wire
 from gemel.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
-from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
+from gemel.common.audit.statements import Decline
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
@@ -307,13 +307,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def Decline(self, request: Any, context: Any) -> custody_pb2.CustodyDeclineResponse:  # noqa: N802
         side = self._enter("Decline", context)
-        verify_decline(
-            caller(context).identity,
-            request.signature,
-            self.spec.project,
-            specification_digest(self.spec),
-            request.reason,
-        )
+        statement = Decline(self.spec.project, specification_digest(self.spec), request.reason)
+        statement.verify(caller(context).identity, request.signature)
         self.declined[side] = request.reason
         return custody_pb2.CustodyDeclineResponse(status=self.status())
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.audit.reason import MAX_REASON
+from gemel.common.audit.statements import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import AssessmentKeys

@@ -28,14 +28,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
 from gemel.carole.store.backup import Manifest as BackupManifest
 from gemel.common.audit.checkpoint import Checkpoint
-from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.entry import AuditEntry, canonical
-from gemel.common.audit.file_statement import FileStatement
-from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.audit.resolver_result import sign_result
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
-from gemel.common.audit.steward_decision import sign_decision
+from gemel.common.audit.statements import (
+    Decline,
+    FileStatement,
+    HandOver,
+    ResolverResult,
+    RestorationDecision,
+    StewardDecision,
+    TakeOver,
+)
 from gemel.common.keys.check import canary_part
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -378,9 +381,9 @@ FIXED: Mapping[str, Format] = {
     ),
     "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
-    "resolver's signature": (lambda: sign_result(ALICE, "golden", RUN, DIGEST), _hex),
-    "steward's decision": (lambda: sign_decision(ALICE, "golden", RUN, DIGEST, release=True, reason="agreed"), _hex),
-    "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
+    "resolver's signature": (lambda: ResolverResult("golden", RUN, DIGEST).sign(ALICE), _hex),
+    "steward's decision": (lambda: StewardDecision("golden", RUN, DIGEST, True, "agreed").sign(ALICE), _hex),
+    "custodian's refusal": (lambda: Decline("golden", DIGEST, "not agreed").sign(ALICE), _hex),
     "file that a custodian states": (
         lambda: FileStatement(2_000, "patient register").sign(ALICE, "golden", DIGEST),
         _hex,

@@ -72,7 +72,7 @@ from gemel.carole.projects.project import (
 from gemel.carole.projects.tasks import TaskKind, blocking_error, choose, is_over, next_task
 from gemel.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role, Side
 from gemel.common.specification.model.granted_variables import Transfer

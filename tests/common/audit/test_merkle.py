@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.audit import merkle
-from gemel.common.audit.file_statement import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
+from gemel.common.audit.statements import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey
 from tests.carole.refusals import refusal
