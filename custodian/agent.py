@@ -175,7 +175,7 @@ class Agent:
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
         if not context.progress.connected:
             log.info("connected", carole=context.connection.address)
-        context.progress.connected = True
+        context.progress.answered()
         self._absent = False
         context.progress.certificates = tuple(response.certificates)[:MAX_ENDINGS]
         self._note(response.projects)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -39,15 +40,18 @@ _PLACE = "+place"
 _CODES_ROWS = 1 << 20
 
 
+S = TypeVar("S")
+
+
 @dataclass(frozen=True)
-class Portion:
+class Portion(Generic[S]):
     """The next sets of a contribution, in the order of its payload.
 
     `order`, int64, has for each of their rows the record of the file; past its end are decoys, and after these dummies;
     a sample has no rows here. `identifiers` has theirs, null for decoys and dummies, in parts.
     """
 
-    sets: tuple[SignatureSet, ...]
+    sets: tuple[S, ...]
     order: NDArray[np.int64] = dataclass_field(repr=False)
     identifiers: Iterator[pl.Series] = dataclass_field(repr=False)
 
@@ -63,7 +67,7 @@ def encode_table(
     unit_rows: int,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Iterator[Portion]:
+) -> Iterator[Portion[SignatureSet]]:
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
     Parameters
@@ -177,7 +181,9 @@ class _Streamed:
                     laid.append(ordered[begin:end], number)
         return laid, ranges
 
-    def units(self, rule: BlockingRule, laid: WorkingTable, ranges: int, progress: Progress) -> Iterator[Portion]:
+    def units(
+        self, rule: BlockingRule, laid: WorkingTable, ranges: int, progress: Progress
+    ) -> Iterator[Portion[SignatureSet]]:
         """The sets of a rule, some whole intervals at a time, each made of all rows that are in them."""
         count = intervals(laid.n_rows)
         units = min(ranges, count)
@@ -197,7 +203,7 @@ class _Streamed:
             order = made.orders[rule.name]
             yield Portion(made.sets, order, iter([identifiers.gather(pl.Series(np.searchsorted(numbers, order)))]))
 
-    def codes(self) -> Iterator[Portion]:
+    def codes(self) -> Iterator[Portion[SignatureSet]]:
         """The set of codes, and the records of its rows."""
         made, order = self._encoding.codes(self._records, self._records.variables)
         place = np.empty(len(order), dtype=np.int32)

@@ -261,7 +261,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.StopResponse()
 
     def _shown(self, project: Project) -> operator_pb2.CustodianProject:
-        doing = self._step_context.progress.doing(project.name)
+        doing = self._step_context.progress.doing.get(project.name)
         waits = waits_for_operator(project, self._step_context.configuration.policy)
         blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
