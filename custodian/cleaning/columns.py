@@ -123,17 +123,10 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions:
     """Clean the compared fields and the variables of a custodian's file.
 
     Columns of the frame may hold text, numbers, booleans, dates or categories; `positions` are where its rows are, for
-    errors, by default their numbers in the frame.
+    errors, by default their numbers in the frame. Raises `GemelError`: FIELD_MISSING if the file lacks a field's column
+    (all that lack are named), EMPTY_SOURCE if it has no rows, SOURCE if a column does not hold single values (lists,
+    bytes), has a value that is too long, or if a variable's column has a value that is none of its categories.
 
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
-        SOURCE if a column does not hold single values (lists, bytes), has a value that is too long, or if a variable's
-        column has a value that is none of its categories.
-
-    Notes
-    -----
     O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
     than one field's tables are in memory besides the result.
     """

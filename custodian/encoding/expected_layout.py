@@ -45,18 +45,10 @@ KEY = "+key"
 class FileCounts:
     """What the layout of a file's contribution follows from.
 
-    Attributes
-    ----------
-    records
-        Of the file, without decoys.
-    rows
-        By rule the rows that have a key under it, with decoys and dummies; `WHOLE_FILE` in modes open and trusted.
-    distinct
-        By rule and field, how many signatures its rows have: different values, each once in a block or salt.
-    different
-        By field, how many values it has in the whole file, at least one.
-    counted
-        Whether they were counted in a file of this size; otherwise they are upper bounds.
+    `records`: of the file, without decoys; `rows`: by rule the rows that have a key under it, with decoys and dummies;
+    `WHOLE_FILE` in modes open and trusted; `distinct`: by rule and field, how many signatures its rows have: different
+    values, each once in a block or salt; `different`: by field, how many values it has in the whole file, at least one;
+    `counted`: whether they were counted in a file of this size; otherwise they are upper bounds.
     """
 
     records: int

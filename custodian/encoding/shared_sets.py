@@ -46,14 +46,7 @@ SentSet = SignatureSet | SharedSet
 class Sharing:
     """Shares the sets of one upload, in their order.
 
-    Parameters
-    ----------
-    spec
-        Of mode shared.
-    about
-        The upload.
-    share_secrets
-        Fresh ones, which serve this upload and no other.
+    `spec`: of mode shared; `about`: the upload; `share_secrets`: fresh ones, which serve this upload and no other.
     """
 
     def __init__(self, spec: Specification, about: SharedUpload, share_secrets: ShareSecrets) -> None:
@@ -65,8 +58,6 @@ class Sharing:
     def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
         """The next set as it is sent, and for each of its rows the row of the set that was given.
 
-        Notes
-        -----
         Memory besides the set: that of its words, which are shared and encrypted in place.
         """
         number = self._number

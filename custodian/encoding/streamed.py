@@ -70,20 +70,10 @@ def encode_table(
 ) -> Iterator[Portion[SignatureSet]]:
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
-    Parameters
-    ----------
-    make
-        Makes working tables; those that are made are erased.
-    unit_rows
-        Rows that are signed at a time, if these are whole intervals; fewer than an interval has are those of one.
+    `make`: makes working tables; those that are made are erased; `unit_rows`: rows that are signed at a time, if these
+    are whole intervals; fewer than an interval has are those of one. Yields its identifiers are read before the next
+    portion is asked for.
 
-    Yields
-    ------
-    Portion
-        Its identifiers are read before the next portion is asked for.
-
-    Notes
-    -----
     Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
     """
     encoding = Encoding(specification, seed, epoch, noise, threads=threads)

@@ -86,16 +86,10 @@ def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -
 class KeyLikelihood:
     """The attack on a field that is part of the blocking key.
 
-    Parameters
-    ----------
-    key_of : ndarray of int64, shape (n_public,)
-        What the rule takes of each public value, such as its first characters, as a number from 0.
-    others : ndarray of float64, shape (n_others,)
-        Shares of what else is in the key, such as years of birth; ``[1.0]`` if nothing is.
-    hypotheses
-        Keys tried for each block: those that explain its size best.
-    n_records
-        Records that are in blocks; default: as many as the attacked blocks have rows. Carole knows it.
+    `key_of` (int64, shape (n_public,)): what the rule takes of each public value, such as its first characters, as a
+    number from 0; `others` (float64, shape (n_others,)): shares of what else is in the key, such as years of birth;
+    ``[1.0]`` if nothing is; `hypotheses`: Keys tried for each block: those that explain its size best; `n_records`:
+    Records that are in blocks; default: as many as the attacked blocks have rows. Carole knows it.
     """
 
     def __init__(

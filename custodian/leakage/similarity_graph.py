@@ -189,20 +189,10 @@ def similarity_graph_alignment(
 ) -> Alignment:
     """Align a field's signatures with a public dictionary, one to one.
 
-    Parameters
-    ----------
-    maximum
-        Only so many of the commonest values are attacked; default: all.
-    anchors
-        Most values by which others are judged.
-    overdispersion
-        Of counts, see `count_fit`.
-    expected
-        Count expected of each public value; default: its share of the records. Where counts are padded, an attacker who
-        knows how pads the expected ones too.
+    `maximum`: only so many of the commonest values are attacked; default: all; `anchors`: most values by which others
+    are judged; `overdispersion`: of counts, see `count_fit`; `expected`: count expected of each public value; default:
+    its share of the records. Where counts are padded, an attacker who knows how pads the expected ones too.
 
-    Notes
-    -----
     A name that two signatures claim goes to the one that is surer. Names are claimed even where the margin is thin: an
     attacker has nothing to lose. Up to six seconds for the core while it remains in doubt, then O(n_values * n_public *
     anchors) in matrix products of single precision: 22,000 surnames against 40,000 take 15 s on two cores.

@@ -35,10 +35,7 @@ def _unobserved(stage: str) -> AbstractContextManager[None]:
 class CleanedSource:
     """A custodian's records as they are signed.
 
-    Attributes
-    ----------
-    identifiers
-        The custodian's own identifiers, String of shape (n_rows,): each there, and each once.
+    `identifiers`: the custodian's own identifiers, String of shape (n_rows,): each there, and each once.
     """
 
     cleaned: Cleaned

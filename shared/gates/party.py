@@ -22,17 +22,9 @@ COIN_SEED_WORDS = 4
 class Party:
     """One compute party in a session with the other two. All three call the same methods in the same order.
 
-    Parameters
-    ----------
-    own : ComputeParty
-        This party.
-    keys : pair of bytes
-        32 bytes shared with the previous party (key i), and with the next (key i + 1), of this session alone.
-    channel : Channel
-        Messages to and from the others.
+    `own`: this party; `keys`: 32 bytes shared with the previous party (key i), and with the next (key i + 1), of this
+    session alone; `channel`: messages to and from the others.
 
-    Notes
-    -----
     Shared words are arrays of uint64 whose first axis has the two shares that the party holds. Exclusive or of shared
     words is `^` of the arrays.
     """
@@ -87,10 +79,7 @@ class Party:
     def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
         """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if the sender has sent another number of words.
+        Raises `GemelError`: DEVIATION if the sender has sent another number of words.
         """
         self._arithmetic.send(to, words)
         return self._arithmetic.receive(sender, words.size).reshape(words.shape)
@@ -114,10 +103,7 @@ class Party:
     def opened(self, x: Shared, what: str) -> Words:
         """The value of x, at all three, of the shape x.shape[1:]; vouched for by the next `check`.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if one of the gates before it is wrong: these are checked first.
+        Raises `GemelError`: DEVIATION if one of the gates before it is wrong: these are checked first.
         """
         self._check_gates()
         return self._openings.to_all(x, what)
@@ -150,10 +136,7 @@ class Party:
     def compare(self, digest_of: bytes, what: str) -> None:
         """All three must have the same bytes, of which only digests are sent.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION, naming `what` and who has others.
+        Raises `GemelError`: DEVIATION, naming `what` and who has others.
         """
         arithmetic, own = self._arithmetic, self.own
         digest = hashlib.sha256(b"%d " % len(what.encode()) + what.encode() + digest_of).digest()
@@ -167,10 +150,7 @@ class Party:
     def check(self, stage: str) -> None:
         """Check all gates and all openings since the last check; nothing that depends on them may be used before.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION with the stage and the link.
+        Raises `GemelError`: DEVIATION with the stage and the link.
         """
         self.stage = stage
         if self._gates.words:

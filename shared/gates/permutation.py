@@ -38,17 +38,8 @@ _WORDS_AT_ONCE = 1 << 16
 def random_order(key: bytes, n: int) -> NDArray[np.int64]:
     """A permutation of 0 to n - 1, each as probable as any other.
 
-    Parameters
-    ----------
-    key
-        32 bytes, used for nothing else.
+    `key`: 32 bytes, used for nothing else. Returns int64, shape (n,).
 
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Notes
-    -----
     The shuffle of Fisher and Yates: from the last place down, place i is exchanged with place j, drawn of 0 to i. j is
     a word of the key's stream modulo i + 1; words from the largest multiple of i + 1 on are left out, as they would
     make some j more probable. O(n).
@@ -84,25 +75,10 @@ _KEY_WORDS = 4
 def permuted(party: Party, rows: Shared, stage: str) -> Shared:
     """The same rows in an order that no party knows.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (2, n, w), in C order.
-    stage
-        What is computed, for errors.
+    `rows`: uint64, shape (2, n, w), in C order; `stage`: what is computed, for errors. Returns uint64, shape (2, n, w):
+    Fresh shares. Raises `GemelError`: DEVIATION if a party changed rows, or did not follow the protocol otherwise; it
+    is verified before this returns.
 
-    Returns
-    -------
-    ndarray of uint64, shape (2, n, w)
-        Fresh shares.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if a party changed rows, or did not follow the protocol otherwise; it is verified before this returns.
-
-    Notes
-    -----
     16 (w + 1) + 8 bytes sent for each row and party, in blocks that are sent and received by turns. Memory: three times
     that of `rows`.
     """

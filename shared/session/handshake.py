@@ -44,16 +44,8 @@ _PARTS = (
 class SessionTerms:
     """What a session is for; nothing of it verifies in another.
 
-    Attributes
-    ----------
-    session
-        16 random bytes, drawn by Carole.
-    specification_digest
-        Of the specification that the party itself has read and found approved.
-    members
-        Names of the three, by `ComputeParty`.
-    suite
-        Of the specification.
+    `session`: 16 random bytes, drawn by Carole; `specification_digest`: of the specification that the party itself has
+    read and found approved; `members`: names of the three, by `ComputeParty`; `suite`: of the specification.
     """
 
     project: str
@@ -91,12 +83,7 @@ class LinkKeys:
 class Handshake:
     """One party's part of the handshakes of a session.
 
-    Parameters
-    ----------
-    members
-        The three, by `ComputeParty`.
-    identity, key
-        This party's own, which sign and open.
+    `members`: the three, by `ComputeParty`; `identity`, `key`: this party's own, which sign and open.
     """
 
     def __init__(
@@ -114,10 +101,8 @@ class Handshake:
     def offer(self, to: ComputeParty) -> bytes:
         """The message for another party.
 
-        Raises
-        ------
-        GemelError
-            SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as `Identity.sign`.
+        Raises `GemelError`: SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as
+        `Identity.sign`.
         """
         secret = secrets.token_bytes(KEY_BYTES)
         sealed = b"".join(seal(self._members[to].sealing, self._context(self._own, to), [secret]))
@@ -129,10 +114,7 @@ class Handshake:
     def agreed(self, sender: ComputeParty, offer: bytes) -> LinkKeys:
         """The secrets with another party, from its message; `offer` has been called for it.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if it is no message of this party for this session and this recipient.
+        Raises `GemelError`: DEVIATION if it is no message of this party for this session and this recipient.
         """
         try:
             _, sealed, signature = unframe(offer, _PARTS)

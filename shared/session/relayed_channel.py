@@ -34,12 +34,7 @@ _ASSOCIATED = b"gemel shared message 1"
 class RelayedChannel:
     """As `shared.gates.channel.Channel`.
 
-    Parameters
-    ----------
-    calls
-        Of this party in the session, which it has joined.
-    own
-        This party.
+    `calls`: of this party in the session, which it has joined; `own`: this party.
     """
 
     def __init__(self, calls: ComputationCalls, own: ComputeParty) -> None:
@@ -64,10 +59,7 @@ class RelayedChannel:
     def agree(self, handshake: Handshake) -> tuple[bytes, bytes]:
         """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each.
 
-        Raises
-        ------
-        GemelError
-            As `Handshake.agreed`, and as `receive`.
+        Raises `GemelError`: as `Handshake.agreed`, and as `receive`.
         """
         for to, outgoing in self._outgoing.items():
             outgoing.put(handshake.offer(to))
@@ -104,10 +96,7 @@ class RelayedChannel:
     def finish(self) -> None:
         """All is sent, and this party has done its part.
 
-        Raises
-        ------
-        GemelError
-            As `send`.
+        Raises `GemelError`: as `send`.
         """
         for outgoing in self._outgoing.values():
             outgoing.flush()

@@ -157,10 +157,9 @@ def refused(folder: Any, words: str) -> None:
 
 
 def requested(world: Any, **changes: str) -> None:
-    with world.carole.lock:
+    with world.carole.changed():
         for side, recipient in changes.items():
             world.carole.to_send[Side(side)] = recipient
-        world.carole.lock.notify_all()
 
 
 def linked_of(folder: Any, run: str = RUN) -> Path:
@@ -188,9 +187,8 @@ def test_they_arrive_and_fit_and_no_other_message_is_taken_for_them(world: Any) 
     carole.wait_for(lambda: (Side.ALICE, "bob") in carole.variables)
     sealed = carole.variables[Side.ALICE, "bob"]
     assert b"postcode" not in sealed
-    with carole.lock:
+    with carole.changed():
         carole.to_receive[Side.BOB] = sealed[:-1] + bytes([sealed[-1] ^ 1])
-        carole.lock.notify_all()
     refused(world.bob, "does not open under this key and context")
     assert not linked_of(world.bob).exists()
     with carole.lock:
@@ -205,9 +203,8 @@ def test_they_arrive_and_fit_and_no_other_message_is_taken_for_them(world: Any) 
     assert provenance is not None
     assert provenance.specification_digest == specification_digest(load_specification(GRANTED_TEXT)).hex()
     release(world, "1" * 32)
-    with carole.lock:
+    with carole.changed():
         carole.to_receive[Side.BOB] = sealed  # of the former run
-        carole.lock.notify_all()
     refused(world.bob, "does not open under this key and context")
     assert not linked_of(world.bob, "1" * 32).exists()
 

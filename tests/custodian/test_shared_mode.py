@@ -27,8 +27,6 @@ from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator import screen
-from gemel.custodian.operator.control import Control
-from gemel.custodian.service import CustodianService
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring, unpack_map
 from tests.custodian import test_requested_rows as lying
@@ -86,9 +84,8 @@ def named_rows(world: Any, side: Side, rows: list[int], run: str = RUN) -> bytes
 
 
 def request(world: Any, side: Side, artifact: bytes) -> None:
-    with world.carole.lock:
+    with world.carole.changed():
         world.carole.requests[side] = RUN, artifact
-        world.carole.lock.notify_all()
 
 
 def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
@@ -156,7 +153,7 @@ def test_a_policy_that_does_not_name_the_mode_approves_nothing_in_it(make_world,
         assert world.carole.approved == set()
         output = io.StringIO()
         monkeypatch.setattr(screen, "console", Console(file=output, width=200))
-        with Control.open(world.alice.config, world.alice.party) as control:
+        with world.alice.control() as control:
             status = control.status()
             screen.show_status(status, world.alice.party)
             assert "trusted: values are sent" in output.getvalue()
@@ -199,18 +196,13 @@ def leaky(
 
 def test_nothing_is_uploaded_before_the_override(make_world) -> None:
     world = make_world(text=REFUSING)
-    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
-    service.start()
-    try:
-        with running(world.bob):
-            eventually(lambda: "than the limit" in shown(world.alice).blocking_error)
-            assert "field surname" in shown(world.alice).blocking_error
-            assert ("BeginUpload", Side.ALICE) not in world.carole.calls
-            with Control.open(world.alice.config, world.alice.party) as control:
-                with pytest.raises(GemelError, match="needs a reason"):
-                    control.override("people", " ")
-                control.override("people", "a public register")
-            world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-    finally:
-        service.close()
+    with running(world.alice, gate=leaky), running(world.bob):
+        eventually(lambda: "than the limit" in shown(world.alice).blocking_error)
+        assert "field surname" in shown(world.alice).blocking_error
+        assert ("BeginUpload", Side.ALICE) not in world.carole.calls
+        with world.alice.control() as control:
+            with pytest.raises(GemelError, match="needs a reason"):
+                control.override("people", " ")
+            control.override("people", "a public register")
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
     assert ("BeginUpload", Side.ALICE) in world.carole.calls

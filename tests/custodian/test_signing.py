@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault, WrappingKeys
@@ -35,6 +35,7 @@ from gemel.custodian.steps import signing
 from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room, resident
 from gemel.custodian.steps.signing import portions, sign_into
 from gemel.custodian.steps.step_context import StepContext, StoppedError, Task
+from tests.carole.refusals import refusal
 from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
@@ -72,9 +73,8 @@ def test_what_does_not_fit_is_refused(mode: str, more: str, what: str, remedy: s
     spec = specification(mode, more)
     file = file_of(spec)
     require_room(FileSize.of(file), spec, MemoryLimit(ENOUGH))
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.MEMORY) as caught:
         require_room(FileSize.of(file), spec, MemoryLimit(resident() + (100 << 20)))
-    assert caught.value.code is ErrorCode.MEMORY
     assert what in str(caught.value)
     assert "into this custodian's limits.memory of " in str(caught.value)
     assert "50 records" in str(caught.value)
@@ -188,6 +188,5 @@ def test_the_process_is_stopped_by_what_it_has_held(monkeypatch: pytest.MonkeyPa
     former.check("project people")  # it was more before the step began
     monkeypatch.setattr(memory, "high_water", lambda: limit.limit + 1)
     for each in (limit, former):
-        with pytest.raises(GemelError, match="the process has held more than this") as caught:
+        with refusal(ErrorCode.MEMORY, "the process has held more than this"):
             each.check("project people")
-        assert caught.value.code is ErrorCode.MEMORY

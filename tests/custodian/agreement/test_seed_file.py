@@ -9,6 +9,7 @@ import pytest
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.custodian.agreement.seed_file import load_seed_file, new_seed_file, seed_file_check
+from tests.carole.refusals import refusal
 
 
 def test_a_new_file_holds_a_random_seed_of_its_project(tmp_path: Path) -> None:
@@ -20,17 +21,15 @@ def test_a_new_file_holds_a_random_seed_of_its_project(tmp_path: Path) -> None:
 
 def test_it_is_never_overwritten(tmp_path: Path) -> None:
     seed = new_seed_file(tmp_path / "seed", "febrl4")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         new_seed_file(tmp_path / "seed", "febrl4")
-    assert caught.value.code is ErrorCode.EXISTS
     assert load_seed_file(tmp_path / "seed", "febrl4") == seed
 
 
 @pytest.mark.parametrize("project", ["", "Febrl4", "febrl4\n", "a" * 65, "a/b"])
 def test_a_project_has_a_projects_name(tmp_path: Path, project: str) -> None:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.PARAMETER):
         new_seed_file(tmp_path / "seed", project)
-    assert caught.value.code is ErrorCode.PARAMETER
     assert list(tmp_path.iterdir()) == []
 
 

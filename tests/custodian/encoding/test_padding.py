@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.derivation import FieldKeys, Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
@@ -22,6 +22,7 @@ from gemel.common.specification.model.blocking import Padding
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import Draws, excess_agreement, min_size, padded_size, rows_of_rules
 from gemel.custodian.encoding.records import encode_records
+from tests.carole.refusals import refusal
 from tests.custodian.encoding.encoded_rows import n_dummies
 from tests.specifications import heading
 
@@ -228,9 +229,8 @@ def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_a
         (other.columns[name].tail(-1500) != column.tail(-1500)).mean() for name, column in first.columns.items()
     ]
     assert max(float(share or 0) for share in different) > 0.3
-    with pytest.raises(GemelError, match="need the custodian's noise key") as caught:
+    with refusal(ErrorCode.PARAMETER, "need the custodian's noise key"):
         rows_of_rules(PEOPLE, spec)
-    assert caught.value.code is ErrorCode.PARAMETER
 
 
 def test_draws_are_even_and_new() -> None:
