@@ -36,8 +36,8 @@ class FingerprintModel:
     `bits`, `scale` (float64, shape (n_fields,)): of the signatures; and what randomised response leaves of a
     similarity, (1 - 2r)^2; `half`, `level` (float64, shape (n_fields, BINS + 1)): by field and true similarity: half
     the precision of an estimate, and the log density at its mean; `background` (float64, shape (n_fields, n_bins)): log
-    density of an estimate where values differ; `patterns` (int64, ascending), `shares` (float64): which fields are equal
-    and which are missing, in base 3, and the log share of the pairs of which that is so.
+    density of an estimate where values differ; `patterns` (int64, ascending), `shares` (float64): which fields are
+    equal and which are missing, in base 3, and the log share of the pairs of which that is so.
     """
 
     bits: NDArray[np.float64]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from typing import Any, cast
 
-import grpc
 import structlog
 
 from gemel.common.audit.checkpoint import LARGEST
@@ -105,9 +104,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided = decided
         self._stop = stop
 
-    def Status(  # noqa: N802
-        self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.StatusResponse:
+    def Status(self, request: operator_pb2.StatusRequest, context: Any) -> operator_pb2.StatusResponse:  # noqa: N802
         """The state of every project, as this service knows it; page by page."""
         step_context = self._step_context
         entries = ((project.name, self._shown(project)) for project in step_context.state.projects(request.after))
@@ -125,9 +122,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             member=step_context.keyring.member.name,
         )
 
-    def Profile(  # noqa: N802
-        self, request: operator_pb2.ProfileRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.ProfileResponse:
+    def Profile(self, request: operator_pb2.ProfileRequest, context: Any) -> operator_pb2.ProfileResponse:  # noqa: N802
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
@@ -137,7 +132,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.ProfileResponse(json=project.profile)
 
     def Specification(  # noqa: N802
-        self, request: operator_pb2.SpecificationRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.SpecificationRequest, context: Any
     ) -> operator_pb2.SpecificationResponse:
         """The specification's text, its digest, and what it lets others see."""
         project = self._with_specification(request.project)
@@ -150,7 +145,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         )
 
     def Approve(  # noqa: N802
-        self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.OperatorApproveRequest, context: Any
     ) -> operator_pb2.OperatorApproveResponse:
         """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
@@ -171,9 +166,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
 
-    def Decline(  # noqa: N802
-        self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.DeclineResponse:
+    def Decline(self, request: operator_pb2.DeclineRequest, context: Any) -> operator_pb2.DeclineResponse:  # noqa: N802
         """Decline the specification that waits for approval, or withdraw the consent to it."""
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
@@ -186,9 +179,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
 
-    def Leakage(  # noqa: N802
-        self, request: operator_pb2.LeakageRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.LeakageResponse:
+    def Leakage(self, request: operator_pb2.LeakageRequest, context: Any) -> operator_pb2.LeakageResponse:  # noqa: N802
         """The last measurement of what Carole could learn, under the project's present specification."""
         project = self._known(request.project)
         found = self._step_context.state.leakage(project.name)
@@ -202,9 +193,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             )
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
-    def Override(  # noqa: N802
-        self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.OverrideResponse:
+    def Override(self, request: operator_pb2.OverrideRequest, context: Any) -> operator_pb2.OverrideResponse:  # noqa: N802
         """Contribute although Carole could learn more than the limit allows."""
         project = self._known(request.project)
         override(self._step_context, project.name, request.reason)
@@ -212,9 +201,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.OverrideResponse()
 
-    def FetchAlone(  # noqa: N802
-        self, request: operator_pb2.FetchAloneRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.FetchAloneResponse:
+    def FetchAlone(self, request: operator_pb2.FetchAloneRequest, context: Any) -> operator_pb2.FetchAloneResponse:  # noqa: N802
         """Fetch a share without the other custodian's countersignature."""
         project = self._known(request.project)
         decide_alone(self._step_context, project, request.reason)
@@ -222,7 +209,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.FetchAloneResponse()
 
     def ListCheckpoints(  # noqa: N802
-        self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.ListCheckpointsRequest, context: Any
     ) -> operator_pb2.ListCheckpointsResponse:
         """The verified checkpoints of Carole's audit log."""
         if request.minimum > LARGEST:
@@ -236,14 +223,14 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
 
     def ShowRestored(  # noqa: N802
-        self, request: operator_pb2.ShowRestoredRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.ShowRestoredRequest, context: Any
     ) -> operator_pb2.ShowRestoredResponse:
         """What a restoration of Carole's store has lost."""
         restored, lines = shown(self._step_context, self._known(request.project))
         return operator_pb2.ShowRestoredResponse(restoration=restored.restoration, lines=lines)
 
     def DecideRestored(  # noqa: N802
-        self, request: operator_pb2.DecideRestoredRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.DecideRestoredRequest, context: Any
     ) -> operator_pb2.DecideRestoredResponse:
         """Accept the restored log that the operator was shown, or refuse it."""
         project = self._known(request.project)
@@ -253,9 +240,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
 
-    def Stop(  # noqa: N802
-        self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.StopResponse:
+    def Stop(self, request: operator_pb2.StopRequest, context: Any) -> operator_pb2.StopResponse:  # noqa: N802
         """Stop the service, once this response is on its way."""
         threading.Timer(0.1, self._stop).start()
         return operator_pb2.StopResponse()

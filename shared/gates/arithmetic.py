@@ -22,14 +22,14 @@ class Arithmetic:
 
     `own`, `channel`: this party, and how it reaches the others; `keys`: of the stream that it shares with the previous
     party, and of that with the next. `stage`: what is being computed; errors name it; `streams`: with the previous
-    party, and with the next. Both holders draw the same from them, in the same order; `sent`: bytes sent so far.
+    party, and with the next. Both holders draw the same from them, in the same order; `sent_bytes`: so far.
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
         self.own = own
         self.stage = ""
         self.streams = Stream(keys[0]), Stream(keys[1])
-        self.sent = 0
+        self.sent_bytes = 0
         self.channel = channel
         self._mask = np.empty(BLOCK_WORDS, dtype=np.uint64)
 
@@ -91,7 +91,7 @@ class Arithmetic:
 
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
         """Send bytes to a party."""
-        self.sent += len(content)
+        self.sent_bytes += len(content)
         self.channel.send(to, content)
 
     def receive(self, sender: ComputeParty, n: int) -> Words:

@@ -81,34 +81,25 @@ def test_a_new_epoch_needs_the_operators_consent_and_gives_other_keys(make_world
         assert not carole.approved
 
 
-def by_no_one(world) -> project_pb2.NewEpoch | None:
-    return None
-
-
-def by_bob(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "bob", 2)
-
-
-def by_carole(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "carole", 2)
-
-
-def of_another_number(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "coordinator", 3)
-
-
-def of_another_reason(world) -> project_pb2.NewEpoch | None:
-    new = signed(world, "coordinator", 2)
-    new.reason = "nothing of importance has happened"
-    return new
-
-
-@pytest.mark.parametrize("opened", [by_no_one, by_bob, by_carole, of_another_number, of_another_reason])
-def test_only_the_coordinator_opens_an_epoch(make_world: Callable, opened: Callable) -> None:
+@pytest.mark.parametrize(
+    ("by", "epoch", "shown_reason"),
+    [
+        ("", 2, REASON),
+        ("bob", 2, REASON),
+        ("carole", 2, REASON),
+        ("coordinator", 3, REASON),
+        ("coordinator", 2, "nothing of importance has happened"),
+    ],
+    ids=["by no one", "by Bob", "by Carole", "of another number", "of another reason"],
+)
+def test_only_the_coordinator_opens_an_epoch(make_world: Callable, by: str, epoch: int, shown_reason: str) -> None:
     world = make_world(20)
+    new = signed(world, by, epoch) if by else None
+    if new is not None:
+        new.reason = shown_reason
     with running(world.alice):
         world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
-        show_epoch(world, 2, opened(world))
+        show_epoch(world, 2, new)
         expected = ("without the coordinator's signature", "was not made by the expected identity")
         eventually(lambda: any(words in shown(world.alice).blocking_error for words in expected))
         assert not shown(world.alice).waits_for_operator

@@ -111,8 +111,7 @@ def test_every_message_matters(messages: dict[tuple[ComputeParty, ComputeParty],
 
 def cheats(party: LocalParty, errors: dict[int, int]) -> None:
     """Make a party add an error to the first word of its n-th message of gates, and go on with the wrong share."""
-    arithmetic, sent = party._arithmetic, party._arithmetic.send
-    products = arithmetic.products
+    sent, products = party.send, party.products
     number = -1
 
     def wrong(requests: list[tuple[Shared, Shared]]) -> list[Shared]:
@@ -124,13 +123,13 @@ def cheats(party: LocalParty, errors: dict[int, int]) -> None:
             words[0] ^= error
             sent(to, words)
 
-        arithmetic.send = send  # type: ignore[method-assign]
+        party.send = send  # type: ignore[method-assign]
         try:
             return products(requests)
         finally:
-            arithmetic.send = sent  # type: ignore[method-assign]
+            party.send = sent  # type: ignore[method-assign]
 
-    arithmetic.products = wrong  # type: ignore[method-assign, assignment]
+    party.products = wrong  # type: ignore[method-assign, assignment]
 
 
 @pytest.mark.parametrize("sender", tuple(ComputeParty))
