@@ -5,9 +5,9 @@ import numpy as np
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import ComputeParty
 from gemel.shared.gates.vouched_openings import MESSAGE_WORDS, Opening
-from gemel.shared.session.local_session import LocalChannel, local_parties, together
+from gemel.shared.session.local_session import local_parties, together
 from tests.carole.refusals import refusal
-from tests.shared.gates.plain import shares_of, value_of
+from tests.shared.gates.plain import shares_of, value_of, watched
 
 RNG = np.random.default_rng(5)
 
@@ -69,18 +69,6 @@ def test_a_long_list_is_opened_by_several_messages_and_a_wrong_word_of_the_last_
     held = shares_of(x)
     wrong = held[0].copy()
     wrong[1, -1, -1] ^= np.uint64(1)
-    lengths: list[int] = []
-
-    class Noting:
-        def __init__(self, channel: LocalChannel) -> None:
-            self._channel, self.own = channel, channel.own
-
-        def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-            lengths.append(len(content))
-            self._channel.send(to, content)
-
-        def receive(self, sender: ComputeParty) -> bytes:
-            return self._channel.receive(sender)
 
     def opened(shares):  # type: ignore[no-untyped-def]
         def run(party):  # type: ignore[no-untyped-def]
@@ -88,10 +76,13 @@ def test_a_long_list_is_opened_by_several_messages_and_a_wrong_word_of_the_last_
             party.check("opening")
             return value
 
-        return together(local_parties(wrapped=Noting), run)[ComputeParty.STEWARD]
+        parties, channels = watched()
+        value = together(parties, run)[ComputeParty.STEWARD]
+        return value, max(length for channel in channels.values() for _, length in channel.sent)
 
-    np.testing.assert_array_equal(opened(held), x)
-    assert max(lengths) == 8 * MESSAGE_WORDS
+    value, longest = opened(held)
+    np.testing.assert_array_equal(value, x)
+    assert longest == 8 * MESSAGE_WORDS
     with refusal(ErrorCode.DEVIATION):
         opened((wrong, *held[1:]))
 

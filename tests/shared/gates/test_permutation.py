@@ -24,7 +24,7 @@ from gemel.shared.gates.party import Party
 from gemel.shared.gates.permutation import permuted
 from gemel.shared.session.local_session import LocalChannel, LocalParty, Parties, local_parties, together
 from tests.carole.refusals import refusal
-from tests.shared.gates.plain import shares_of, value_of
+from tests.shared.gates.plain import shares_of, value_of, watched
 
 STAGE = "permute pairs"
 PARTIES = tuple(ComputeParty)
@@ -80,34 +80,6 @@ def with_keys(keys: Sequence[bytes]) -> Parties:
     return one, two, three
 
 
-class Watched(LocalChannel):
-    """Keeps what it receives, and may change what it sends, by the number of the message."""
-
-    def __init__(self, channel: LocalChannel, change: Callable[[int, bytes], bytes]) -> None:
-        super().__init__(channel.own, channel._queues)
-        self.change, self.sent, self.received = change, 0, list[bytes]()
-
-    def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        self.sent += 1
-        super().send(to, self.change(self.sent - 1, bytes(content)))
-
-    def receive(self, sender: ComputeParty) -> bytes:
-        self.received.append(super().receive(sender))
-        return self.received[-1]
-
-
-def watched(
-    cheating: ComputeParty | None = None, change: Callable[[int, bytes], bytes] = lambda number, content: content
-) -> tuple[Parties, dict[ComputeParty, Watched]]:
-    channels = {}
-
-    def wrapped(channel: LocalChannel) -> Watched:
-        channels[channel.own] = Watched(channel, change if channel.own == cheating else lambda number, content: content)
-        return channels[channel.own]
-
-    return local_parties(wrapped=wrapped), channels
-
-
 def test_shares_and_messages_of_known_rows_are_uniform() -> None:
     """All rows zero: what a party holds and receives has as many ones as chance gives."""
     parties, channels = watched()
@@ -137,8 +109,8 @@ def test_one_flipped_bit_in_any_message_is_found(cheating: ComputeParty) -> None
     permute(parties, shares_of(ROWS))
     draw = np.random.default_rng(cheating)
     # Tags and two rounds at least, then the coin, the product and the opening with what vouches for it.
-    assert channels[cheating].sent >= 3 + 4 + 1 + 1 + 4
-    for wrong in range(channels[cheating].sent):
+    assert len(channels[cheating].sent) >= 3 + 4 + 1 + 1 + 4
+    for wrong in range(len(channels[cheating].sent)):
 
         def flip(number: int, content: bytes, wrong: int = wrong) -> bytes:
             if number != wrong:
