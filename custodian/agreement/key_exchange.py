@@ -60,14 +60,14 @@ class Algorithms:
 
 ALGORITHMS = {
     Suite.DEFAULT: Algorithms(
-        *("X25519", PUBLIC_BYTES, PUBLIC_BYTES),
-        *("ML-KEM-768", MLKEM768PrivateKey, MLKEM768PublicKey, MLKEM_PUBLIC_BYTES, 1088),
+        "X25519", PUBLIC_BYTES, PUBLIC_BYTES,
+        "ML-KEM-768", MLKEM768PrivateKey, MLKEM768PublicKey, MLKEM_PUBLIC_BYTES, 1088,
     ),
     Suite.APPROVED: Algorithms(
-        *("P-384", P384_PUBLIC_BYTES, 48),
-        *("ML-KEM-1024", MLKEM1024PrivateKey, MLKEM1024PublicKey, MLKEM1024_PUBLIC_BYTES, 1568),
+        "P-384", P384_PUBLIC_BYTES, 48,
+        "ML-KEM-1024", MLKEM1024PrivateKey, MLKEM1024PublicKey, MLKEM1024_PUBLIC_BYTES, 1568,
     ),
-}
+}  # fmt: skip
 
 
 def _offers_key(side: Side) -> bool:

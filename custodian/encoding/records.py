@@ -142,7 +142,7 @@ def encode_records(
         extended = {name: pl.concat([places, none]) for name, places in variables.items()}
         codes = coded_variables(extended, np.arange(n_rows), specification, seed, epoch)
         return encoding.rows(RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys), codes, progress=progress)
-    signing = None if progress is None else partial(_share, progress, 0.0, _SIGNED)
+    signing = None if progress is None else partial(report_part, progress, 0.0, _SIGNED)
     encoded = encoding.rows(rows_of_rules(columns, specification, noise, decoys), progress=signing)
     records = HeldRecords({name: column.head(n_records) for name, column in columns.items()}, variables)
     sets, orders = [*encoded.sets, encoding.samples(records, progress)], dict(encoded.orders)
@@ -231,7 +231,7 @@ class Encoding:
             prepared = self.signer.prepare(field, {name: values[name] for name in names})
             fields[field.name] = self.signer.sign_groups(prepared, np.arange(groups.size).reshape(groups.shape))
             if progress is not None:
-                _share(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
+                report_part(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
         return SignatureSet(SAMPLES, groups.size, fields, {})
 
     def codes(self, records: FileRecords, names: Sequence[str]) -> tuple[SignatureSet, NDArray[np.int64]]:
@@ -300,13 +300,13 @@ class Encoding:
                 for done, ended in enumerate(as_completed(running), 1):
                     ended.result()
                     if progress is not None:
-                        _share(progress, *span, title(running[ended]), done / len(jobs))
+                        report_part(progress, *span, title(running[ended]), done / len(jobs))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
         return {name: ended.result() for ended, name in running.items()}
 
 
-def _share(progress: Progress, begin: float, end: float, name: str, done: float) -> None:
+def report_part(progress: Progress, begin: float, end: float, name: str, done: float) -> None:
     """Pass on the progress of a part of the work as that of the whole."""
     progress(name, begin + (end - begin) * done)

@@ -32,7 +32,7 @@ from gemel.custodian.encoding.blocking_keys import blocking_keys
 from gemel.custodian.encoding.decoys import invented_records
 from gemel.custodian.encoding.file_records import IDENTIFIER, MakeTable, TableRecords, WorkingTable
 from gemel.custodian.encoding.padding import RuleRows, rows_of_rules
-from gemel.custodian.encoding.records import Encoding
+from gemel.custodian.encoding.records import Encoding, report_part
 from gemel.custodian.encoding.rows_of_mode import Unit
 
 _NUMBER = "+number"
@@ -71,7 +71,7 @@ def encode_table(
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
     `make`: makes working tables; those that are made are erased; `unit_rows`: rows that are signed at a time, if these
-    are whole intervals; fewer than an interval has are those of one. Yields its identifiers are read before the next
+    are whole intervals; fewer than an interval has are those of one. A portion's identifiers are read before the next
     portion is asked for.
 
     Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
@@ -89,18 +89,14 @@ def encode_table(
         doing(f"laid out for rule {rule.name}", place / len(rules))
         laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else padded.n_all)
         try:
-            yield from streamed.units(rule, laid, ranges, partial(_of_many, doing, place, len(rules)))
+            part = partial(report_part, doing, place / len(rules), (place + 1) / len(rules))
+            yield from streamed.units(rule, laid, ranges, part)
         finally:
             laid.erase()
     padded = None
     yield Portion((encoding.samples(records),), np.empty(0, dtype=np.int64), iter(()))
     if specification.variables:
         yield from streamed.codes()
-
-
-def _of_many(progress: Progress, number: int, of: int, name: str, done: float) -> None:
-    """Pass on the progress of one of many parts as that of the whole."""
-    progress(name, (number + done) / of)
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,8 @@ class _Streamed:
             sent = RuleRows(columns, {rule.name: np.arange(frame.height)}, self._records.n_rows)
             del frame
             unit = Unit(numbers, [Interval(place, count) for place in places])
-            made = self._encoding.rows(sent, unit=unit, progress=partial(_of_many, progress, number, units))
+            part = partial(report_part, progress, number / units, (number + 1) / units)
+            made = self._encoding.rows(sent, unit=unit, progress=part)
             order = made.orders[rule.name]
             yield Portion(made.sets, order, iter([identifiers.gather(pl.Series(np.searchsorted(numbers, order)))]))
 

@@ -167,10 +167,10 @@ class PublicValues:
             return np.arange(len(self))
         return np.flatnonzero([value in self.similar for value in self.values])
 
-    def places(self, values: Sequence[str]) -> NDArray[np.int64]:
-        """Where each value is in the dictionary, -1 where it is not."""
-        place = {value: index for index, value in enumerate(self.values)}
-        return np.array([place.get(value, -1) for value in values], dtype=np.int64)
+    def places(self, values: Sequence[str | None]) -> NDArray[np.int64]:
+        """Where each value is in the dictionary, `UNKNOWN` where it is not."""
+        place: dict[str | None, int] = {value: index for index, value in enumerate(self.values)}
+        return np.array([place.get(value, UNKNOWN) for value in values], dtype=np.int64)
 
 
 def _refused(what: str, got: str) -> GemelError:

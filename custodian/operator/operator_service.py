@@ -126,9 +126,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
-            what = "the source has not been read yet" if not project.blocking_error else project.blocking_error
-            remedy = f"look at `gemel {self._step_context.party.name} status`"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            what = project.blocking_error or "the source has not been read yet"
+            raise _wrong_state(project, what, f"look at {self._command('status')}")
         return operator_pb2.ProfileResponse(json=project.profile)
 
     def Specification(  # noqa: N802
@@ -152,13 +151,11 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if project.epoch != (request.epoch or 1):
             what = f"the project is in epoch {project.epoch} by now"
             got = f"an approval for epoch {request.epoch or 1}"
-            remedy = f"read why: `gemel {self._step_context.party.name} specification {project.name}`"
+            remedy = f"read why: {self._command(f'specification {project.name}')}"
             raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not project.profile:
             what = "the source has not been read yet, so there is no profile to check the specification against"
-            got = project.blocking_error
-            remedy = "correct the source, or wait a moment"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
+            raise _wrong_state(project, what, "correct the source, or wait a moment", project.blocking_error)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info(
             "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
@@ -171,9 +168,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
-            what = TOO_LATE[project.carole_state]
             remedy = "ask the coordinator to erase the project; an amendment of it needs your approval"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, TOO_LATE[project.carole_state], remedy)
         decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
@@ -189,7 +185,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 "the service has not measured what Carole could learn under this specification",
                 where=f"project {project.name}",
                 remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
-                f" yourself with `gemel {self._step_context.party.name} leakage`",
+                f" yourself with {self._command('leakage')}",
             )
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
@@ -278,7 +274,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._step_context.state.project(name)
         if project is None:
             what = "this custodian does not know this project"
-            remedy = f"see `gemel {self._step_context.party.name} status` for those it has"
+            remedy = f"see {self._command('status')} for those it has"
             raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {name[:64]}", remedy=remedy)
         return project
 
@@ -286,8 +282,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._known(name)
         if not project.specification:
             what = "Carole has not sent this project's specification yet"
-            remedy = "wait until the service is connected to her"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, what, "wait until the service is connected to her")
         return project
 
     def _decidable(self, name: str, digest: bytes) -> Project:
@@ -295,13 +290,18 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if digest != project.specification_digest:
             what = "the decision is about another specification than the one that waits for approval"
             got = digest.hex()[:16]
-            remedy = f"read it again: `gemel {self._step_context.party.name} specification {project.name}`"
+            remedy = f"read it again: {self._command(f'specification {project.name}')}"
             raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not is_decidable(project):
-            what = "the project does not wait for a decision"
-            remedy = "nothing needs to be done"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, "the project does not wait for a decision", "nothing needs to be done")
         return project
+
+    def _command(self, command: str) -> str:
+        return f"`gemel {self._step_context.party.name} {command}`"
+
+
+def _wrong_state(project: Project, what: str, remedy: str, got: str = "") -> GemelError:
+    return GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
 
 
 def start_operator(

@@ -22,11 +22,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, SigningPurpose
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
-from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty
+from gemel.common.pki.members import Member
 
 SESSION_BYTES = 16
 KEY_BYTES = 32
@@ -63,15 +64,6 @@ class SessionTerms:
 
 
 @dataclass(frozen=True)
-class SessionMember:
-    """A compute party as the others know it, by the membership list."""
-
-    name: str
-    identity: PublicIdentity
-    sealing: SealingPublicKey
-
-
-@dataclass(frozen=True)
 class LinkKeys:
     """The secrets of two parties, 32 bytes each: of the shares that both draw, and of the messages each way."""
 
@@ -90,7 +82,7 @@ class Handshake:
         self,
         own: ComputeParty,
         terms: SessionTerms,
-        members: Sequence[SessionMember],
+        members: Sequence[Member],
         identity: Identity,
         key: SealingKey,
     ) -> None:

@@ -18,7 +18,7 @@ from gemel.common.rpc.status import typed
 from gemel.common.wire.named_rows import NamedRowsContext, seal_row_share
 from gemel.shared.gates.party import Party
 from gemel.shared.session.computation_calls import ComputationCalls
-from gemel.shared.session.handshake import Handshake, SessionMember, SessionTerms
+from gemel.shared.session.handshake import Handshake, SessionTerms
 from gemel.shared.session.relayed_channel import RelayedChannel
 
 
@@ -60,10 +60,9 @@ def joined_session(
     again. Raises `GemelError`: DEVIATION if another party's messages are not of this session; UNAVAILABLE if it has
     ended, or Carole is away.
     """
-    known = [SessionMember(member.name, member.identity, member.sealing) for member in members]
     channel = RelayedChannel(calls, own)
     try:
-        keys = channel.agree(Handshake(own, terms, known, identity, key))
+        keys = channel.agree(Handshake(own, terms, members, identity, key))
         yield JoinedSession(terms, channel, keys, calls)
         channel.finish()
     except BaseException as error:

@@ -28,31 +28,26 @@ class LocalChannel:
     """A party's end of the queues between three parties of one process."""
 
     def __init__(self, own: ComputeParty, queues: Queues) -> None:
-        self._own = own
+        self.own = own
         self._queues = queues
-
-    @property
-    def own(self) -> ComputeParty:
-        """This party."""
-        return self._own
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
         """Put a copy of a message into the queue."""
-        self._queues[self._own, to].put(bytes(content))
+        self._queues[self.own, to].put(bytes(content))
 
     def receive(self, sender: ComputeParty) -> bytes:
         """The next message of a party; UNAVAILABLE if the session has ended."""
-        content = self._queues[sender, self._own].get()
+        content = self._queues[sender, self.own].get()
         if content is None:
             # For whoever asks next.
-            self._queues[sender, self._own].put(None)
+            self._queues[sender, self.own].put(None)
             raise GemelError(ErrorCode.UNAVAILABLE, "the session of the three parties has ended")
         return content
 
     def end(self) -> None:
         """End the session: whoever waits for this party's messages, or will, gets UNAVAILABLE."""
         for (sender, _), messages in self._queues.items():
-            if sender == self._own:
+            if sender == self.own:
                 messages.put(None)
 
 

@@ -77,6 +77,11 @@ def test_from_approval_to_results(make_world) -> None:
             assert found.n_rows == 150
             assert list(found.fields) == ["surname", "born", "postcode"]
             assert list(found.blocks) == ["born"]
+        # In Alice's file the postcodes ascend, and so would their codes if rows were sent in the order of the file
+        # or of its sorted distinct values; 150! orders are equally likely.
+        codes = carole.contribution(Side.ALICE).fields["surname"].codes
+        assert len(set(codes.tolist())) == 150
+        assert 45 < int((np.diff(codes) > 0).sum()) < 105
         carole.release(true_links(carole))
         carole.wait_for(lambda: len(carole.acknowledged) == 2)
     links = {}
@@ -120,18 +125,6 @@ def test_a_custodian_whose_library_lacks_the_suite_does_not_approve(
     with running(world.alice):
         eventually(lambda: "has no ML-KEM-1024 and P-384" in shown(world.alice).blocking_error)
         assert "decline the specification" in shown(world.alice).blocking_error
-
-
-def test_the_order_of_rows_is_shuffled(make_world) -> None:
-    world = make_world(200)
-    with running(world.alice, world.bob):
-        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-    # In Alice's file the postcodes ascend, and so would their codes if rows were sent in the order of the file
-    # or of its sorted distinct values; 200! orders are equally likely.
-    codes = world.carole.contribution(Side.ALICE).fields["surname"].codes
-    assert len(set(codes.tolist())) == 200
-    rising = int((np.diff(codes) > 0).sum())
-    assert 60 < rising < 140
 
 
 def test_a_decision_made_during_the_step_that_would_wait_for_it_is_acted_on(
@@ -223,10 +216,9 @@ def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) ->
         world.alice.source.write_text(world.alice.source.read_text() + "new,Another,1950-01-01,999999\n")
         eventually(lambda: shown(world.alice).rows == 121)
         with world.alice.control() as control:
-            assert json.loads(control.profile("people"))["rows"] == 121
-            assert "own_copies" not in [
-                warning["code"] for warning in json.loads(control.profile("people"))["warnings"]
-            ]
+            profile = json.loads(control.profile("people"))
+            assert profile["rows"] == 121
+            assert "own_copies" not in [warning["code"] for warning in profile["warnings"]]
         people = "".join(f"twice{k},Another{k % 6},1950-01-0{1 + k % 6},99999{k % 6}\n" for k in range(12))
         world.alice.source.write_text(world.alice.source.read_text() + people)
         eventually(lambda: shown(world.alice).rows == 133)
@@ -305,14 +297,11 @@ def test_carole_away_is_shown_and_no_error_of_a_project(make_world) -> None:
     world = make_world(approve=False)
     with running(world.alice):
         eventually(lambda: shown(world.alice).waits_for_operator)
-        port = world.server.port
         world.server.stop(0)
         with world.alice.control() as control:
             eventually(lambda: not control.status().connected)
             assert control.status().projects[0].blocking_error == ""
-            digest = control.specification("people").digest
-            control.approve("people", digest)
-        del port
+            control.approve("people", control.specification("people").digest)
 
 
 def test_statistics_only_and_a_share_that_was_changed(make_world) -> None:
@@ -339,22 +328,10 @@ def test_statistics_only_and_a_share_that_was_changed(make_world) -> None:
         assert [path.name for path in (world.alice.configuration.results / "people").iterdir()] == ["0" * 32]
 
 
-def test_an_erased_project_leaves_no_seed_and_no_body(make_world) -> None:
-    world = make_world()
-    carole = world.carole
-    with running(world.alice, world.bob) as services:
-        carole.wait_for(lambda: carole.state == CONTRIBUTED)
-        state = services[0]._context.state
-        assert state.secret("people", 1, "seed") is not None
-        with carole.changed():
-            carole.state = project_pb2.PROJECT_STATE_ERASED
-        eventually(lambda: shown(world.alice).stage == "erased")
-        assert state.secret("people", 1, "seed") is None
-        assert state.secret("people", 1, "agreement") is None
-
-
-def test_an_erasure_that_was_interrupted_is_completed(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stored last that the project is erased; or what was left undone would never be done."""
+def test_an_erased_project_leaves_no_seed_even_where_its_erasure_was_interrupted(
+    make_world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One custodian's is: it is stored last that the project is erased, or what was left undone would never be done."""
     world = make_world()
     carole, interrupted = world.carole, []
     erase = State.erase_secrets
@@ -367,11 +344,11 @@ def test_an_erasure_that_was_interrupted_is_completed(make_world, monkeypatch: p
 
     with running(world.alice, world.bob) as services:
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
-        state = services[0]._context.state
+        states = [service._context.state for service in services]
+        assert all(state.secret("people", 1, "seed") for state in states)
         with carole.changed():
             monkeypatch.setattr(State, "erase_secrets", fail_once)
             carole.state = project_pb2.PROJECT_STATE_ERASED
         eventually(lambda: all(shown(folder).stage == "erased" for folder in (world.alice, world.bob)))
         assert interrupted == ["people"]
-        assert all(service._context.state.secret("people", 1, "seed") is None for service in services)
-        assert state.secret("people", 1, "agreement") is None
+        assert not any(state.secret("people", 1, name) for state in states for name in ("seed", "agreement"))

@@ -21,21 +21,13 @@ from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.definition import clean_value
 from gemel.custodian.cleaning.profile import Profile, profile_table
 from tests.carole.refusals import refusal
+from tests.specifications import of_sections
 
 PLANTED = "Wraxhollow"
 
 
 def specification(*fields: dict[str, Any]) -> Specification:
-    return Specification.model_validate(
-        {
-            "version": 1,
-            "project": "test",
-            "mode": "open",
-            "custodians": {"alice": {"identifier": "id"}, "bob": {"identifier": "id"}},
-            "fields": list(fields),
-            "retention": {"uploads_days": 1, "results_days": 1, "maps_days": 1},
-        }
-    )
+    return of_sections(fields=fields)
 
 
 steps = st.lists(st.sampled_from(list(STEPS)), unique=True)

@@ -25,6 +25,7 @@ from gemel.custodian.encoding.expected_layout import expected_layout, file_count
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.steps.seed_agreement import canary
 from tests.carole.refusals import refusal
+from tests.specifications import of_sections
 
 SEED = Seed(bytes(range(32)))
 DIGEST = bytes(range(32, 64))
@@ -34,19 +35,12 @@ def variable(n: int = 5, name: str = "driving") -> VariableSpec:
     return VariableSpec.model_validate({"name": name, "holder": "both", "categories": [f"c{i}" for i in range(n)]})
 
 
-SPEC = Specification.model_validate(
-    {
-        "version": 1,
-        "project": "p",
-        "mode": "open",
-        "custodians": {"alice": {"identifier": "id"}, "bob": {"identifier": "id"}},
-        "fields": [{"name": "surname", "kind": "name", "bits": 64}],
-        "variables": [
-            {"name": "driving", "holder": "alice", "categories": ["good", "fair", "poor"]},
-            {"name": "home", "holder": "bob", "categories": ["city", "rural"]},
-        ],
-        "retention": {"uploads_days": 1, "results_days": 1, "maps_days": 1},
-    }
+SPEC = of_sections(
+    fields=[{"name": "surname", "kind": "name", "bits": 64}],
+    variables=[
+        {"name": "driving", "holder": "alice", "categories": ["good", "fair", "poor"]},
+        {"name": "home", "holder": "bob", "categories": ["city", "rural"]},
+    ],
 )
 FRAME = pl.DataFrame({"surname": ["ann", "bo", "cy"], "driving": ["good", "poor", None]})
 

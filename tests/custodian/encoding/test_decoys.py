@@ -15,7 +15,7 @@ from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.refusals import refusal
-from tests.custodian.encoding.encoded_rows import n_dummies
+from tests.custodian.encoding.encoded_rows import n_dummies, series
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
@@ -48,10 +48,9 @@ def people(n: int = N) -> dict[str, pl.Series]:
     born = [f"{1900 + i // 300:04d}{1 + i % 300 // 25:02d}{1 + i % 25:02d}" for i in range(n)]
     columns = {"given": [f"g{i}" for i in range(n)], "born": born, "surname": [f"s{i}" for i in range(n)]}
     columns["postcode"] = [f"p{i}" for i in range(n)]
-    return {
-        name: pl.Series(name, [None if rng.random() < 0.1 else value for value in values], dtype=pl.String)
-        for name, values in columns.items()
-    }
+    return series(
+        {name: [None if rng.random() < 0.1 else value for value in values] for name, values in columns.items()}
+    )
 
 
 PEOPLE = people()

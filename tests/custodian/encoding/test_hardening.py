@@ -21,6 +21,7 @@ from gemel.common.specification import Specification, encoding_digest, load_spec
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
+from tests.custodian.encoding.encoded_rows import series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -52,8 +53,7 @@ BY_YEAR = with_names("salt: {field: born, part: year}")
 def encoded(spec: Specification, **columns: Sequence[str | None]) -> SignatureSet:
     n = max(map(len, columns.values()))
     whole = {field.name: columns.get(field.name, [None] * n) for field in spec.fields}
-    series = {name: pl.Series(name, values, dtype=pl.String) for name, values in whole.items()}
-    made = encode_records(series, spec, SEED, EPOCH, shuffle=file_order)
+    made = encode_records(series(whole), spec, SEED, EPOCH, shuffle=file_order)
     part, order = made.sets[0], made.order
     assert order.tolist() == list(range(n))
     part.validate()
@@ -173,11 +173,8 @@ def test_both_together() -> None:
 
 def test_a_list_holds_inside_blocks() -> None:
     spec = with_names("only_similar: [smith, smyth]", TEXT.replace("mode: open", "mode: block_keyed"))
-    names = ["smith", "smyth", "smithe"]
-    columns: dict[str, list[str | None]] = {f.name: [None] * 3 for f in spec.fields} | {"surname": list(names)}
-    made = encode_records(
-        {name: pl.Series(name, v, dtype=pl.String) for name, v in columns.items()}, spec, SEED, 1, shuffle=file_order
-    )
+    columns = {f.name: [None] * 3 for f in spec.fields} | {"surname": ["smith", "smyth", "smithe"]}
+    made = encode_records(series(columns), spec, SEED, 1, shuffle=file_order)
     smith, smyth, code = signed(made.sets[0], "surname")
     assert agreement(smith, smyth) == pytest.approx(0.75, abs=0.09)
     assert agreement(smith, code) == pytest.approx(0.5, abs=0.09)

@@ -23,7 +23,7 @@ from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import Draws, excess_agreement, min_size, padded_size, rows_of_rules
 from gemel.custodian.encoding.records import encode_records
 from tests.carole.refusals import refusal
-from tests.custodian.encoding.encoded_rows import n_dummies
+from tests.custodian.encoding.encoded_rows import n_dummies, series
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
@@ -211,11 +211,10 @@ def test_excess_agreement_is_its_definition(rows: list[tuple[int, int, int]]) ->
 
 
 def test_one_block_of_everybody_and_files_without_keys() -> None:
-    same = {name: pl.Series(name, ["x"] * 5, dtype=pl.String) for name in PEOPLE}
-    same["born"] = pl.Series("born", ["19500101"] * 5)
+    same = series({name: ["19500101" if name == "born" else "x"] * 5 for name in PEOPLE})
     made = encode_records(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
     assert [part.n_rows for part in made.sets] == [8, 8, 8, 5 * GROUPS]
-    empty = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
+    empty = series({name: [None, None] for name in PEOPLE})
     assert n_dummies(encode_records(empty, specification("powers_of_two"), SEED, 1, noise=NOISE)) == 0
 
 

@@ -24,6 +24,7 @@ from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.custodian.encoding.shared_sets import SharedSet, Sharing, sent_bytes
 from tests.carole.refusals import refusal
+from tests.custodian.encoding.encoded_rows import series
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
@@ -51,13 +52,14 @@ ABOUT = SharedUpload("shares", Side.ALICE, "in one process")
 def people(n: int, seed: int) -> dict[str, pl.Series]:
     rng = np.random.default_rng(seed)
     names = [f"{a}{b}mith" for a in "abcdefgh" for b in "aeiou"]
-    drawn: dict[str, list[str | None]] = {
-        "surname": [names[i] if i else None for i in rng.integers(0, len(names), n)],
-        "town": [names[i][::-1] if i > 3 else None for i in rng.integers(0, len(names), n)],
-        "born": [f"19{y:02}0{m}11" if y else None for y, m in rng.integers((0, 1), (60, 9), (n, 2)).tolist()],
-        "sex": ["f" if x < 0.5 else "m" for x in rng.random(n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+    return series(
+        {
+            "surname": [names[i] if i else None for i in rng.integers(0, len(names), n)],
+            "town": [names[i][::-1] if i > 3 else None for i in rng.integers(0, len(names), n)],
+            "born": [f"19{y:02}0{m}11" if y else None for y, m in rng.integers((0, 1), (60, 9), (n, 2)).tolist()],
+            "sex": ["f" if x < 0.5 else "m" for x in rng.random(n)],
+        }
+    )
 
 
 @pytest.fixture(scope="module")

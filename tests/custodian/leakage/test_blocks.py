@@ -24,7 +24,7 @@ from gemel.custodian.leakage.recovery import UNKNOWN, score
 from gemel.custodian.leakage.similarity_graph import SLACK, mean_field, similarity_graph_alignment
 from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
-from tests.custodian.leakage.names import KEYS, public_surnames
+from tests.custodian.leakage.names import KEYS, drawn_days, drawn_surnames, public_surnames
 from tests.specifications import heading
 
 
@@ -164,12 +164,10 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 
 def people(n: int, seed: int, n_days: int = 25_000) -> dict[str, pl.Series]:
     rng = np.random.default_rng(seed)
-    public = public_surnames(5000)
-    days = (np.datetime64("1940-01-01") + rng.integers(0, n_days, n)).astype(str)
     return {
-        "surname": pl.Series([public.values[name] for name in rng.choice(len(public), size=n, p=public.shares)]),
+        "born": drawn_days(rng, n, "1940-01-01", n_days),
+        "surname": drawn_surnames(rng, n, 5000),
         "house": pl.Series([str(number) for number in rng.integers(1, 200, n)]),
-        "born": pl.Series([day.replace("-", "") for day in days.tolist()]),
     }
 
 

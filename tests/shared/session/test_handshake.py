@@ -12,7 +12,8 @@ from gemel.common.keys.framing import frame, unframe
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty
-from gemel.shared.session.handshake import _PARTS, Handshake, SessionMember, SessionTerms
+from gemel.common.pki.members import Member, PinnedKey
+from gemel.shared.session.handshake import _PARTS, Handshake, SessionTerms
 from tests.carole.refusals import refusal
 
 CAROLE, COORDINATOR, STEWARD = ComputeParty
@@ -21,8 +22,8 @@ TERMS = SessionTerms("trial", "0" * 32, b"s" * 16, b"d" * 32, NAMES)
 IDENTITIES = [Identity(IdentityKey.create()) for _ in ComputeParty]
 KEYS = [SealingKey.create() for _ in ComputeParty]
 MEMBERS = [
-    SessionMember(name, identity.public, key.public)
-    for name, identity, key in zip(NAMES, IDENTITIES, KEYS, strict=True)
+    Member(NAMES[party], party.role, PinnedKey("", ""), IDENTITIES[party].public, KEYS[party].public)
+    for party in ComputeParty
 ]
 
 
