@@ -148,14 +148,25 @@ def _weights(
 def _first_blocks(block: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Rows of the drawn blocks that are attacked: of every size class as many, in whole blocks; shape (n_sent,)."""
     drawn = np.unique(block)
-    classes = size_class_of(sizes[drawn])
-    each = ROWS / max(1, len(np.unique(classes)))
+    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
+    found: NDArray[np.bool_] = np.isin(block, _of_every_size(drawn, sizes, sizes, each, rng))
+    return found
+
+
+def _of_every_size(
+    blocks: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    rows: NDArray[np.generic],
+    each: float,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Blocks drawn from those given: of each class of `sizes` as many as have so many `rows`."""
+    classes = size_class_of(sizes[blocks])
     chosen = []
     for size_class in np.unique(classes):
-        inside = rng.permutation(drawn[classes == size_class])
-        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(sizes[inside]), each))])
-    found: NDArray[np.bool_] = np.isin(block, np.concatenate(chosen))
-    return found
+        inside = rng.permutation(blocks[classes == size_class])
+        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(rows[inside]), each))])
+    return np.concatenate(chosen)
 
 
 def _people(
@@ -285,14 +296,9 @@ def _draw(
         return np.empty(0, dtype=np.int64), {}
     _, block = np.unique(text.to_numpy().astype(str), return_inverse=True)
     sizes, records = np.bincount(block), np.bincount(block, weights=real)
-    classes = size_class_of(sizes)
-    chosen: list[NDArray[np.int64]] = []
-    weights: dict[int, float] = {}
-    for size_class in np.unique(classes):
-        inside = rng.permutation(np.flatnonzero(classes == size_class))
-        weights[int(size_class)] = float(sizes[inside].sum())
-        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(records[inside]), PER_CLASS))])
-    return np.flatnonzero(np.isin(block, np.concatenate(chosen))), weights
+    chosen = _of_every_size(np.arange(len(sizes)), sizes, records, PER_CLASS, rng)
+    weights = np.bincount(size_class_of(sizes), weights=sizes)
+    return np.flatnonzero(np.isin(block, chosen)), dict(enumerate(weights.tolist()))
 
 
 def _attacks(

@@ -132,7 +132,7 @@ def field_by_field(
             truth = truth_of(seen, field.name, column, rows, public)
             guesses = {
                 "counts alone": frequency_alignment(view, public),
-                "counts and similarities": similarity_graph_alignment(view, public, maximum=MAX_VALUES).guesses,
+                "counts and similarities": similarity_graph_alignment(view, public, maximum=MAX_VALUES),
             }
             listed = listed_in(column, field)
             if listed is not None:

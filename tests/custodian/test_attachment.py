@@ -6,21 +6,24 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
+from gemel.common.specification import Specification
 from gemel.custodian.agent import condition_of
+from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator.own_check import attach
 from gemel.protos.linkage.v1 import project_pb2
 from gemel.records.sources import CsvSource, Source
 from tests.carole.refusals import refusal
-from tests.custodian.conftest import World
-from tests.custodian.test_flow import eventually, running, shown
-from tests.custodian.test_shared_mode import REFUSING, leaky
+from tests.custodian.conftest import SPECIFICATION, World
+from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 
 
 @pytest.fixture
@@ -132,12 +135,26 @@ def reports(world: World, conditions: dict[str, int]) -> None:
     eventually(lambda: world.carole.conditions.get(Side.ALICE) == conditions)
 
 
-def test_records_above_the_limit_until_the_operator_overrides(make_world) -> None:
+REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
+
+
+def leaky(
+    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
+) -> LeakageReport:
+    return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
+
+
+def test_nothing_above_the_limit_is_uploaded_until_the_operator_overrides(make_world) -> None:
     world = make_world(text=REFUSING)
     with running(world.alice, gate=leaky), running(world.bob):
         reports(world, {"people": project_pb2.CUSTODIAN_CONDITION_LEAKAGE})
+        assert "field surname" in shown(world.alice).blocking_error
+        assert ("BeginUpload", Side.ALICE) not in world.carole.calls
         with world.alice.control() as control:
+            with pytest.raises(GemelError, match="needs a reason"):
+                control.override("people", " ")
             control.override("people", "a public register")
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
         reports(world, {})
 
 
@@ -169,13 +186,3 @@ def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(ma
         failing = False
         world.carole.wait_for(lambda: Side.ALICE in world.carole.approved)
         eventually(lambda: shown(world.alice).blocking_error == "")
-
-
-def test_an_operator_who_has_not_decided_and_then_declines(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice):
-        reports(world, {"people": project_pb2.CUSTODIAN_CONDITION_APPROVAL})
-        with world.alice.control() as control:
-            control.decline("people", "no agreement")
-        reports(world, {})
-        assert "declined" in shown(world.alice).blocking_error

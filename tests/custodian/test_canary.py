@@ -18,14 +18,11 @@ from gemel.custodian.cleaning import definition
 from gemel.custodian.steps.seed_agreement import Canary, canary
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown, true_links
+from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
 BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"
-TEXT = f"""
-version: 1
-project: keyed
-mode: block_keyed
-custodians: {{alice: {{identifier: id}}, bob: {{identifier: id}}}}
+TEXT = f"""{heading("keyed", "block_keyed")}
 fields:
   - {{name: surname, kind: name, bits: 64}}
   - {{name: given, kind: name, bits: 64, key_domain: surname}}

@@ -150,6 +150,8 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
     with running(world.alice, world.bob) as services:
         eventually(lambda: shown(world.alice).waits_for_operator and shown(world.alice).rows)
         assert world.carole.approved == set()
+        waits = {"people": project_pb2.CUSTODIAN_CONDITION_APPROVAL}
+        world.carole.wait_for(lambda: world.carole.conditions.get(Side.ALICE) == waits)
         with world.alice.control() as control:
             status = control.status()
             assert status.connected
@@ -177,6 +179,7 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
             assert control.outcome_of_decline("people").startswith("Declined: Carole has the refusal")
             assert world.carole.declined == {Side.ALICE: "the wrong columns"}
             assert world.carole.approved == set()
+            world.carole.wait_for(lambda: world.carole.conditions[Side.ALICE] == {})
             control.approve("people", found.digest)
             assert control.outcome_of("people").startswith("Approved: Carole has the signature")
         world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})

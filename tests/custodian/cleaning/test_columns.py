@@ -246,22 +246,10 @@ def test_the_name_of_a_month_may_be_a_part() -> None:
 
 
 def test_several_columns_are_one_field() -> None:
-    spec = specification(
-        {"name": "address", "kind": "text", "column": ["number", "street"]},
-        {"name": "born", "kind": "date", "date": {"order": "ymd"}, "column": ["y", "m", "d"]},
-    )
-    frame = pl.DataFrame(
-        {
-            "number": [12, None, 7, None],
-            "street": ["High Street", "Low Road", None, "  "],
-            "y": [1980, 1981, None, None],
-            "m": [3, 12, None, None],
-            "d": [9, 31, None, None],
-        }
-    )
+    spec = specification({"name": "address", "kind": "text", "column": ["number", "street"]})
+    frame = pl.DataFrame({"number": [12, None, 7, None], "street": ["High Street", "Low Road", None, "  "]})
     cleaned = clean(frame, spec, "alice")
     assert cleaned.columns["address"].to_list() == ["12 high street", "low road", "7", None]
-    assert cleaned.columns["born"].to_list() == ["19800309", "19811231", None, None]
     assert cleaned.profile.fields[0].column == "number + street"
     with pytest.raises(GemelError, match="there is no column 'street' for field address"):
         clean(frame.drop("street"), spec, "alice")

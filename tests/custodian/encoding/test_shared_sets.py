@@ -19,7 +19,6 @@ from gemel.common.signatures.layout import CODES, SAMPLES, Layout
 from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 from gemel.common.specification import load_specification
-from gemel.custodian.encoding.expected_layout import expected_layout, file_counts
 from gemel.custodian.encoding.records import Encoded, encode_records
 from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_memory
 from gemel.custodian.encoding.shared_sets import SharedSet, Sharing, sent_bytes
@@ -201,20 +200,17 @@ def flipped(content: bytes, place: int) -> bytes:
     return bytes(changed)
 
 
-def swapped_rows(content: bytes) -> bytes:
-    """The digests of the first two rows that are of different blocks, changed for each other."""
+def swapped_rows(content: bytes, joined: bool = False) -> bytes:
+    """The digests of the first two rows that are of different blocks, changed for each other, or made one."""
     digests = np.frombuffer(content[:800], dtype="<u8").copy()
     place = int(np.flatnonzero(np.diff(digests))[0])
-    digests[[place, place + 1]] = digests[[place + 1, place]]
+    digests[[place, place + 1]] = digests[[place + 1, place + 1 if joined else place]]
     return digests.tobytes() + content[800:]
 
 
 def joined_blocks(content: bytes) -> bytes:
     """The first row put into the block of another, still in order."""
-    digests = np.frombuffer(content[:800], dtype="<u8").copy()
-    place = int(np.flatnonzero(np.diff(digests))[0])
-    digests[place] = digests[place + 1]
-    return digests.tobytes() + content[800:]
+    return swapped_rows(content, joined=True)
 
 
 def without_key(content: bytes) -> bytes:
@@ -274,14 +270,6 @@ def test_sizes_of_a_shared_set() -> None:
     born = sharing.shared(next(part for part in made.sets if part.rule == "born"))[0].layout
     contents = {field.name: field.content for field in born.fields}
     assert contents == {"surname": "shared", "town": "withheld", "born": "fixed", "sex": "shared"}
-
-
-def test_the_layout_is_known_from_the_counts_of_a_file() -> None:
-    columns = people(300, 9)
-    made = shared_in_memory(encode_records(columns, SPEC, SEED, 1, noise=NOISE), SPEC, Side.ALICE).contributions[0]
-    expected = expected_layout(file_counts(columns, SPEC), SPEC, Side.ALICE)
-    assert expected.sets == (*made.sets, made.sample_layout)
-    expected.validate()
 
 
 def test_codes_are_sent_as_they_are() -> None:

@@ -70,7 +70,7 @@ def test_blocks_of_a_birthday_tell_no_surname() -> None:
     names = rng.choice(len(public), size=4000, p=public.shares)
     blocks, truth = block_view(names, rng.integers(0, 1500, 4000), public)
     pooled = similarity_graph_alignment(blocks.view, public, maximum=500)
-    recovery = score("pooled", "surname", pooled.guesses, truth, blocks.view.counts, 0)
+    recovery = score("pooled", "surname", pooled, truth, blocks.view.counts, 0)
     assert recovery.records - recovery.chance < 0.01
     found, classes = attack_by_size("block", "surname", block_likelihood, blocks, public, truth, rng, per_class=100)
     assert found.records - found.chance < 0.02

@@ -38,7 +38,7 @@ from gemel.custodian.leakage.pairs import paired_signatures, paired_values
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
-from tests.custodian.leakage.names import KEYS, public_surnames, surnames
+from tests.custodian.leakage.names import KEYS, drawn_surnames, public_surnames, surnames
 from tests.specifications import heading
 
 SPECIFICATION = (
@@ -60,16 +60,14 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 def wide() -> tuple[dict[str, pl.Series], tuple, dict[str, np.ndarray], PublicValues]:
     """Two rules with wide blocks, and 8,000 surnames."""
     rng = np.random.default_rng(3)
-    public = public_surnames(1500)
-    names = rng.choice(len(public), size=8000, p=public.shares)
     columns = {
-        "surname": pl.Series([public.values[name] for name in names]),
+        "surname": drawn_surnames(rng, 8000, 1500),
         "one": pl.Series([f"a{k}" for k in rng.integers(0, 10, 8000)]),
         "two": pl.Series([f"b{k}" for k in rng.integers(0, 10, 8000)]),
     }
     sent = encode_records(columns, load_specification(SPECIFICATION, "test"), Seed.generate(), 1)
     sets = tuple(part for part in sent.sets if part.rule in sent.orders)
-    return columns, sets, dict(sent.orders), public
+    return columns, sets, dict(sent.orders), public_surnames(1500)
 
 
 def test_shared_pseudonyms_rebuild_the_classes_of_equal_values(wide: tuple) -> None:
