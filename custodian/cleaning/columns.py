@@ -270,13 +270,7 @@ class _Working:
         """Run a cleaning step; the number of rows it changed."""
         if step == "stop_words":
             return self._each(lambda value: drop_phrases(value, self.phrases)) if self.phrases else 0
-        text = pl.col("value")
-        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
-        after = self.table.select(ASCII_STEPS[step](text)).to_series()
-        if not ascii_text.all():
-            others = self.table["value"].filter(~ascii_text).to_list()
-            after = after.scatter((~ascii_text).arg_true(), [TEXT_STEPS[step](value) for value in others])
-        return self._replace(after)
+        return self._replace(self._of_values(ASCII_STEPS[step](pl.col("value")), TEXT_STEPS[step]))
 
     def finish(self) -> None:
         if self.phrases:
@@ -305,9 +299,12 @@ class _Working:
         return changed
 
     def _test(self, of_ascii: Callable[[pl.Expr], pl.Expr], of_any: Callable[[str], bool]) -> pl.Series:
-        text = pl.col("value")
-        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
-        result = self.table.select(of_ascii(ascii_folded(text)).fill_null(value=False)).to_series()
+        return self._of_values(of_ascii(ascii_folded(pl.col("value"))).fill_null(value=False), of_any)
+
+    def _of_values(self, of_ascii: pl.Expr, of_any: Callable[[str], str | bool]) -> pl.Series:
+        """What values become: those that are all ASCII by an expression, the others one by one."""
+        ascii_text = self.table.select(is_ascii(pl.col("value"))).to_series().fill_null(value=True)
+        result = self.table.select(of_ascii).to_series()
         if not ascii_text.all():
             others = self.table["value"].filter(~ascii_text).to_list()
             result = result.scatter((~ascii_text).arg_true(), [of_any(value) for value in others])

@@ -107,26 +107,17 @@ def _round(party: Party, rows: Shared, knowing: ComputeParty) -> Shared:
         partner = knowing.previous if place == 0 else knowing
         # The mask is the share that the partner lacks; the other one is to be that which both hold.
         own = fresh[1 - place, block].copy()
-        if place == 0:
-            _add_both(rows, order[block], own)
-        else:
-            _add_first(rows, order[block], own)
+        _add(rows if place == 0 else rows[:1], order[block], own)
         fresh[place, block] = own ^ party.exchanged(partner, own, partner)
         party.agree(partner, fresh[place, block])
     return fresh
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_both(rows, places, result):  # type: ignore[no-untyped-def]
+def _add(shares, places, result):  # type: ignore[no-untyped-def]
+    """Add the rows at some places, of all shares given."""
     for row in range(len(places)):
         place = places[row]
-        for word in range(rows.shape[2]):
-            result[row, word] ^= rows[0, place, word] ^ rows[1, place, word]
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_first(rows, places, result):  # type: ignore[no-untyped-def]
-    for row in range(len(places)):
-        place = places[row]
-        for word in range(rows.shape[2]):
-            result[row, word] ^= rows[0, place, word]
+        for share in range(shares.shape[0]):
+            for word in range(shares.shape[2]):
+                result[row, word] ^= shares[share, place, word]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -299,15 +298,7 @@ def test_a_source_is_cleaned_in_one_way_for_contribution_and_for_a_trial(tmp_pat
     spec = load_specification(SPECIFICATION)
     path = tmp_path / "people.csv"
     path.write_text("key,name,town\n1, SMITH ,x\n2,Smyth,y\n")
-    entered: list[str] = []
-
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        entered.append(name)
-        yield
-
-    found = read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE, stage)
-    assert entered == ["read", "clean"]
+    found = read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE)
     assert found.identifiers.to_list() == ["1", "2"]
     assert {name: column.to_list() for name, column in found.cleaned.columns.items()} == {"surname": ["smith", "smyth"]}
     trial = clean_file(file_source(path), spec, Side.ALICE)

@@ -38,7 +38,7 @@ def block_view(
         held, places = np.unique(names[rows], return_inverse=True)
         tokens = tokenise([public.values[name] for name in held], public.tokenisation)
         codes[rows] = places + sum(map(len, signed))
-        signed.append(signatures(tokens, keys, 256, int(block + 1).to_bytes(8, "little"), threads=1))
+        signed.append(signatures(tokens, keys, 256, int(block + 1).to_bytes(8, "little")))
         truth.append(held)
     field = FieldSignatures(256, np.concatenate(signed), codes)
     return BlockView.of(field, blocks.astype(np.uint64) + np.uint64(1)), np.concatenate(truth)
