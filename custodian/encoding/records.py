@@ -51,19 +51,12 @@ _SIGNED = 0.9
 class Encoded:
     """The sets that a custodian sends, and the orders that it keeps.
 
-    Attributes
-    ----------
-    sets
-        In block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the samples,
-        then the codes where the specification has variables; otherwise one set.
-    orders
-        By rule, for each row (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one
-        too, the samples have none. It never leaves the custodian.
-        Row numbers past the file's rows are decoys, and those past the decoys dummies.
-    records
-        Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
-    decoys
-        Records of no person's among the rows; in the one set of another mode its last rows.
+    `sets`: in block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the
+    samples, then the codes where the specification has variables; otherwise one set; `orders`: by rule, for each row
+    (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one too, the samples have none.
+    It never leaves the custodian. Row numbers past the file's rows are decoys, and those past the decoys dummies;
+    `records`: records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each; `decoys`:
+    records of no person's among the rows; in the one set of another mode its last rows.
     """
 
     sets: tuple[SignatureSet, ...]
@@ -184,13 +177,9 @@ class Encoding:
     ) -> Encoded:
         """The sets of rows.
 
-        Parameters
-        ----------
-        variables
-            The codes of the rows of `sent`, which the one set of modes open and trusted has.
-        unit
-            The rows of `sent` are those of a unit, all under its rule: their sets are those that all rows would have
-            together, and the orders have the rows' own numbers.
+        `variables`: the codes of the rows of `sent`, which the one set of modes open and trusted has; `unit`: the rows
+        of `sent` are those of a unit, all under its rule: their sets are those that all rows would have together, and
+        the orders have the rows' own numbers.
         """
         rows = self._prepared(sent, progress)
         places, names = rows.places(unit), [field.name for field in self.specification.fields]

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors, file_error
+from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
-from gemel.custodian.cleaning.source_values import text_values
+from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
 from gemel.records.table import Found, Positions
@@ -84,8 +84,7 @@ def _cleaned(
             places[variable.name] = _places(frame, variable, positions, where, missing=missing)
         except GemelError as error:
             errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
+    raise_all(errors)
     return places
 
 

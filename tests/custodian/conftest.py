@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import random
 import threading
 import time
@@ -44,7 +43,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
-from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
@@ -89,6 +88,20 @@ class Arriving:
     manifest: contribution_pb2.Manifest
     chunks: dict[int, bytes] = field(default_factory=dict)
     committed: bool = False
+
+
+def packed(files: dict[str, bytes | pl.DataFrame | None], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """A share: statistics, unless None leaves them out, files by name, and tables by theirs."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in {"statistics.json": b"{}", **files}.items():
+            if isinstance(content, pl.DataFrame):
+                table = io.BytesIO()
+                content.write_parquet(table)
+                archive.writestr(f"{name}.parquet", table.getvalue())
+            elif content is not None:
+                archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 class SimulatedLog(audit_pb2_grpc.AuditServicer):
@@ -216,11 +229,15 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         with self.lock:
             assert self.lock.wait_for(condition, seconds), "the condition did not come"
 
-    def contribution(self, side: Side) -> SignatureSet:
+    def committed(self, side: Side) -> tuple[Manifest, bytes]:
         """What a custodian has committed."""
         upload = self.uploads[side][self.current[side]]
-        manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
         payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+        return manifest_from_wire(upload.manifest, 1 << 40, 1 << 30), payload
+
+    def contribution(self, side: Side) -> SignatureSet:
+        """Its one set."""
+        manifest, payload = self.committed(side)
         (found,) = from_bytes(manifest.layout, payload)
         return found
 
@@ -233,19 +250,13 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
     def release(self, links: pl.DataFrame, *, run: str = "0" * 32, grants: dict[Side, str] | None = None) -> None:
         """Seal the shares of a run: `links` has columns alice, bob (rows of the uploads), link_id and the numbers."""
         for side in Side:
-            files: dict[str, bytes] = {"statistics.json": json.dumps({"model": {}, "linkage": {}}).encode()}
+            files: dict[str, bytes | pl.DataFrame | None] = {"statistics.json": b'{"model": {}, "linkage": {}}'}
             if (grants or {}).get(side, "links") == "links":
-                buffer = io.BytesIO()
-                own = links.select(pl.col(side).cast(pl.UInt32).alias("row"), "link_id", "link_probability")
-                own.write_parquet(buffer)
-                files["links.parquet"] = buffer.getvalue()
-            archive = io.BytesIO()
-            with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
-                for name, content in files.items():
-                    packed.writestr(name, content)
+                row = pl.col(side).cast(pl.UInt32).alias("row")
+                files["links"] = links.select(row, "link_id", "link_probability")
             member = self.parties.members.in_role(side.role)
             context = SealContext(self.spec.project, run, member.name)
-            self.shares[side] = b"".join(seal(member.sealing, context, [archive.getvalue()]))
+            self.shares[side] = b"".join(seal(member.sealing, context, [packed(files)]))
         with self.changed():
             self.run = run
             self.audit.release(self.spec.project, run)

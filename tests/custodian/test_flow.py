@@ -25,8 +25,6 @@ from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.carole.refusals import refusal
 from tests.custodian.conftest import SPECIFICATION, Folder
 
-MakeWorld = Callable[..., "object"]
-
 KEYED = project_pb2.PROJECT_STATE_KEYED
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 
@@ -84,7 +82,6 @@ def test_from_approval_to_results(make_world) -> None:
         assert 45 < int((np.diff(codes) > 0).sum()) < 105
         carole.release(true_links(carole))
         carole.wait_for(lambda: len(carole.acknowledged) == 2)
-    links = {}
     for folder in world.folders:
         share = folder.configuration.results / "people" / carole.run
         assert sorted(path.name for path in share.iterdir()) == [
@@ -93,16 +90,21 @@ def test_from_approval_to_results(make_world) -> None:
             "statistics.json",
             "timings.json",
         ]
-        links[folder.party.side] = pl.read_parquet(share / "links.parquet")
-        assert links[folder.party.side].columns == ["identifier", "link_id", "link_probability"]
+        assert pl.read_parquet(share / "links.parquet").columns == ["identifier", "link_id", "link_probability"]
         assert pl.read_csv(share / "links.csv").height == 150
         timings = json.loads((share / "timings.json").read_text())
         assert timings["rows"] == 150
         stages = {"read_seconds", "clean_seconds", "encode_seconds", "upload_seconds", "fetch_seconds", "join_seconds"}
         assert stages <= timings.keys()
-    # The custodians' own identifiers, put beside each other by link: a7 must stand beside b7.
-    joined = links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob")
-    assert joined.height == 150
+    assert_everybody_is_linked(world)
+
+
+def assert_everybody_is_linked(world) -> None:
+    """The custodians' own identifiers, put beside each other by link: a7 must stand beside b7."""
+    results = (folder.configuration.results / "people" / world.carole.run for folder in world.folders)
+    alice, bob = (pl.read_parquet(folder / "links.parquet") for folder in results)
+    joined = alice.join(bob, on="link_id", suffix="_bob")
+    assert joined.height == world.people
     assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
 
 

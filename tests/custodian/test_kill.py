@@ -10,13 +10,12 @@ import threading
 import time
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
-from tests.custodian.test_flow import true_links
+from tests.custodian.test_flow import assert_everybody_is_linked, true_links
 
 CALLS = (
     "NextTask",
@@ -116,13 +115,7 @@ def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: t
     assert sorted(killed) == sorted(calls)
     assert watchman.starts == len(calls) + 1
     assert len(carole.uploads[Side.ALICE]) == 1, "one upload, whatever happened while it was under way"
-    shares = [
-        pl.read_parquet(folder.configuration.results / "people" / carole.run / "links.parquet")
-        for folder in world.folders
-    ]
-    joined = shares[0].join(shares[1], on="link_id", suffix="_bob")
-    assert joined.height == n
-    assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
+    assert_everybody_is_linked(world)
     assert [path.name for path in (world.alice.configuration.results / "people").iterdir()] == [carole.run]
     state = world.alice.configuration.state
     assert sorted(path.suffix for path in (state / "uploads").iterdir()) == [".map"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from gemel.custodian.steps.variable_sending import granted_values
 from gemel.records.sources import CsvSource, Source
 from tests.carole.refusals import refusal
 from tests.common.specification.test_block_keyed import TEXT
+from tests.custodian.conftest import packed
 from tests.specifications import heading
 
 
@@ -41,21 +41,6 @@ def links(rows: list[int], **changed: object) -> pl.DataFrame:
 
 
 OWN = pl.Series(["x", "y", "z"])
-STATISTICS = b"{}"
-
-
-def packed(files: dict[str, bytes | pl.DataFrame | None], compression: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive of statistics, of files by name and of tables by theirs; None leaves the statistics out."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in {"statistics.json": STATISTICS, **files}.items():
-            if isinstance(content, pl.DataFrame):
-                table = io.BytesIO()
-                content.write_parquet(table)
-                archive.writestr(f"{name}.parquet", table.getvalue())
-            elif content is not None:
-                archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def read(tmp_path: Path, content: bytes, n_rows: int = 3) -> Share:

@@ -18,7 +18,6 @@ from gemel.common.pki.members import compute_members
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.signatures.signature_sets import unpack_values
 from gemel.common.specification import load_specification, specification_digest
-from gemel.common.wire.manifest import manifest_from_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
 from gemel.custodian.operator import screen
@@ -36,10 +35,7 @@ RUN = f"{1:032}"
 def contributions(world: Any, side: Side) -> list[PartyContribution]:
     """What a custodian has sent, as each of the three parties reads it."""
     carole, parties = world.carole, world.carole.parties
-    name = carole.current[side]
-    upload = carole.uploads[side][name]
-    manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
-    payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+    name, (manifest, payload) = carole.current[side], carole.committed(side)
     ends = np.cumsum([part.total_bytes for part in manifest.layout.sets]).tolist()
 
     def read(number: int, size: int) -> bytes:

@@ -122,6 +122,7 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         carole.audit.frozen = None
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)
         assert carole.alone == {Side.ALICE: "Bob's registry was closed in May", Side.BOB: ""}
+        eventually(lambda: "fetch-alone" not in shown(world.bob).decisions)
         with (
             world.bob.control() as operator,
             pytest.raises(GemelError, match="no share waits for the other custodian's countersignature"),

@@ -16,14 +16,6 @@ def words(*shape: int) -> np.ndarray:
     return RNG.integers(0, 1 << 64, shape, dtype=np.uint64)
 
 
-def test_both_is_and() -> None:
-    x, y = words(3, 7), words(3, 7)
-    held = shares_of(x), shares_of(y)
-    parties = local_parties()
-    results = together(parties, lambda party: party.all_of([(held[0][party.own], held[1][party.own])])[0])
-    np.testing.assert_array_equal(value_of(results), x & y)
-
-
 def test_random_words_are_shared_and_zero_is_nothing() -> None:
     parties = local_parties()
     results = together(parties, lambda party: (party.random((2, 5)), party.zero(6)))
