@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -36,7 +36,7 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
         yield field, _joined(parts, None if field.date is None else field.date.order)
 
 
-def raise_all(errors: Sequence[GemelError]) -> None:
+def raise_all(errors: list[GemelError]) -> None:
     """Raise an error, or several as one, if there are any."""
     if errors:
         raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
