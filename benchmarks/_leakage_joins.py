@@ -42,7 +42,7 @@ from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.leakage.held_back import Joins, offsets
 from gemel.custodian.leakage.pairs import paired_signatures
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.similarity_graph import grow, grown_anchors, growth_rounds, one_to_one
+from gemel.custodian.leakage.similarity_graph import grown_alignment
 from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
@@ -303,22 +303,13 @@ def embedded_alignment(view: FieldView, public: PublicValues, maximum: int | Non
     ndarray of int64, shape (n_values,)
         A public value, ``UNKNOWN`` where none is claimed; one to one.
     """
-    guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     order = view.commonest_first()[:maximum]
     if not len(order):
-        return guesses
+        return np.full(view.n_values, UNKNOWN, dtype=np.int64)
     expected = public.shares * view.counts.sum()
     graph, names = order[:GRAPH], np.arange(min(GRAPH, len(public)))
     encoded = value_embedding(view.similarity(graph, graph), view.counts[graph].astype(np.float64))[:FIRST]
     plain = value_embedding(public.similarity(names, names), expected[names])[: 2 * FIRST]
     apart = (encoded**2).sum(axis=1)[:, None] - 2.0 * encoded @ plain.T + (plain**2).sum(axis=1)
     row, name = linear_sum_assignment(apart)
-    known, named = graph[row], names[name]
-    for rows, columns in growth_rounds(len(order), len(public)):
-        attacked = order[:rows]
-        best, margin = grow(view, attacked, public, np.arange(columns), expected, known, named)
-        kept = one_to_one(best, margin)
-        chosen = grown_anchors(kept, margin)
-        known, named = attacked[chosen], best[chosen]
-    guesses[attacked[kept]] = best[kept]
-    return guesses
+    return grown_alignment(view, public, order, graph[row], names[name])

@@ -111,7 +111,7 @@ def main(arguments: list[str]) -> int:
     if options.mode == "block_keyed":
         _blocks(runs)
         return 0
-    _signing(options.rounds, options.threads)
+    _signing(options.rounds)
     return 0
 
 
@@ -158,7 +158,7 @@ def _blocks(runs: dict[str, list[dict[str, Any]]]) -> None:
     print(f"{one[-1]['bytes'] / 2**20:,.0f} MiB to send")
 
 
-def _signing(rounds: int, threads: int) -> None:
+def _signing(rounds: int) -> None:
     """Signatures of distinct values in memory: what a nearly unique field costs."""
     rng = np.random.default_rng(2)
     messages = rng.integers(97, 123, size=(100_000, 7), dtype=np.uint32)
@@ -167,14 +167,13 @@ def _signing(rounds: int, threads: int) -> None:
     print()
     _header("distinct values of 7 letters, tokens and 1024 bits, per second")
     for tokenisation in ("bigrams", "positional_bigrams", "value"):
-        for cores in dict.fromkeys((1, threads)):
-            rates = []
-            for warm in range(rounds + 1):
-                started = time.perf_counter()
-                signatures(tokenise(names, tokenisation, bytes(32)), keys, 1024, threads=cores)
-                if warm:
-                    rates.append(len(names) / (time.perf_counter() - started))
-            _row(f"{tokenisation}, {_threads(cores)}", rates)
+        rates = []
+        for warm in range(rounds + 1):
+            started = time.perf_counter()
+            signatures(tokenise(names, tokenisation, bytes(32)), keys, 1024)
+            if warm:
+                rates.append(len(names) / (time.perf_counter() - started))
+        _row(tokenisation, rates)
 
 
 def _prepare(folder: Path, rows: int, mode: str, suite: str) -> dict[str, Path]:
@@ -244,10 +243,6 @@ def _peer_version(python: str) -> str | None:
 
 def _cores(count: int) -> str:
     return "1 core" if count == 1 else f"{count} cores"
-
-
-def _threads(count: int) -> str:
-    return "1 thread" if count == 1 else f"{count} threads"
 
 
 def _ratios(mine: list[float], theirs: list[float]) -> list[float]:

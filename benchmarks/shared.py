@@ -347,7 +347,7 @@ def own(work: Work, *, checked: bool) -> Measured:
     one, two, _ = together(parties, compare)
     seconds = time.process_time() - used
     opened = comparison.output.read(one[0] ^ one[1] ^ two[1])
-    sent = sum(party.sent_bytes + unchecked[party.own].sent for party in parties) / 3
+    sent = sum(party.sent_bytes + unchecked[party.own].sent_bytes for party in parties) / 3
     return Measured(seconds, sent, opened.level.T, {})
 
 

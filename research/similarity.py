@@ -91,7 +91,7 @@ def jaccard(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> NDArray[np.float64]:
 def one_bit(a: Sequence[str], b: Sequence[str], bits: int, rng: np.random.Generator, clip: bool) -> NDArray[np.float64]:
     """Estimates from Gemel's signatures."""
     keys = FieldKeys(rng.bytes(32), rng.bytes(32))
-    first, second = (signatures(tokenise(list(side), "bigrams", bytes(32)), keys, bits, threads=1) for side in (a, b))
+    first, second = (signatures(tokenise(list(side), "bigrams", bytes(32)), keys, bits) for side in (a, b))
     return estimate(agreeing_bits(first[:, None, :], second[None, :, :]), bits, clip=clip)
 
 

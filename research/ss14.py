@@ -120,7 +120,7 @@ def by_signature(a: Sequence[str], b: Sequence[str], rng: np.random.Generator) -
     sides = []
     for values in (a, b):
         distinct = sorted({value for value in values if value})
-        signed, ranks = canonical(signatures(tokenise(distinct, "bigrams", rng.bytes(32)), keys, BITS, threads=1))
+        signed, ranks = canonical(signatures(tokenise(distinct, "bigrams", rng.bytes(32)), keys, BITS))
         place = {value: int(rank) for value, rank in zip(distinct, ranks, strict=True)}
         codes = np.array([place.get(value, -1) for value in values], dtype=np.int32)
         sides.append(FieldSignatures(BITS, signed, codes))

@@ -75,6 +75,7 @@ from gemel.common.wire.share_headers import HeaderAbout, open_header, seal_heade
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Offer, Terms, read_confirmation, read_offer
+from gemel.custodian.agreement.key_exchange import Ephemeral
 from gemel.custodian.agreement.seed_file import load_seed_file, seed_text
 from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
@@ -145,8 +146,8 @@ def _agreed(suite: Suite = Suite.DEFAULT) -> tuple[Agreement, bytes, bytes]:
     keys: list[Any] = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
     if suite is Suite.APPROVED:
         keys = [derive_private_key(number << 256, SECP384R1()) for number in (0x41, 0x42)]
-    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, suite=suite, _ephemeral=keys[0])
-    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, suite=suite, _ephemeral=keys[1])
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, suite=suite, _ephemeral=Ephemeral(keys[0]))
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, suite=suite, _ephemeral=Ephemeral(keys[1]))
     bob.accept_offer(alice.offer)
     alice.accept_offer(bob.offer)
     alice.confirm(DIGEST)
