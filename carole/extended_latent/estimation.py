@@ -26,7 +26,7 @@ from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import greedy
-from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from gemel.risk.models.incomplete import IncompleteCounts, completed, completions, fit_incomplete
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -39,11 +39,6 @@ from gemel.risk.models.scores import HyperDirichlet
 
 MINIMUM = 1e-18
 """Probability below which a cell counts as empty: what EM leaves there is rounding."""
-
-
-def completions(data: IncompleteCounts) -> F64:
-    """How many complete cells agree with each record."""
-    return np.asarray(np.where(data.records < 0, np.array(data.levels), 1).astype(np.float64).prod(axis=1))
 
 
 def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: int) -> tuple[SparseCounts, bool]:
@@ -60,7 +55,7 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
     ----------
     .. [1] Fuchs, JASA 77, 1982. doi:10.1080/01621459.1982.10477795
     """
-    cells, start = _expanded(data.records, data.levels, completions(data))
+    cells, start = completed(data.records, data.levels, completions(data.records, data.levels))
     first, number = distinct_rows(cells, data.levels)
     probability = np.full(len(first), 1 / len(first))
     weight = data.weights / data.total
@@ -82,28 +77,15 @@ def completed_by(model: FittedModel, data: IncompleteCounts, limit: int = 2**23)
 
     Records with too many completions to be held in all (more than `limit` rows, the fewest first) are left out.
     """
-    times = completions(data)
+    times = completions(data.records, data.levels)
     order = np.argsort(times, kind="stable")
     kept = order[np.cumsum(times[order]) <= limit]
-    cells, start = _expanded(data.records[kept], data.levels, times[kept])
+    cells, start = completed(data.records[kept], data.levels, times[kept])
     rows = np.repeat(np.arange(len(kept)), np.diff(start))
     probability = np.exp(model.log_probability(cells))
     sums = np.bincount(rows, weights=probability, minlength=len(kept))
     share = data.weights[kept][rows] * probability / sums[rows]
     return SparseCounts.from_records(cells, data.levels, data.names, share)
-
-
-def _expanded(records: I32, levels: tuple[int, ...], times: F64) -> tuple[I32, I64]:
-    """All completions of each record, one record after another, and where each record's begin."""
-    start = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
-    rows = np.repeat(np.arange(len(records)), np.diff(start))
-    number = np.arange(start[-1]) - start[rows]
-    cells = records[rows]
-    for q, n in enumerate(levels):
-        lacking = cells[:, q] < 0
-        cells[lacking, q] = number[lacking] % n
-        number[lacking] //= n
-    return cells, start
 
 
 @njit(nogil=True, cache=True)
@@ -288,7 +270,7 @@ def match_records(values: Values, weighted: WeightedPairs, training: I32 | None 
 
 def _saturated(data: IncompleteCounts) -> bool:
     """Whether all completions of the records can be held."""
-    return bool(completions(data).sum() <= SATURATED_CELLS)
+    return bool(completions(data.records, data.levels).sum() <= SATURATED_CELLS)
 
 
 def complete_counts(data: IncompleteCounts, settings: ExtendedSettings, precision: float) -> tuple[SparseCounts, bool]:

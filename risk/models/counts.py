@@ -114,16 +114,8 @@ class SparseCounts:
         return int(np.prod([int(n) for n in self.levels], dtype=object))
 
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
-        """The columns of variables given by name; an error names one that is unknown."""
-        place = {name: q for q, name in enumerate(self.names)}
-        found = []
-        for name in variables:
-            if name not in place:
-                raise parameter("variables", "unknown variable", repr(name))
-            found.append(place[name])
-        if len(set(found)) != len(found):
-            raise parameter("variables", "a variable is given twice")
-        return tuple(found)
+        """The columns of variables given by name."""
+        return positions(self.names, variables)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
         """The table over some of the variables, in the order given."""
@@ -131,6 +123,18 @@ class SparseCounts:
         levels = tuple(self.levels[q] for q in kept)
         cells, sums = total_by_row(self.cells[:, kept], self.counts, levels)
         return SparseCounts(tuple(self.names[q] for q in kept), levels, cells, sums)
+
+
+def positions(names: Sequence[Hashable], variables: Iterable[Hashable]) -> tuple[int, ...]:
+    """Where variables are among some names; an error for one that is unknown, or given twice."""
+    place = {name: q for q, name in enumerate(names)}
+    requested = tuple(variables)
+    for name in requested:
+        if name not in place:
+            raise parameter("variables", "unknown variable", repr(name))
+    if len(set(requested)) != len(requested):
+        raise parameter("variables", "a variable is given twice")
+    return tuple(place[name] for name in requested)
 
 
 def total_by_row(cells: Codes, values: Floats, levels: Sequence[int]) -> tuple[Codes, Floats]:

@@ -19,6 +19,7 @@ from gemel.risk.arrays import Codes, Integers
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor, matching_rows
 from gemel.risk.models.graphs import members
+from gemel.risk.models.inference import patterns
 from gemel.risk.models.junction_trees import JunctionTree
 
 BATCH_ROWS = 2**22
@@ -195,11 +196,9 @@ def _over(above: Values, below: Values) -> Values:
 def _agreeing(factor: Factor, records: Codes) -> AgreeingCells:
     """Records are joined with cells by which of the clique's variables they have."""
     own = records[:, factor.variables]
-    shapes, inverse = np.unique(own >= 0, axis=0, return_inverse=True)
     cells, numbers = [], []
-    for i, shape in enumerate(shapes):
-        rows = np.flatnonzero(inverse.ravel() == i)
-        columns = np.flatnonzero(shape)
+    for rows, observed in patterns(own):
+        columns = list(members(observed))
         levels = [factor.levels[q] for q in columns]
         left, right = matching_rows(factor.cells[:, columns], own[rows][:, columns], levels)
         cells.append(left)

@@ -19,7 +19,7 @@ from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, mask_of
 from gemel.risk.models.junction_trees import JunctionTree
 
 FORMAT = 1
@@ -236,7 +236,7 @@ class JointDistribution:
         graph = Graph.from_edges(names, edges)
         graph.require_decomposable("joint distribution")
         tree = JunctionTree.of(graph)
-        factors = {_mask(item["variables"]): item for item in document["cliques"]}
+        factors = {mask_of(map(int, item["variables"])): item for item in document["cliques"]}
         if set(factors) != set(tree.cliques) or len(document["cliques"]) != len(tree.cliques):
             raise _malformed("cliques that are not the graph's")
         if sum(len(item["probabilities"]) for item in factors.values()) > MAX_ROWS:
@@ -244,11 +244,10 @@ class JointDistribution:
         levels = tuple(variable.levels for variable in variables)
         cliques = tuple(_factor(factors[clique], levels) for clique in tree.cliques)
         model = FittedModel(graph, levels, tree, cliques, str(document["estimate"])[:40])
-        for (a, b), separator in zip(tree.edges, model.separators, strict=True):
+        for (_, b), separator in zip(tree.edges, model.separators, strict=True):
             other = cliques[b].marginal(separator.variables)
             if np.abs(other.look_up(separator.cells) - separator.values).max(initial=0) > _AGREE:
                 raise _malformed("cliques that disagree on what they share")
-            del a
         return cls(variables, model, records, None if precision is None else float(precision))
 
 
@@ -261,10 +260,6 @@ def _variable(item: Mapping[str, Any]) -> JointVariable:
     if labels is not None and (len(labels) != levels or not all(isinstance(label, str) for label in labels)):
         raise _malformed("labels of another number than the levels")
     return JointVariable(name, holder, levels, bool(item["coded"]), None if labels is None else tuple(labels))
-
-
-def _mask(variables: Sequence[int]) -> int:
-    return sum(1 << int(v) for v in variables)
 
 
 def _factor(item: Mapping[str, Any], all_levels: tuple[int, ...]) -> Factor:

@@ -10,7 +10,6 @@ is the gamma's restricted to the grid.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +24,7 @@ from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.enumeration import decomposable_keys, score_all
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.mc3_search import pooled
+from gemel.risk.models.mc3_search import check_at_least, pooled
 from gemel.risk.models.result import SearchResult, graph_of_key, make_result
 from gemel.risk.models.scores import HyperDirichlet, count_table, data_arrays, work_arrays
 
@@ -117,19 +116,15 @@ class GridScores:
         total = float(counts @ cells)
         return np.asarray(rising @ cells + gammaln(self.precisions) - gammaln(self.precisions + total))
 
-    def sets(self, cliques: Iterable[int], separators: Iterable[int]) -> Floats:
-        """Sum over cliques less sum over separators, shape (n_points,)."""
-        score = np.zeros(len(self.precisions))
-        for clique in cliques:
-            score += self.table(clique)
-        for separator in separators:
-            score -= self.table(separator)
-        return score
-
     def graph(self, graph: Graph) -> Floats:
         """Of a decomposable model, shape (n_points,)."""
         tree = JunctionTree.of(graph)
-        return self.sets(tree.cliques, tree.separators)
+        score = np.zeros(len(self.precisions))
+        for clique in tree.cliques:
+            score += self.table(clique)
+        for separator in tree.separators:
+            score -= self.table(separator)
+        return score
 
 
 # The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
@@ -266,14 +261,8 @@ def mc3_with_precision(
         Weights are visit frequencies over all chains; the trace is the log of prior times likelihood at each draw.
     """
     burn_in = moves // 10 if burn_in is None else burn_in
-    for name, value, minimum in (
-        ("moves", moves, 1),
-        ("chains", chains, 1),
-        ("burn_in", burn_in, 0),
-        ("thin", thin, 1),
-    ):
-        if value < minimum:
-            raise parameter(name, f"must be at least {minimum}", str(value))
+    check_at_least(1, moves=moves, chains=chains, thin=thin)
+    check_at_least(0, burn_in=burn_in)
     if stretch < 1 or stretch % thin:
         raise parameter("stretch", f"must be a multiple of thin, {thin}", str(stretch))
     grid = _Grid(counts, prior)

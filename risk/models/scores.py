@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -269,10 +268,6 @@ class HyperDirichlet:
             self.make_room()
         return float(table_score(self.data, self.work, variables))
 
-    def cliques(self, cliques: Iterable[int], separators: Iterable[int]) -> float:
-        """Sum over cliques less sum over separators."""
-        return math.fsum([*(self.table(c) for c in cliques), *(-self.table(s) for s in separators)])
-
     def graph(self, graph: Graph) -> float:
         """Log marginal likelihood of a decomposable model."""
         if len(graph) != len(self):
@@ -280,4 +275,4 @@ class HyperDirichlet:
                 "graph", "the graph must have the data's variables", f"{len(graph)} nodes for {len(self)} variables"
             )
         tree = JunctionTree.of(graph)
-        return self.cliques(tree.cliques, tree.separators)
+        return math.fsum([*(self.table(c) for c in tree.cliques), *(-self.table(s) for s in tree.separators)])
