@@ -32,6 +32,11 @@ MAX_RULES = 12
 """Rules up to which the union is computed by the model: inclusion and exclusion has 2**rules terms."""
 
 
+WRONG_IN_MANY = (
+    "records wrong in many fields at once are missed by all rules together: recall is then below the estimate"
+)
+
+
 @dataclass(frozen=True)
 class BlockingRecall:
     """Estimated share of the matches that blocking kept.
@@ -86,28 +91,22 @@ def blocking_recall(
     found = float(matches.sum())
     if not rules:
         return BlockingRecall(1.0, "no blocking", (), found)
-    recaptured = _capture_recapture(mask, matches, rules)
-    two_by_two = _disjoint_pairs(mask, matches, rules) if recaptured is None else None
+    recall = _capture_recapture(mask, matches, rules)
+    if recall is not None:
+        independent = "rules without a common field find matches independently of each other"
+        return BlockingRecall(recall, "capture-recapture", (independent, WRONG_IN_MANY), found)
+    two_by_two = _disjoint_pairs(mask, matches, rules)
     if two_by_two is not None:
         recall, used = two_by_two
-        assumptions = (
-            f"rules without a common field find matches independently of each other: {'; '.join(used)}",
-            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
-        )
-        return BlockingRecall(recall, "capture-recapture, two rules at a time", assumptions, found)
-    if recaptured is not None:
-        assumptions = (
-            "rules without a common field find matches independently of each other",
-            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
-        )
-        return BlockingRecall(recaptured, "capture-recapture", assumptions, found)
-    modelled = _by_model(rules, agreement)
-    if modelled is not None:
+        independent = f"rules without a common field find matches independently of each other: {'; '.join(used)}"
+        return BlockingRecall(recall, "capture-recapture, two rules at a time", (independent, WRONG_IN_MANY), found)
+    recall = _by_model(rules, agreement)
+    if recall is not None:
         assumptions = (
             "fields agree independently of each other among matches",
             "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
         )
-        return BlockingRecall(modelled, "model", assumptions, found)
+        return BlockingRecall(recall, "model", assumptions, found)
     reason = "there is only one rule" if len(rules) == 1 else "the rules share fields, or none finds what another found"
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 

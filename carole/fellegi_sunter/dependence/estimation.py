@@ -51,6 +51,7 @@ from gemel.carole.fellegi_sunter.model import (
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import (
     FEW_MATCHES,
+    FEWEST_MATCHES,
     default_m,
     expected_levels,
     identified_bits,
@@ -97,9 +98,6 @@ FEWEST_LINKED = 0.2
 
 MIN_RECALL = 0.5
 """Share of the matches that blocking is supposed to keep at least: the few that a poorer one finds tell nothing."""
-
-FEWEST_LINKS = 1e-6
-"""Lower bound of p, as a number of links."""
 
 
 class Maximisation:
@@ -222,7 +220,7 @@ class Maximisation:
         p = self._p
         if p is None:
             believed, others = self._p_prior
-            expected = max(float(matches.sum()), FEWEST_LINKS) / recall + believed
+            expected = max(float(matches.sum()), FEWEST_MATCHES) / recall + believed
             p = min(expected / (self._n_pairs + believed + others), 1 - 1e-9)
         known = np.isfinite(self._worth)[:, None]
         m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
