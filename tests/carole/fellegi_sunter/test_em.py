@@ -93,15 +93,8 @@ def test_pairs_of_two_rules_identify_what_either_allows():
     gamma = np.array([[1, 1], [1, 0]], dtype=np.int8)
     both = PatternCounts(gamma, np.array([3, 1], dtype=np.uint32), np.array([90, 10]))
     everywhere = np.array([[9000.0, 100.0], [9000.0, 100.0]])
-    model = fit(
-        both,
-        [FieldLevels("a", 2), FieldLevels("b", 2)],
-        100,
-        100,
-        Estimation(u="all_pairs", prior=0.0),
-        [RuleFields("a", (0,)), RuleFields("b", (1,))],
-        everywhere,
-    )
+    fields, rules = [FieldLevels(name, 2) for name in "ab"], [RuleFields(name, (q,)) for q, name in enumerate("ab")]
+    model = fit(both, fields, 100, 100, Estimation(u="all_pairs", prior=0.0), rules, everywhere)
     # m of field b is estimated from rule a's pairs, which are all; of field a from rule b's only, the first row.
     assert model.matches_behind_m[1] > model.matches_behind_m[0]
     assert model.m[0, 1] == 1.0
@@ -220,24 +213,26 @@ def test_expected_matches_are_where_p_starts():
     assert fit(patterns, FIELDS, 3000, 3000).history.p[0] == pytest.approx(1 / 3000)
 
 
-def test_inputs_that_disagree():
-    patterns, everywhere = exact_population(M, U, 0.1, 100, 100, rules=[(0,)])
-    with pytest.raises(GemelError, match="all n_a \\* n_b = 10000 pairs"):
-        fit(patterns, FIELDS, 100, 100)
-    with pytest.raises(GemelError, match="levels over all pairs, as pairs were blocked"):
-        fit(patterns, FIELDS, 100, 100, rules=RULES)
-    with pytest.raises(GemelError, match="u cannot be estimated freely from blocked pairs"):
-        fit(patterns, FIELDS, 100, 100, Estimation(u="free"), RULES, everywhere)
-    with pytest.raises(GemelError, match="4 fields, as gamma has"):
-        fit(patterns, FIELDS[:3], 100, 100)
-    with pytest.raises(GemelError, match="at most n_a"):
-        fit(patterns, FIELDS, 2, 2, rules=RULES, level_counts=everywhere)
-    with pytest.raises(GemelError, match="field sex: expected levels below 1, got 1"):
-        fit(patterns, [*FIELDS[:3], FieldLevels("sex", 1)], 100, 100)
-    with pytest.raises(GemelError, match=r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"):
-        fit(patterns, FIELDS, 100, 100, rules=[RuleFields("wrong", (4,))], level_counts=everywhere)
-    with pytest.raises(GemelError, match="shape \\(4, 4\\)"):
-        fit(patterns, FIELDS, 100, 100, rules=RULES, level_counts=everywhere[:3])
+BLOCKED, EVERYWHERE = exact_population(M, U, 0.1, 100, 100, rules=[(0,)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rules": (), "level_counts": None}, r"all n_a \* n_b = 10000 pairs"),
+        ({"level_counts": None}, "levels over all pairs, as pairs were blocked"),
+        ({"settings": Estimation(u="free")}, "u cannot be estimated freely from blocked pairs"),
+        ({"fields": FIELDS[:3]}, "4 fields, as gamma has"),
+        ({"n_a": 2, "n_b": 2}, "at most n_a"),
+        ({"fields": [*FIELDS[:3], FieldLevels("sex", 1)]}, "field sex: expected levels below 1, got 1"),
+        ({"rules": [RuleFields("wrong", (4,))]}, r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"),
+        ({"level_counts": EVERYWHERE[:3]}, r"shape \(4, 4\)"),
+    ],
+)
+def test_inputs_that_disagree(changes, message):
+    sound = {"fields": FIELDS, "n_a": 100, "n_b": 100, "rules": RULES, "level_counts": EVERYWHERE}
+    with pytest.raises(GemelError, match=message):
+        fit(BLOCKED, **sound | changes)
 
 
 @pytest.mark.parametrize(
@@ -260,14 +255,7 @@ def test_the_compiled_expectation_is_the_definition(data):
     identified = rng.integers(0, 2 ** len(n_levels), n).astype(np.uint64)
     m, u = ([rng.dirichlet(np.ones(k)) for k in n_levels] for _ in range(2))
     p = rng.uniform(0.001, 0.999)
-    # A missing field contributes 1: the same as its being missing surely, whatever the class.
     a, b = density(gamma, m, u, p)
-    for i in range(n):
-        a[i], b[i] = p, 1 - p
-        for q, k in enumerate(gamma[i]):
-            if k != MISSING:
-                a[i] *= m[q][k]
-                b[i] *= u[q][k]
     g = a / (a + b) * count
     width = max(n_levels)
     matches, others = np.full((2, len(n_levels), width), np.nan)

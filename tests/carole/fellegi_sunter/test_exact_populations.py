@@ -14,7 +14,6 @@ from research import em
 from research.em import distributions, exact_counts
 
 SIDE = 10**9
-PRECISE = Estimation(prior=0, one_to_one=False, tolerance=1e-10, max_iterations=20_000)
 
 
 def fields_of(n_levels):
@@ -53,16 +52,6 @@ def test_three_fields_are_enough(seed, missing, u):
     assert model.u == pytest.approx(others, abs=1e-6)
 
 
-def test_fixed_u_is_the_distribution_over_all_pairs_and_m_is_recovered_given_the_true_one():
-    n_levels = [8, 5]
-    m, u = distributions(n_levels, np.random.default_rng(3))
-    patterns = exact_counts(m, u, 0.01, n_levels, SIDE**2)
-    settings = Estimation(prior=0, one_to_one=False, tolerance=1e-10, max_iterations=20_000, u="all_pairs")
-    model = fit(patterns, fields_of(n_levels), SIDE, SIDE, settings, level_counts=u * 1e12)
-    assert model.m == pytest.approx(m, abs=1e-6)
-    assert model.p == pytest.approx(0.01, abs=1e-6)
-
-
 def test_a_million_cells():
     n_levels = [10] * 6
     m, u = distributions(n_levels, np.random.default_rng(1))
@@ -74,18 +63,6 @@ def test_a_million_cells():
     assert model.m == pytest.approx(m, abs=1e-6)
     assert model.u == pytest.approx(u, abs=1e-6)
     assert model.p == pytest.approx(0.01, abs=1e-6)
-
-
-def test_a_thousand_times_the_pairs_are_the_same_steps():
-    n_levels = [4, 4, 4]
-    m, u = distributions(n_levels, np.random.default_rng(2))
-    paths = []
-    for side in (10_000, 316_228):
-        patterns = exact_counts(m, u, 0.01, n_levels, side**2)
-        settings = Estimation(prior=0, one_to_one=False, u="free", expected_matches=0.02 * side**2, tolerance=1e-6)
-        paths.append(fit(patterns, fields_of(n_levels), side, side, settings))
-    assert paths[0].iterations == pytest.approx(paths[1].iterations, abs=3)
-    assert paths[0].m == pytest.approx(paths[1].m, abs=1e-4)
 
 
 @pytest.mark.long

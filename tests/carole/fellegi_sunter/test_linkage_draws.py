@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,12 +12,13 @@ from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from gemel.carole.fellegi_sunter.dependence.structure import choose, estimated, independent
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks, ModelDraws, draw_linkages
-from gemel.carole.fellegi_sunter.model import PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.model import shares, within_levels
 from gemel.carole.fellegi_sunter.model_warnings import default_m, expected_levels
 from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation
 from tests.carole.fellegi_sunter.enumeration import enumerated
+from tests.carole.fellegi_sunter.populations import counted_vectors
 
 N_DRAWS = 1500
 
@@ -58,16 +58,10 @@ def test_other_assignments_have_them_too(monkeypatch, assignment):
         record, n_records, n_partners = np.arange(9), n_a * n_b, 1
     else:
         record, n_records, n_partners = (a, n_a, n_b) if assignment == "many_to_one" else (b, n_b, n_a)
-    prior = BetaPartners(n_records, n_partners)
-    total, exact = 0.0, np.zeros(9)
-    for chosen in product([0, 1], repeat=9):
-        on = np.array(chosen, dtype=bool)
-        if np.bincount(record[on], minlength=1).max(initial=0) > 1:
-            continue
-        w = math.exp(prior.log_density(int(on.sum())) + weight[on].sum() * math.log(2))
-        total, exact = total + w, exact + w * on
+    log_prior = [BetaPartners(n_records, n_partners).log_density(n) for n in range(10)]
+    exact, _ = enumerated(record, np.arange(9), weight * math.log(2), log_prior)
     found = drawn_shares(monkeypatch, assignment, a, b, weight, n_a, n_b)
-    np.testing.assert_allclose(found, exact / total, atol=0.055)
+    np.testing.assert_allclose(found, exact, atol=0.055)
 
 
 def test_copies_count_as_one_person():
@@ -115,9 +109,8 @@ def example():
     match = np.arange(common) * (n + 1)
     wrong = rng.random(common) < 0.3
     gamma[match] = np.column_stack([~wrong, np.where(wrong, 0, 2), rng.random(common) < 0.9])
-    distinct, member, count = np.unique(gamma.astype(np.int8), axis=0, return_inverse=True, return_counts=True)
-    patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
-    links = np.bincount(member.ravel()[match], minlength=len(distinct)).astype(float)
+    patterns, member = counted_vectors(gamma)
+    links = np.bincount(member[match], minlength=patterns.n_patterns).astype(float)
     return patterns, links, fit_scheme("multinomial", patterns, ["f", "g", "h"], LEVELS, n, n)
 
 
