@@ -115,9 +115,8 @@ class _Layout:
     def __init__(self, model: ValueModel, values: Values) -> None:
         self._values = values
         self._columns = values.model_columns
-        variables = [values.variables[v] for v in self._columns]
-        self._keys = [q for q, variable in enumerate(variables) if variable.is_key]
-        self._own = tuple([q for q, variable in enumerate(variables) if variable.holder == side] for side in SIDES)
+        self._keys = [q for q, v in enumerate(self._columns) if values.variables[v].is_key]
+        self._own = tuple(_own(values, side) for side in SIDES)
         self._files = (values.configurations_a, values.configurations_b)
         alone = [key.log_factors for key in model.alone]
         columns = [key.column for key in model.alone]
@@ -198,10 +197,8 @@ SIDES = ("alice", "bob")
 
 def check_cases(values: Values) -> None:
     """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
-    n_shapes = []
-    for side, file in zip(SIDES, (values.configurations_a, values.configurations_b), strict=True):
-        own = [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
-        n_shapes.append(len(_shapes(file, own).known))
+    files = values.configurations_a, values.configurations_b
+    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in zip(SIDES, files, strict=True)]
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
         raise GemelError(
@@ -211,6 +208,11 @@ def check_cases(values: Values) -> None:
             got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
             remedy="make missing a separate category, or let keys stand alone",
         )
+
+
+def _own(values: Values, side: str) -> list[int]:
+    """The configurations' columns of the variables that only one side holds."""
+    return [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
 
 
 @dataclass(frozen=True)
@@ -278,7 +280,9 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
     flat: list[F64] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]
-    of_a, column, stride = [], [], []
+    of_a: list[bool] = []
+    column: list[int] = []
+    stride: list[int] = []
     for factors in plans:
         for factor in factors:
             if id(factor) not in laid:
@@ -289,15 +293,9 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
                 flat.append(dense)
                 size += len(dense)
             table_start.append(laid[id(factor)])
-            step = 1
-            steps = []
-            for n in reversed(factor.levels):
-                steps.append(step)
-                step *= n
-            for v, width in zip(factor.variables, reversed(steps), strict=True):
-                of_a.append(v not in of_bob)
-                column.append(v)
-                stride.append(width)
+            column += factor.variables
+            of_a += [v not in of_bob for v in factor.variables]
+            stride += [math.prod(factor.levels[i + 1 :]) for i in range(len(factor.levels))]
             variable_start.append(len(column))
         factor_start.append(len(table_start))
     return layout._replace(

@@ -19,7 +19,7 @@ from gemel.carole.extended_latent.em import (
     counted,
     extended_em,
     kept,
-    posterior_pairs,
+    posteriors,
     sampled_pairs,
 )
 from gemel.carole.extended_latent.estimation import ValueFit, estimate
@@ -234,7 +234,7 @@ def fit_extended(
     _check(values, fitted, patterns, bounds)
     check_cases(values)
     n_levels = [len(field) for field in bounds]
-    estimated = PatternCounts(fitted.estimated(patterns.gamma, n_levels), patterns.mask, patterns.count)
+    estimated = fitted.scheme.patterns(patterns, n_levels)
     free = fitted.joint is None and fitted.scheme.facts.calibrated
     weights = None if free else fitted.match_weights(patterns.gamma)
 
@@ -248,8 +248,8 @@ def fit_extended(
         value_fit = ValueFit(known_model(values, known))
     else:
         if learn_from is None:
-            by_pattern = fitted.match_probabilities(patterns.gamma)
-            learn_from = sampled_pairs(pairs, by_pattern, heaviest, settings.seed, reported("learn"))
+            g = fitted.match_probabilities(patterns.gamma)
+            learn_from = sampled_pairs(pairs, lambda *at: g[at[2]], heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
     before: ValueFit | None = None
@@ -273,7 +273,8 @@ def fit_extended(
         if learn_from is None:
             p = em.model.p
             log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
-            learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
+            posterior = posteriors(factors, log_odds)
+            learn_from = sampled_pairs(pairs, posterior, heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, replace(settings, precision=value_fit.precision), training)
     progress("model", 1.0)
     warnings = (*_warnings(value_fit, em, settings, refitted), *_overfitting(rounds))

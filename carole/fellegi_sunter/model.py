@@ -25,22 +25,11 @@ MISSING = -1
 
 @dataclass(frozen=True)
 class PatternCounts:
-    """How often each comparison vector occurs under each set of blocking rules.
+    """How often each comparison vector occurs under each set of blocking rules; a pair is counted in one row only.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-        Comparison levels, 0 (least similar) upwards, or ``MISSING``.
-    mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when nothing is blocked.
-        A pair is counted in one row only.
-    count : ndarray of int64, shape (n_patterns,)
-        Number of pairs.
-
-    Raises
-    ------
-    GemelError
-        If the shapes disagree, a level is below ``MISSING`` or a count is negative.
+    `gamma` (int8, shape (n_patterns, n_fields)): comparison levels, 0 (least similar) upwards, or ``MISSING``; `mask`
+    (uint32, shape (n_patterns,)): bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when
+    nothing is blocked; `count` (int64, shape (n_patterns,)).
     """
 
     gamma: I8
@@ -99,17 +88,9 @@ def expectation(
     matches: F64,
     others: F64,
 ) -> tuple[float, float]:
-    """Add up expected numbers of matches and non-matches by field and level.
+    """Write expected numbers of matches and non-matches by field and level; returns all matches, and the likelihood.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    count : ndarray of float64, shape (n_patterns,)
-    identified : ndarray of uint64, shape (n_patterns,)
-        Bit q is set where a row identifies m of field q.
-    log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
-    matches, others : ndarray of float64, shape (n_fields, n_levels)
-        Overwritten with the expected numbers of matches and of non-matches.
+    `identified`: bit q is set where a row identifies m of field q; `log_m`, `log_u`: shape (n_fields, n_levels + 1).
     """
     n, n_fields = gamma.shape
     matches[:] = 0.0
@@ -299,21 +280,10 @@ def within_levels(n_levels: Sequence[int]) -> Flags:
 
 
 def shares(counts: F64, valid: Flags, prior: float) -> F64:
-    """Posterior mean distribution of levels under a Dirichlet prior of `prior` pseudo-pairs in all.
+    """Posterior mean of each field's distribution of levels under a Dirichlet prior of `prior` pseudo-pairs, even.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, n_levels)
-        Numbers of pairs, not negative.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels; the others stay 0.
-    prior : float
-        Pseudo-pairs, spread evenly over a field's levels.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, n_levels)
-        Rows sum to 1; a row without any count and without prior is uniform.
+    `counts`, `valid` (shape (n_fields, n_levels)): pairs, and which entries are levels; the others stay 0. A row
+    without any count and without prior is uniform.
     """
     even = valid / valid.sum(axis=1, keepdims=True)
     smoothed = np.where(valid, counts, 0.0) + prior * even
@@ -322,25 +292,10 @@ def shares(counts: F64, valid: Flags, prior: float) -> F64:
 
 
 def corrected(counts: F64, m: F64, p: float, valid: Flags, prior: float) -> F64:
-    """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution.
+    """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution: shape (n_fields, n_levels).
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level, over all pairs or a random sample of them.
-    m : ndarray of float64, shape (n_fields, n_levels)
-        Distribution of levels among matches.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels.
-    prior : float
-        Pseudo-pairs of the Dirichlet prior.
+    `counts`: pairs by level, over all pairs or a random sample of them; `prior`: pseudo-pairs, as in `shares`.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, n_levels)
-
-    Notes
-    -----
     Where the matches exceed the pairs of a level, only the prior's share remains: with the true p and m that happens by
     chance only; otherwise it indicates that p m is too large.
     """

@@ -114,20 +114,10 @@ def blocking_recall(
 def key_agreement(model: Model, present: F64, *, believed: bool) -> F64:
     """P(both records have the field, and agree on it exactly | match), as `blocking_recall` takes it.
 
-    Of a comparison of exchanged values: that both are present and not exchanged.
-
-    Parameters
-    ----------
-    present : ndarray of float64, shape (n_fields,)
-        Share of the pairs in which both records have the field.
-    believed : bool
-        Whether m counts where hardly a match is behind it: as the best guess there is, where some recall must be
-        supposed; not where one is reported.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_fields,)
-        NaN where m does not count.
+    Of a comparison of exchanged values: that both are present and not exchanged. `present` (float64, shape
+    (n_fields,)): share of the pairs in which both records have the field; `believed`: whether m counts where hardly a
+    match is behind it: as the best guess there is, where some recall must be supposed; not where one is reported.
+    Returns float64, shape (n_fields,): NaN where m does not count.
     """
     # An exchange is compared where nothing is exchanged at its lowest level, and is rare also where it is not learnt.
     exception = np.array([field.exception for field in model.fields])

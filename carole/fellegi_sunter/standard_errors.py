@@ -157,24 +157,12 @@ def linked_errors(
     *,
     dependent: bool = False,
 ) -> StandardErrors:
-    """Standard errors of a model estimated from link probabilities, with its prior of m.
+    """Standard errors of a model that `fit_joint` estimated from link probabilities, with its prior of m.
 
-    Parameters
-    ----------
-    model : Model
-        From `fit_joint`.
-    row : ndarray of int, shape (n_pairs,), optional
-        Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
-    pattern : ndarray of int, shape (n_pairs,)
-        Row of `patterns` in which each kept pair is counted.
-    probability : ndarray of float64, shape (n_pairs,)
-        Link probabilities under the model.
-    dependent : bool
-        Whether fields depend on each other in the model.
-
-    Notes
-    -----
-    O(n_pairs * n_fields * n_levels) for the uncertain pairs, and the square of that for their patterns.
+    Of each kept pair, `row`: the record of A, which has one match at most; None: every pair separately, one for each
+    pair of `patterns`; `pattern`: the row of `patterns` in which it is counted; `probability`: of a link. `dependent`:
+    whether fields depend on each other in the model. O(n_pairs * n_fields * n_levels) for the uncertain pairs, and the
+    square of that for their patterns.
     """
     if not model.identified:
         return no_errors(model, "the model is not identified")
