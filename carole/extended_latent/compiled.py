@@ -91,10 +91,8 @@ class BayesFactors:
 
     Raises MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
 
-    Notes
-    -----
-    Making it costs one elimination for each case, and one pass of the distinct configurations through the junction
-    tree for each set of keys. Then a pair costs its keys and the tables that join both sides.
+    Making it costs one elimination for each case, and one pass of the distinct configurations through the junction tree
+    for each set of keys. Then a pair costs its keys and the tables that join both sides.
     """
 
     def __init__(self, model: ValueModel, values: Values) -> None:

@@ -172,8 +172,6 @@ def extended_em(
     `weights` (float64, shape (n_patterns,)): match weights, in bits, that are not m over u (a dependence model, a
     weighted scheme): m is then fixed.
 
-    Notes
-    -----
     O(classes + patterns * fields) a step.
     """
     gamma = np.ascontiguousarray(patterns.gamma)

@@ -46,8 +46,6 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
 
     `tolerance`: maximum change of a cell's probability at which to stop.
 
-    Notes
-    -----
     O(completions of all records) an iteration. It starts with equal probabilities of all cells that agree with a
     record.
 
@@ -121,18 +119,10 @@ MAX_ITERATIONS = 300
 class ValueFit:
     """A value model and its estimation.
 
-    Attributes
-    ----------
-    search
-        The search for the graph; None where there was no choice, or the model was known.
-    records
-        Weight of the records it was estimated from: expected matches and training records. 0: it was known beforehand.
-    converged
-        Whether the EM for the missing keys and the search for the graph converged.
-    precision
-        Total prior precision; None where there is no joint model, or it was known beforehand.
-    choice
-        How it was chosen; None where it was given.
+    `search`: the search for the graph; None where there was no choice, or the model was known; `records`: weight of the
+    records it was estimated from: expected matches and training records. 0: it was known beforehand; `converged`:
+    whether the EM for the missing keys and the search for the graph converged; `precision`: total prior precision; None
+    where there is no joint model, or it was known beforehand; `choice`: how it was chosen; None where it was given.
     """
 
     model: ValueModel
@@ -162,17 +152,8 @@ def estimate(
 ) -> ValueFit:
     """Estimate a value model.
 
-    Parameters
-    ----------
-    settings : ExtendedSettings
-        Without a precision it is chosen (`choose_precision`).
-    training : ndarray of int32, shape (n_records, n_variables), optional
-        Records of people like these, over all variables; -1 is missing. Each counts as one match.
-
-    Raises
-    ------
-    GemelError
-        Training codes out of range; no pair of positive weight and no training record.
+    `settings`: without a precision it is chosen (`choose_precision`); `training` (int32, shape (n_records,
+    n_variables)): records of people like these, over all variables; -1 is missing. Each counts as one match.
     """
     if training is not None:
         check_codes(training, values.variables, "training records")

@@ -45,14 +45,8 @@ from gemel.risk.models.fitted import FittedModel
 class Refitted:
     """A second estimate beside the values.
 
-    Attributes
-    ----------
-    scheme
-        The fitted scheme, m and p estimated again.
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches of each pattern.
-    kept
-        The pairs that compete for records, with their Bayes factors; None where pairs do not compete.
+    `scheme`: the fitted scheme, m and p estimated again; `matches` (float64, shape (n_patterns,)): expected matches of
+    each pattern; `kept`: the pairs that compete for records, with their Bayes factors; None where pairs do not compete.
     """
 
     scheme: FittedScheme
@@ -93,8 +87,6 @@ def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Class
 
     `classes`: the same pairs by pattern and Bayes factor; None: of agreement alone.
 
-    Notes
-    -----
     ``sum n log(p L B + 1 - p)``, L the likelihood ratio of a pattern and B the values' Bayes factor: u and the values'
     distribution among non-matches are the same in both, and cancel.
     """
@@ -117,16 +109,10 @@ MAX_OVERFIT = 1.0
 class ExtendedFit:
     """The result of the extended latent step.
 
-    Attributes
-    ----------
-    value_fit
-        The value model and its estimation; `value_fit.model.match` is the joint distribution.
-    scheme
-        The Fellegi-Sunter part, with m estimated beside the Bayes factors.
-    refitted
-        The second estimate beside the values, where one was requested.
-    rounds
-        Each estimation of the value model, and how far it over-fits; empty unless requested.
+    `value_fit`: the value model and its estimation; `value_fit.model.match` is the joint distribution; `scheme`: the
+    Fellegi-Sunter part, with m estimated beside the Bayes factors; `refitted`: the second estimate beside the values,
+    where one was requested; `rounds`: each estimation of the value model, and how far it over-fits; empty unless
+    requested.
     """
 
     values: Values = field(repr=False)

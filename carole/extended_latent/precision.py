@@ -73,8 +73,6 @@ class PrecisionChoice:
 def choose_precision(values: Values, weighted: WeightedPairs, joint_models: JointModels, seed: int) -> PrecisionChoice:
     """Choose the prior precision from the pairs that the value model is estimated from.
 
-    Notes
-    -----
     `FOLDS` estimations with each of `PRECISIONS`, of three quarters of the pairs; the completion of missing keys is
     shared by all precisions. Folds are of Alice's records. Keys that stand alone do not depend on the precision and are
     left out.

@@ -32,18 +32,12 @@ MAX_MODEL_KEYS = 8
 class Variable:
     """A variable of the value model.
 
-    Parameters
-    ----------
-    holder
-        Whose records have it. A variable of both is a key: it should also be one of the compared fields, since the
-        comparison models whether it agrees and this model the value on which it agrees.
-    levels
-        How many values it can take, at least 2; for a field compared by signatures, the distinct signatures of both
-        files together.
-    alone
-        Of a key: whether it is independent of all other variables, with its frequencies in the two files for
-        probabilities. By default true of keys of more than `ALONE_ABOVE` levels, such as surnames, for which no joint
-        distribution could be estimated.
+    `holder`: whose records have it. A variable of both is a key: it should also be one of the compared fields, since
+    the comparison models whether it agrees and this model the value on which it agrees; `levels`: how many values it
+    can take, at least 2; for a field compared by signatures, the distinct signatures of both files together; `alone`:
+    of a key: whether it is independent of all other variables, with its frequencies in the two files for probabilities.
+    By default true of keys of more than `ALONE_ABOVE` levels, such as surnames, for which no joint distribution could
+    be estimated.
     """
 
     name: str
@@ -79,18 +73,8 @@ class Variable:
 class Values:
     """The codes of both files.
 
-    Parameters
-    ----------
-    codes_a : ndarray of int32, shape (n_a, n_variables)
-        One column for each variable; -1 where missing, and in all columns of Bob's variables.
-    codes_b : ndarray of int32, shape (n_b, n_variables)
-        Likewise.
-
-    Raises
-    ------
-    GemelError
-        No variables, names that repeat, codes out of range, codes in a column that the other party holds, or more
-        than `MAX_MODEL_KEYS` keys that do not stand alone.
+    `codes_a` (int32, shape (n_a, n_variables)): one column for each variable; -1 where missing, and in all columns of
+    Bob's variables; `codes_b` (int32, shape (n_b, n_variables)): likewise.
     """
 
     variables: tuple[Variable, ...]

@@ -42,8 +42,6 @@ def candidate_graph(a: Ints, b: Ints) -> CandidateGraph:
 
     `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice.
 
-    Notes
-    -----
     O(n_pairs + largest row number); some 20 bytes a pair.
     """
     rows, columns = _numbered(a), _numbered(b)

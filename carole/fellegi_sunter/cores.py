@@ -211,8 +211,6 @@ class _Groups(NamedTuple):
 def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
     """Replace the probabilities of belief propagation in groups with a cycle.
 
-    Notes
-    -----
     O(n_edges), and at most `MAX_PRODUCTS` and `MAX_SAMPLED` for enumerations and chains.
     """
     cutting = _Cutting(graph, messages)

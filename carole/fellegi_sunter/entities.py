@@ -158,8 +158,6 @@ def same_person(earlier: Ints, later: Ints, antecedent: F64, sure: float = 0.0) 
     sum to at most 1; `sure`: pairs below this probability lead to no third record: `SURE` in estimation, 0 otherwise.
     Returns float64, shape (n_pairs,).
 
-    Notes
-    -----
     Exact with `sure` 0 where all pairs that may be of one person are listed; a pair that is not listed counts as of
     two. O(sum over the records of the square of their pairs, times the logarithm of their number).
     """

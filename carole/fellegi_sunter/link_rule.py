@@ -34,10 +34,8 @@ def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
     of linking a pair over leaving both unlinked. Pairs that gain nothing are never chosen. Returns int64: positions of
     the chosen pairs, ascending.
 
-    Notes
-    -----
-    Optimal up to rounding. O(n_pairs log n_pairs) where records compete for few others, as in linkage; at worst
-    O(rows * n_pairs log n_pairs). Ties fall to the pair found first, in the order of `a`.
+    Optimal up to rounding. O(n_pairs log n_pairs) where records compete for few others, as in linkage; at worst O(rows
+    * n_pairs log n_pairs). Ties fall to the pair found first, in the order of `a`.
 
     References
     ----------

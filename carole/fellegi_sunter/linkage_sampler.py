@@ -153,8 +153,6 @@ def average_links(c: Choices, likely: F64, sweeps: int, rng: np.random.Generator
 
     `likely` (float64, shape (n_edges,)): the chain starts with each record's edge above one half, as far as it is free.
 
-    Notes
-    -----
     O(sweeps * n_edges).
     """
     edge_of_row = np.full(len(c.first) - 1, -1, dtype=np.int64)

@@ -170,21 +170,11 @@ class History:
 class Model:
     """A fitted model.
 
-    Parameters
-    ----------
-    m, u : ndarray of float64, shape (n_fields, n_levels)
-        ``m[q, k]`` is P(level k in field q | match), `u` the same for a non-match. A field with fewer levels
-        than the maximum has zeros after them.
-    p : float
-        Share of matches among all n_a * n_b pairs.
-    log_likelihood : float
-        Of the pairs counted, natural logarithm.
-    identified : bool
-        False if other parameters fit these counts as well.
-    matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches from which each row of `m` was estimated.
-    warnings : tuple of ResultWarning
-        What a user should know before relying on the numbers.
+    `m`, `u` (float64, shape (n_fields, n_levels)): ``m[q, k]`` is P(level k in field q | match), `u` the same for a
+    non-match. A field with fewer levels than the maximum has zeros after them; `p`: share of matches among all n_a *
+    n_b pairs; `log_likelihood`: of the pairs counted, natural logarithm; `identified`: False if other parameters fit
+    these counts as well; `matches_behind_m` (float64, shape (n_fields,)): expected matches from which each row of `m`
+    was estimated; `warnings`: what a user should know before relying on the numbers.
     """
 
     fields: tuple[FieldLevels, ...]

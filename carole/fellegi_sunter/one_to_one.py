@@ -45,8 +45,6 @@ class CandidateMarginals:
     `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. All likelihood ratios are 1 until they are
     weighed.
 
-    Notes
-    -----
     12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
     """
 

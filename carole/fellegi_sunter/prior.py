@@ -147,14 +147,9 @@ SWEEPS_BRACKETED = 4
 class LinkProbabilities:
     """Posterior probabilities of links.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        P(link) of each candidate pair; over the candidates of a record that has one link at most they sum to at most 1.
-    log_prior_odds : float
-        Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
-    rounds : int
-        Maximum rounds of messages over the connected components.
+    `probability` (float64, shape (n_pairs,)): P(link) of each candidate pair; over the candidates of a record that has
+    one link at most they sum to at most 1; `log_prior_odds`: natural logarithm of the prior odds of a link, beside
+    ``log(p / (1 - p))`` of the pairwise model; `rounds`: maximum rounds of messages over the connected components.
     """
 
     probability: F64

@@ -104,8 +104,6 @@ class Propagation:
     `log_ratio` (float64, shape (n_pairs,)): as for `weigh`; `tolerance`: change of a link's probability, and relative
     change of a record's weak claims, below which nothing is sent.
 
-    Notes
-    -----
     Some 30 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to twenty, and fewer from nearby.
     """
 

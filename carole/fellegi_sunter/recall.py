@@ -41,14 +41,8 @@ WRONG_IN_MANY = (
 class BlockingRecall:
     """Estimated share of the matches that blocking kept.
 
-    Parameters
-    ----------
-    recall : float or None
-        None where it is not estimable.
-    method : str
-        "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
-    assumptions : tuple of str
-        Assumptions of the estimate, or why there is none.
+    `recall`: None where it is not estimable; `method`: "no blocking", "capture-recapture", "capture-recapture, two
+    rules at a time", "model" or "not estimable"; `assumptions`: assumptions of the estimate, or why there is none.
     """
 
     recall: float | None
@@ -67,20 +61,11 @@ def blocking_recall(
 ) -> BlockingRecall:
     """Estimate what blocking lost.
 
-    Parameters
-    ----------
-    mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set where the pairs satisfy rule r.
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches among them: count times match probability.
-    rules : sequence of RuleFields
-        None: nothing was blocked.
-    agreement : ndarray of float64, shape (n_fields,), optional
-        P(both records have the field, and agree on it exactly | match); NaN where m is unidentified. Used
-        where rules are not independent.
+    `mask` (uint32, shape (n_patterns,)): bit r is set where the pairs satisfy rule r; `matches` (float64, shape
+    (n_patterns,)): expected matches among them: count times match probability; `rules`: None: nothing was blocked;
+    `agreement` (float64, shape (n_fields,)): P(both records have the field, and agree on it exactly | match); NaN where
+    m is unidentified. Used where rules are not independent.
 
-    Notes
-    -----
     In FEBRL4, with rules on the date, the two names and the postcode: .9947 estimated, .9968 true; with the first
     address line too: .9979 and .9984.
 

@@ -103,19 +103,11 @@ class Scheme:
 class FittedScheme:
     """A model and its weight of every comparison level.
 
-    Parameters
-    ----------
-    model : Model
-        With the levels of EM: the fields' own (multinomial), or two, disagreement and agreement.
-    weights : ndarray of float64, shape (n_fields, max n_levels)
-        Match weight of each comparison level, in bits; 0 after a field's levels.
-    joint : JointModel, optional
-        Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those of
-        each field separately.
-    n_levels : tuple of int, optional
-        Levels of the fields, where they differ from the model's.
-    standard_errors : StandardErrors, optional
-        Of the model's m, u and p.
+    `model`: with the levels of EM: the fields' own (multinomial), or two, disagreement and agreement; `weights`
+    (float64, shape (n_fields, max n_levels)): match weight of each comparison level, in bits; 0 after a field's levels;
+    `joint`: where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those
+    of each field separately; `n_levels`: levels of the fields, where they differ from the model's; `standard_errors`:
+    of the model's m, u and p.
     """
 
     scheme: Scheme

@@ -87,8 +87,6 @@ def pairwise_errors(
     an estimate is not symmetric about the truth), of p at its bound, and of a model that is not identified or not
     converged.
 
-    Notes
-    -----
     O(n_patterns * (n_fields * n_levels)**2), once; nothing depends on the number of pairs.
 
     References

@@ -25,22 +25,10 @@ DRAWN_AT_ONCE = 1 << 16
 class Chain:
     """Metropolis-Hastings over decomposable graphs.
 
-    Parameters
-    ----------
-    scores
-        The scores of tables; may be shared by chains that run one after another.
-    rng
-        Source of all random numbers.
-    betas
-        Inverse temperatures, the first of them that of the chain that is sampled.
-    double_share
-        Share of the moves that change two edges at one node.
-    trace_length
-        Most values of the score's trace.
-    model_limit
-        Most models recorded; rounded up to a power of two, half of which are used.
-    by_rotation
-        Decide legality by rotating a dynamic junction tree, not by searching the graph.
+    `scores` may be shared by chains that run one after another; `betas`: inverse temperatures, the first of them that
+    of the chain that is sampled; `double_share`: share of the moves that change two edges at one node; `trace_length`:
+    most values of the score's trace; `model_limit`: most models recorded; rounded up to a power of two, half of which
+    are used; `by_rotation`: decide legality by rotating a dynamic junction tree, not by searching the graph.
     """
 
     def __init__(

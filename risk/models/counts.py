@@ -23,14 +23,9 @@ _KEY_LIMIT = 2**62
 class SparseCounts:
     """How often each occupied cell occurs.
 
-    Parameters
-    ----------
-    levels
-        How many levels each variable is declared to have, at least 2.
-    cells : ndarray of int32, shape (n_cells, n_variables)
-        The occupied cells, all different, in lexicographic order.
-    counts : ndarray of float64, shape (n_cells,)
-        How often each occurs; positive, not necessarily whole numbers.
+    `levels`: how many levels each variable is declared to have, at least 2; `cells` (int32, shape (n_cells,
+    n_variables)): the occupied cells, all different, in lexicographic order; `counts` (float64, shape (n_cells,)): how
+    often each occurs; positive, not necessarily whole numbers.
     """
 
     names: tuple[Hashable, ...]

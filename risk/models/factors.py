@@ -25,11 +25,7 @@ ROW_LIMIT = 2**25
 class Factor:
     """A function that is zero outside its rows.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_rows, n_variables)
-        Different rows.
-    values : ndarray of float64, shape (n_rows,)
+    `cells` (int32, shape (n_rows, n_variables)): different rows; `values` (float64, shape (n_rows,)).
     """
 
     variables: tuple[int, ...]

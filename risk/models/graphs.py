@@ -279,8 +279,6 @@ def _missing(adjacency: Sequence[int], nodes: int) -> int:
 def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> tuple[Edge, ...]:
     """A minimal subset of a triangulation's fill-in that is still a triangulation.
 
-    Notes
-    -----
     A triangulation is minimal exactly when none of its edges can be deleted on its own [1]_, so edges are taken away
     one by one as long as a legal deletion is found. O(f^2) checks for f fill-in edges.
 

@@ -27,8 +27,6 @@ BATCH_ROWS = 2**22
 def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, int]) -> Factor:
     """Joint probability of the variables and the evidence, as a function of the variables.
 
-    Notes
-    -----
     The root is the clique that holds most of what is requested. A part of the tree behind which nothing is requested or
     known sends the message 1, so it costs nothing. A requested variable that lies in another clique travels with the
     messages.

@@ -35,12 +35,8 @@ MAX_POINTS = 2_000
 class GammaPrior:
     """A gamma prior on the total prior precision alpha, held to a grid.
 
-    Parameters
-    ----------
-    shape, rate
-        Mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision.
-    lowest, highest
-        First and last point of the grid. Posterior probability at either end calls for a wider one.
+    `shape`, `rate`: mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision; `lowest`,
+    `highest`: first and last point of the grid. Posterior probability at either end calls for a wider one.
     """
 
     shape: float = 1.0
@@ -81,12 +77,8 @@ class GammaPrior:
 class GridScores:
     """Log marginal likelihoods at several precisions: a table is counted once for all of them.
 
-    Parameters
-    ----------
-    precisions : ndarray of float64, shape (n_points,)
+    `precisions` (float64, shape (n_points,)).
 
-    Notes
-    -----
     A table enters only by how many of its cells hold each count, so a new one costs O(occupied cells * its variables)
     and then O(different counts * n_points).
     """
@@ -148,12 +140,8 @@ END_SHARE = 1e-3
 class PrecisionSearch:
     """Models and precisions by their joint posterior.
 
-    Attributes
-    ----------
-    search
-        The models, their weights summed over the precision; log scores are of the likelihood averaged over its prior.
-    precisions, posterior : ndarray of float64, shape (n_points,)
-        The grid, ascending, and its posterior probabilities.
+    `search`: the models, their weights summed over the precision; log scores are of the likelihood averaged over its
+    prior; `precisions`, `posterior` (float64, shape (n_points,)): the grid, ascending, and its posterior probabilities.
     """
 
     search: SearchResult
@@ -198,8 +186,6 @@ def search_precision(
 def enumerate_with_precision(counts: SparseCounts, prior: GammaPrior) -> PrecisionSearch:
     """The exact joint posterior over all decomposable models (to 7 variables) and the grid.
 
-    Notes
-    -----
     Each of 2**n tables is counted once, and every graph scored at every point of the grid.
     """
     n = len(counts.names)

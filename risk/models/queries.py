@@ -22,12 +22,8 @@ from gemel.risk.models.result import SearchResult
 def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
     """Independent records.
 
-    Returns
-    -------
-    ndarray of int32, shape (size, n_variables)
+    Returns int32, shape (size, n_variables).
 
-    Notes
-    -----
     O((size + rows) log(size + rows)) for each clique, rows being its cells of positive probability.
     """
     if size < 0:
@@ -56,10 +52,7 @@ def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
 class ModelAverage:
     """A mixture of fitted models over the same variables.
 
-    Parameters
-    ----------
-    weights
-        Not negative, with sum 1.
+    `weights`: not negative, with sum 1.
     """
 
     def __init__(self, models: Sequence[FittedModel], weights: ArrayLike) -> None:

@@ -222,15 +222,9 @@ def grown(work: Work, limit: int) -> Work:
 class HyperDirichlet:
     """Scores of sets of variables and of decomposable graphs, each table counted once and remembered.
 
-    Parameters
-    ----------
-    precision
-        Total prior precision alpha of the hyper-Dirichlet prior, all cells of the full table equal.
-    cache_limit
-        Most places of the cache (16 bytes each, half of them used); a full one is emptied.
+    `precision`: total prior precision alpha of the hyper-Dirichlet prior, all cells of the full table equal;
+    `cache_limit`: most places of the cache (16 bytes each, half of them used); a full one is emptied.
 
-    Notes
-    -----
     A table that is not in the cache costs O(occupied cells * its variables), however many cells it declares. One
     instance serves one thread.
     """

@@ -105,8 +105,6 @@ def starting_classes(
     `max_kin`: at most so many, up to `MAX_KIN`; `exclusiveness`: log likelihood ratio of the pairs of some patterns
     excluding each other: see `LinkPosterior.exclusiveness`.
 
-    Notes
-    -----
     At most `MAX_STEPS` steps of O(n_patterns * n_classes * n_fields) for each number of classes. A number is tried only
     if the one before was better than the one before it.
 
