@@ -18,7 +18,8 @@ from tests.carole.fellegi_sunter.populations import counted_vectors, density, ke
 
 M = np.array([[0.1, 0.15, 0.75], [0.1, 0.2, 0.7], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
 U = np.array([[0.8, 0.15, 0.05], [0.85, 0.1, 0.05], [0.8, 0.2, 0.0], [0.9, 0.1, 0.0]])
-FIELDS = [FieldLevels(f"field {q}", n) for q, n in enumerate((3, 3, 2, 2))]
+LEVELS = 3, 3, 2, 2
+FIELDS = [FieldLevels(f"field {q}", n) for q, n in enumerate(LEVELS)]
 INSIDE = M > 0
 GAMMA = np.array(list(product(range(3), range(3), range(2), range(2))), dtype=np.int8)
 
@@ -35,31 +36,20 @@ def drawn(rng, n):
     return rng.choice(len(GAMMA), n, p=share / share.sum())
 
 
-def softmax(logits):
-    weight = np.exp(logits - logits.max())
-    return weight / weight.sum()
+def to_logits(p, *tables):
+    """Parameters as one vector: the levels' logits relative to the first, and that of p."""
+    rows = [np.log(row[1:n] / row[0]) for table in tables for row, n in zip(table, LEVELS, strict=True)]
+    return np.concatenate([*rows, [np.log(p / (1 - p))]])
 
 
-class Unconstrained:
-    """Parameters as one vector of logits, and back."""
-
-    def __init__(self, free_u):
-        self.free_u = free_u
-
-    def vector(self, m, u, p):
-        tables = (m, u) if self.free_u else (m,)
-        parts = [np.log(table[q, : f.n_levels]) for table in tables for q, f in enumerate(FIELDS)]
-        return np.concatenate([*(part[1:] - part[0] for part in parts), [np.log(p / (1 - p))]])
-
-    def tables(self, theta, u):
-        at, found = 0, []
-        for _ in range(2 if self.free_u else 1):
-            table = np.zeros_like(M)
-            for q, f in enumerate(FIELDS):
-                table[q, : f.n_levels] = softmax(np.concatenate([[0.0], theta[at : at + f.n_levels - 1]]))
-                at += f.n_levels - 1
-            found.append(table)
-        return found[0], found[1] if self.free_u else u, 1 / (1 + np.exp(-theta[-1]))
+def from_logits(theta, n_tables):
+    """p and the tables of such a vector."""
+    tables = np.zeros((n_tables * len(LEVELS), M.shape[1]))
+    ends = np.cumsum([n - 1 for n in LEVELS] * n_tables)
+    for row, logits in zip(tables, np.split(theta[:-1], ends[:-1]), strict=True):
+        weight = np.exp([0.0, *logits])
+        row[: len(weight)] = weight / weight.sum()
+    return 1 / (1 + np.exp(-theta[-1])), *tables.reshape(n_tables, *M.shape)
 
 
 def numerical(function, x, step=1e-4):
@@ -80,16 +70,17 @@ def test_they_are_those_of_the_likelihoods_hessian(u):
     settings = Estimation(u=u, prior=0, one_to_one=False, tolerance=1e-11, max_iterations=20_000)
     known = None if u == "free" else U * 1e12
     model = fit(patterns, FIELDS, 1000, 1000, settings, level_counts=known)
-    space = Unconstrained(u == "free")
+    estimated = (model.m, model.u) if u == "free" else (model.m,)
 
     def likelihood(theta):
-        return float(patterns.count @ np.log(sum(density(GAMMA, *space.tables(theta, model.u)))))
+        p, m, others = (*from_logits(theta, len(estimated)), model.u)[:3]
+        return float(patterns.count @ np.log(sum(density(GAMMA, m, others, p))))
 
     def everything(theta):
-        m, others, p = space.tables(theta, model.u)
-        return np.concatenate([m.ravel(), others.ravel(), [p]])
+        p, *tables = from_logits(theta, len(estimated))
+        return np.concatenate([*(table.ravel() for table in tables), [p]])
 
-    at = space.vector(model.m, model.u, model.p)
+    at = to_logits(model.p, *estimated)
     hessian = numerical(lambda theta: numerical(likelihood, theta)[0], at)
     back = numerical(everything, at)
     expected = np.sqrt(np.diag(back @ np.linalg.inv(-hessian) @ back.T))
@@ -114,7 +105,6 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         patterns, rules = by_rules(patterns)
     settings = Estimation(prior=0, one_to_one=False, tolerance=1e-11, max_iterations=20_000)
     model = fit(patterns, FIELDS, 1000, 1000, settings, rules, everywhere)
-    space = Unconstrained(True)
     counts = level_counts(patterns, 3) if everywhere is None else everywhere
     n_pairs = 10**6
     identifies = np.ones((len(patterns.gamma), 4), dtype=bool)
@@ -124,7 +114,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
 
     def contributions(theta):
         """Of each pattern's pair to each equation, in the order of the parameters, and of a pair left out."""
-        m, u, p = space.tables(theta, None)
+        p, m, u = from_logits(theta, 2)
         a, b = density(patterns.gamma, m, u, p)
         g = a / (a + b)
         rows, left = [], []
@@ -141,7 +131,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         return np.stack(rows, axis=1), np.array(left)
 
     def equations(theta):
-        m, u, p = space.tables(theta, None)
+        p, m, u = from_logits(theta, 2)
         rows, left = contributions(theta)
         total = patterns.count @ rows + (n_pairs - patterns.n_pairs) * left
         at = sum(f.n_levels - 1 for f in FIELDS)
@@ -151,7 +141,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
                 at += 1
         return total
 
-    at = space.vector(model.m, model.u, model.p)
+    at = to_logits(model.p, model.m, model.u)
     assert np.abs(equations(at)).max() < 1e-3
     rows, _ = contributions(at)
     squares = (patterns.count[:, None] * rows).T @ rows
@@ -170,7 +160,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         squares[n_m:-1, -1] += model.p * inside_sum
         squares[-1, n_m:-1] += model.p * inside_sum
     inverse = np.linalg.inv(numerical(equations, at))
-    back = numerical(lambda theta: np.concatenate([x.ravel() for x in space.tables(theta, None)[:2]]), at)
+    back = numerical(lambda theta: np.concatenate([table.ravel() for table in from_logits(theta, 2)[1:]]), at)
     expected = np.sqrt(np.diag(back @ inverse @ squares @ inverse.T @ back.T))
     found = pairwise_errors(model, patterns, settings, rules, everywhere)
     assert found.m[INSIDE] == pytest.approx(expected[: M.size].reshape(M.shape)[INSIDE], rel=1e-3)
