@@ -138,12 +138,10 @@ class ExtendedFit:
         return self.scheme.match_weights(gamma) + self.factors.log(row_a, row_b) / math.log(2.0)
 
     def match_probabilities(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
-        """Match probabilities of pairs, each without its rivals."""
         return probability(self.match_weights(row_a, row_b, gamma) * math.log(2.0) + self.log_prior_odds)
 
     @property
     def log_prior_odds(self) -> float:
-        """log(p / (1 - p))."""
         p = self.scheme.model.p
         return math.log(p) - math.log1p(-p)
 

@@ -68,7 +68,6 @@ def held_out(
 
 
 def round_of(fitted: ValueFit, before: ValueFit | None, bits: tuple[float, float], matches: float, seed: int) -> Round:
-    """The report of a round."""
     moved = math.nan
     if before is not None and fitted.model.match is not None and before.model.match is not None:
         rng = np.random.default_rng(seed)

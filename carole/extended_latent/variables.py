@@ -60,7 +60,6 @@ class Variable:
 
     @property
     def is_key(self) -> bool:
-        """Whether both files hold it."""
         return self.holder == "both"
 
     @property
@@ -97,12 +96,10 @@ class Values:
 
     @property
     def n_a(self) -> int:
-        """Records of A."""
         return len(self.codes_a)
 
     @property
     def n_b(self) -> int:
-        """Records of B."""
         return len(self.codes_b)
 
     @cached_property
@@ -112,7 +109,6 @@ class Values:
 
     @cached_property
     def alone_columns(self) -> tuple[int, ...]:
-        """Columns of the keys that stand alone."""
         return tuple(v for v, variable in enumerate(self.variables) if variable.stands_alone)
 
     @cached_property
@@ -122,12 +118,10 @@ class Values:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """Names of the joint model's variables, in order."""
         return tuple(self.variables[v].name for v in self.model_columns)
 
     @property
     def model_levels(self) -> tuple[int, ...]:
-        """Their levels."""
         return tuple(self.variables[v].levels for v in self.model_columns)
 
     @cached_property
@@ -216,8 +210,7 @@ class Pairs(Protocol):
     """Pairs that can be visited repeatedly."""
 
     @property
-    def n_pairs(self) -> int:
-        """Their number, for progress."""
+    def n_pairs(self) -> int: ...
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part once and yield the results, in the order of the parts.
@@ -240,7 +233,6 @@ class ArrayPairs:
 
     @property
     def n_pairs(self) -> int:
-        """Their number."""
         return len(self.row_a)
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:

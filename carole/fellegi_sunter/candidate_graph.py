@@ -33,7 +33,6 @@ class CandidateGraph(NamedTuple):
 
     @property
     def n_edges(self) -> int:
-        """Number of candidate pairs."""
         return len(self.order)
 
 

@@ -67,7 +67,6 @@ class Stars:
         return Settled(float(self._beliefs.probability.sum()), rounds=1)
 
     def beliefs(self) -> Beliefs:
-        """Marginals after `run`."""
         return self._beliefs
 
 

@@ -52,17 +52,14 @@ class PatternCounts:
 
     @property
     def n_patterns(self) -> int:
-        """Number of rows."""
         return int(self.gamma.shape[0])
 
     @property
     def n_fields(self) -> int:
-        """Number of compared fields."""
         return int(self.gamma.shape[1])
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs counted."""
         return int(self.count.sum())
 
 
@@ -212,6 +209,12 @@ def log2_ratios(m: F64, u: F64) -> F64:
         return np.where((m == 0) & (u == 0), 0.0, np.log2(m) - np.log2(u))
 
 
+def table_sums(gamma: I8, table: F64) -> F64:
+    """Sum over fields of a table's entry at the field's level, 0 for a missing one: shape (n_patterns,)."""
+    total: F64 = summed(np.ascontiguousarray(gamma), np.hstack([table, np.zeros((len(table), 1))]))
+    return total
+
+
 def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     r"""Fellegi-Sunter match weight of each comparison vector, in bits.
 
@@ -235,9 +238,7 @@ def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     ----------
     .. [1] Fellegi and Sunter, JASA 64, 1969. doi:10.1080/01621459.1969.10501049
     """
-    missing = np.zeros((m.shape[0], 1))
-    weights: F64 = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
-    return weights
+    return table_sums(gamma, log2_ratios(m, u))
 
 
 def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
@@ -245,8 +246,12 @@ def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
 
     `p`: share of matches among all pairs, in (0, 1). Returns float64, shape (n_patterns,).
     """
-    log_odds = match_weights(gamma, m, u) * np.log(2.0) + np.log(p) - np.log1p(-p)
-    return probability(log_odds)
+    return probability_of(match_weights(gamma, m, u), p)
+
+
+def probability_of(bits: F64, p: float) -> F64:
+    """Match probabilities of pairs of these match weights, in bits, at a share p of matches."""
+    return probability(bits * np.log(2.0) + np.log(p) - np.log1p(-p))
 
 
 def probability(log_odds: F64) -> F64:

@@ -206,7 +206,7 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str 
 
     `counts` (float64, shape (n_fields, n_levels)): pairs compared, by level.
     """
-    informative = np.flatnonzero((counts > 0).sum(axis=1) >= 2)
+    informative = np.flatnonzero((counts > 0).sum(axis=1) >= 2).tolist()
     names = [fields[q].name for q in informative]
     if not names:
         return "not identifiable: no field takes two levels, so nothing distinguishes matches from other pairs"
@@ -225,7 +225,6 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str 
 
 
 def not_identified(reason: str) -> GemelError:
-    """The error that refuses a model, with its remedy."""
     return GemelError(
         ErrorCode.NOT_IDENTIFIED,
         reason,

@@ -63,7 +63,6 @@ class BetaBipartite:
 
     @property
     def maximum(self) -> int:
-        """Maximum number of links."""
         return min(self.n_a, self.n_b)
 
     def log_odds(self, n: float) -> float:
@@ -95,7 +94,6 @@ class BetaPartners:
 
     @property
     def maximum(self) -> int:
-        """Maximum number of links."""
         return self.n_records
 
     def log_odds(self, n: float) -> float:
@@ -176,8 +174,7 @@ class LinkPrior(Protocol):
     """Prior of a linkage, by its number of links."""
 
     @property
-    def maximum(self) -> int:
-        """Maximum number of links."""
+    def maximum(self) -> int: ...
 
     def log_odds(self, n: float) -> float:
         """Logarithm of the prior odds of one more link around n links."""

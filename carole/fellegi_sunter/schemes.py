@@ -32,7 +32,7 @@ import numpy as np
 from gemel.carole.arrays import F64, I8
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability, summed
+from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -60,7 +60,6 @@ class Scheme:
 
     @property
     def name(self) -> str:
-        """The name in a specification."""
         return self.facts.name
 
     def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
@@ -125,7 +124,6 @@ class FittedScheme:
 
     @property
     def warnings(self) -> tuple[ResultWarning, ...]:
-        """Warnings about the scheme's probabilities."""
         facts = self.scheme.facts
         return () if facts.calibrated else (result_warning("scheme_not_calibrated", scheme=facts.name),)
 
@@ -133,14 +131,11 @@ class FittedScheme:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
         if self.joint is not None:
             return self.joint.match_weights(self.estimated(gamma, self.n_levels))
-        missing = np.zeros((len(self.weights), 1))
-        total: F64 = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
-        return total
+        return table_sums(gamma, self.weights)
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities that the weights imply, each pair without its rivals."""
-        p = self.model.p
-        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(p) - np.log1p(-p))
+        return probability_of(self.match_weights(gamma), self.model.p)
 
     def estimated(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels."""

@@ -69,7 +69,6 @@ COUNTED_U = "; u is counted over all pairs of these files and has none"
 
 
 def no_errors(model: Model, reason: str) -> StandardErrors:
-    """No standard errors, with the reason."""
     nothing = np.full(model.m.shape, np.nan)
     return StandardErrors(nothing, nothing.copy(), float("nan"), f"no standard errors: {reason}")
 

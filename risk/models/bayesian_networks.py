@@ -52,7 +52,6 @@ class BayesianNetwork:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
         return tuple(len(names) for names in self.categories)
 
     @property
@@ -62,7 +61,6 @@ class BayesianNetwork:
 
     @property
     def parameters(self) -> int:
-        """Free parameters."""
         return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
 
     @property

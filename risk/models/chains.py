@@ -86,7 +86,6 @@ class Chain:
 
     @property
     def graph(self) -> Graph:
-        """The present graph of the cold chain."""
         return graph_of(self.ladder.trees[0], self.scores.counts.names)
 
     @property
@@ -110,7 +109,16 @@ class Chain:
         while moves:
             # Whole turns of the rungs; what is left over is one shorter turn, so that each rung makes `moves` moves.
             own = min(moves // stretch, turns) * stretch or moves
-            self._walk(self._draw(own * rungs, stretch), recording, thin, trace_every, growth, min(own, stretch))
+            draws, done, reason = self._draw(own * rungs, stretch), 0, -1
+            while reason != kernels.DONE:
+                done, reason = kernels.walk(
+                    self.scores.data, self.scores.work, self.ladder, draws, self.record, done, min(own, stretch),
+                    thin, trace_every, recording, growth, self.by_rotation,
+                )  # fmt: skip
+                if reason == kernels.CACHE_FULL:
+                    self.scores.make_room()
+                elif reason == kernels.MODELS_FULL:
+                    self._more_models()
             moves -= own
 
     def _draw(self, size: int, stretch: int) -> kernels.Draws:
@@ -128,30 +136,6 @@ class Chain:
             third[double] = drawn[double]
         swaps = -rng.standard_exponential(max(1, size // stretch + 1))
         return kernels.Draws(first, second, third, -rng.standard_exponential(size), swaps)
-
-    def _walk(
-        self, draws: kernels.Draws, recording: bool, thin: int, trace_every: int, growth: float, stretch: int
-    ) -> None:
-        done, reason = 0, -1
-        while reason != kernels.DONE:
-            done, reason = kernels.walk(
-                self.scores.data,
-                self.scores.work,
-                self.ladder,
-                draws,
-                self.record,
-                done,
-                stretch,
-                thin,
-                trace_every,
-                recording,
-                growth,
-                self.by_rotation,
-            )
-            if reason == kernels.CACHE_FULL:
-                self.scores.make_room()
-            elif reason == kernels.MODELS_FULL:
-                self._more_models()
 
     def _more_models(self) -> None:
         places = 2 * len(self.record.visits)
@@ -183,5 +167,4 @@ class Chain:
 
     @property
     def trace(self) -> Floats:
-        """The score's trace so far."""
         return self.record.trace[: self.record.state[kernels.TRACED]]

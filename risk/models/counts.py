@@ -100,7 +100,6 @@ class SparseCounts:
 
     @property
     def total(self) -> float:
-        """The sum of all counts."""
         return float(self.counts.sum())
 
     @property

@@ -48,7 +48,6 @@ class Factor:
 
     @property
     def total(self) -> float:
-        """The sum of all values."""
         return float(self.values.sum())
 
     def table(self, limit: int = 2**24) -> Floats:

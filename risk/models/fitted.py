@@ -44,7 +44,6 @@ class FittedModel:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
         return self.graph.names
 
     @cached_property
@@ -64,7 +63,6 @@ class FittedModel:
         return sum(math.prod(self.levels[v] for v in members(variables)) - 1 for variables in sets)
 
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
-        """The columns of variables given by name."""
         return positions(self.names, variables)
 
     def log_probability(self, cells: ArrayLike) -> Floats:
@@ -117,7 +115,6 @@ class FittedModel:
         return columns
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
-        """The probability that some variables have the given values."""
         return query(self, [], self.evidence_by_column(evidence)).total
 
     def rows(self, variables: Sequence[Hashable]) -> Factor:

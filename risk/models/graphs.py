@@ -54,7 +54,6 @@ def members(mask: int) -> Iterator[int]:
 
 
 def mask_of(variables: Iterable[int]) -> int:
-    """The set of the given variables."""
     mask = 0
     for v in variables:
         mask |= 1 << v
@@ -118,7 +117,6 @@ class Graph:
         return tuple((v, w) for v in range(len(self)) for w in members(self.adjacency[v] >> v << v))
 
     def has_edge(self, v: int, w: int) -> bool:
-        """Whether v and w are joined."""
         return bool(self.adjacency[v] >> w & 1)
 
     def toggled(self, v: int, w: int) -> Graph:

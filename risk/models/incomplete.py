@@ -61,21 +61,17 @@ class IncompleteCounts:
 
     @property
     def total(self) -> float:
-        """The sum of all weights."""
         return float(self.weights.sum())
 
 
 @dataclass(frozen=True)
 class IncompleteFit:
-    """The outcome of an EM run."""
-
     model: FittedModel
     log_likelihood: tuple[float, ...]
     converged: bool
 
     @property
     def iterations(self) -> int:
-        """Expectation steps made."""
         return len(self.log_likelihood)
 
 

@@ -74,7 +74,6 @@ class JointDistribution:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
         return tuple(variable.name for variable in self.variables)
 
     def held_by(self, holder: Holder) -> tuple[str, ...]:
@@ -91,25 +90,10 @@ class JointDistribution:
     def conditional(self, target: str, codes: Codes) -> Floats:
         """Distribution of a variable for many people, given what is known of each.
 
-        Parameters
-        ----------
-        target
-            Name of the variable; its own column of `codes` is not looked at.
-        codes : ndarray of int32, shape (n_people, n_variables)
-            -1 where nothing is known.
+        `target`: name of the variable; its own column of `codes` is not looked at; `codes` (int32, shape (n_people,
+        n_variables)): -1 where nothing is known. Returns float64, shape (n_people, n_levels): each row sums to 1, or is
+        0 where the distribution excludes what is known.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_people, n_levels)
-            Each row sums to 1, or is 0 where the distribution excludes what is known.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for a variable that it does not have, or codes out of range.
-
-        Notes
-        -----
         A pass of the distinct rows through the junction tree for each level of the variable.
         """
         (column,) = self.model.positions([target])

@@ -114,7 +114,6 @@ def tree_array(graph: Graph) -> Integers:
 
 
 def graph_of(tree: Integers, names: tuple[object, ...] = ()) -> Graph:
-    """The graph of a tree array."""
     return Graph(tuple(int(row) for row in tree[ADJACENCY]), tuple(names))
 
 
@@ -143,7 +142,6 @@ def rotate(tree, v):  # type: ignore[no-untyped-def]  # compiled
 
 @njit(cache=True, nogil=True)
 def root(tree, v):  # type: ignore[no-untyped-def]  # compiled
-    """The root of v's tree."""
     while tree[PARENT, v] >= 0:
         v = tree[PARENT, v]
     return v

@@ -151,7 +151,6 @@ class PrecisionSearch:
 
     @property
     def mean(self) -> float:
-        """Posterior mean of the precision."""
         return float(self.precisions @ self.posterior)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:

@@ -91,16 +91,13 @@ class ModelAverage:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
         return self.models[0].names
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
         return self.models[0].levels
 
     def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log joint probability of each given cell."""
         return self._mixed([model.log_probability(cells) for model in self.models])
 
     def log_marginal(self, records: ArrayLike) -> Floats:
@@ -111,7 +108,6 @@ class ModelAverage:
         return np.asarray(logsumexp(np.stack(by_model), axis=0, b=self.weights[:, None]))
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
-        """The probability that some variables have the given values."""
         return float(self.weights @ [model.probability(evidence) for model in self.models])
 
     def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
@@ -149,15 +145,12 @@ class Distribution(Protocol):
     """What a divergence requires of a model."""
 
     @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
+    def names(self) -> tuple[Hashable, ...]: ...
 
     @property
-    def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
+    def levels(self) -> tuple[int, ...]: ...
 
-    def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log probability of each given cell."""
+    def log_probability(self, cells: ArrayLike) -> Floats: ...
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ WORD = 62
 
 @dataclass(frozen=True)
 class WeightedModel:
-    """One model of a result."""
-
     graph: Graph
     weight: float
     log_score: float
@@ -152,7 +150,6 @@ def normalised_weights(log_scores: Floats) -> Floats:
 
 
 def n_pairs(n: int) -> int:
-    """Number of pairs of n variables."""
     return n * (n - 1) // 2
 
 
@@ -183,7 +180,6 @@ def key_of(graph: Graph) -> Integers:
 
 
 def graph_of_key(key: Integers, names: tuple[Hashable, ...]) -> Graph:
-    """The graph of a key."""
     pairs = ((names[v], names[w]) for v in range(len(names)) for w in range(v))
     return Graph.from_edges(names, (pair for p, pair in enumerate(pairs) if int(key[p // WORD]) >> p % WORD & 1))
 

@@ -18,7 +18,7 @@ import numpy as np
 from gemel.carole.arrays import F64, I8, Ints
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables
-from gemel.carole.fellegi_sunter.model import probability
+from gemel.carole.fellegi_sunter.model import probability_of
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 
@@ -196,7 +196,7 @@ class JointModel:
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
-        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
+        return probability_of(self.match_weights(gamma), self.p)
 
 
 @dataclass(frozen=True)
