@@ -106,6 +106,9 @@ class BetaPartners:
         return float(with_partner - n * np.log(self.n_partners))
 
 
+LinkPrior = BetaBipartite | BetaPartners
+
+
 # Link probabilities at the number of links that they imply.
 #
 # A whole linkage Z has probability proportional to
@@ -168,19 +171,6 @@ class Marginals(Protocol):
 
     def beliefs(self) -> Beliefs:
         """Probabilities at the prior odds of the last run."""
-
-
-class LinkPrior(Protocol):
-    """Prior of a linkage, by its number of links."""
-
-    @property
-    def maximum(self) -> int: ...
-
-    def log_odds(self, n: float) -> float:
-        """Logarithm of the prior odds of one more link around n links."""
-
-    def log_density(self, n: float) -> float:
-        """Logarithm of the probability of one linkage with n links."""
 
 
 @dataclass(frozen=True)
