@@ -86,6 +86,7 @@ class GridScores:
     counts: SparseCounts
     precisions: Floats
     _tables: dict[int, Floats] = field(default_factory=dict, repr=False)
+    _compiled: dict[int, HyperDirichlet] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._data = data_arrays(self.counts.cells, self.counts.counts, self.counts.levels, 1.0)
@@ -96,6 +97,12 @@ class GridScores:
         if variables not in self._tables:
             self._tables[variables] = self._scored(variables)
         return self._tables[variables]
+
+    def at_point(self, k: int) -> HyperDirichlet:
+        """The compiled scores at one precision, with a cache of their own."""
+        if k not in self._compiled:
+            self._compiled[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
+        return self._compiled[k]
 
     def _scored(self, variables: int) -> Floats:
         if variables == 0:
@@ -250,55 +257,54 @@ def mc3_with_precision(
     check_at_least(0, burn_in=burn_in)
     if stretch < 1 or stretch % thin:
         raise parameter("stretch", f"must be a multiple of thin, {thin}", str(stretch))
-    grid = _Grid(counts, prior)
+    precisions, log_prior = prior.grid()
+    scores = GridScores(counts, precisions)
+    start = int(np.argmin(np.abs(np.log(precisions * prior.rate / prior.shape))))
     ran = []
     for number in range(chains):
-        chain = _PrecisionChain(grid, rng, double_share, model_limit, disperse=number > 0)
+        chain = _PrecisionChain(scores, log_prior, start, rng, double_share, model_limit)
+        if number:
+            chain.at_point(start).disperse(2 * len(counts.names))
         for _ in range(-(-burn_in // stretch)):
             chain.turn(stretch, thin, recording=False)
         chain.begin()
         for _ in range(-(-moves // stretch)):
             chain.turn(stretch, thin, recording=True)
         ran.append(chain)
-    return _pooled(grid, prior, ran)
 
+    def log_scores(keys: Integers) -> Floats:
+        graphs = [graph_of_key(key, counts.names) for key in keys]
+        return np.array([logsumexp(log_prior + scores.graph(graph)) for graph in graphs])
 
-class _Grid:
-    """What chains share: the prior's grid and the scores of tables at each of its points."""
-
-    def __init__(self, counts: SparseCounts, prior: GammaPrior) -> None:
-        self.counts = counts
-        self.precisions, self.log_prior = prior.grid()
-        self.vectors = GridScores(counts, self.precisions)
-        self._scores: dict[int, HyperDirichlet] = {}
-        self.start = int(np.argmin(np.abs(np.log(self.precisions * prior.rate / prior.shape))))
-
-    def scores(self, k: int) -> HyperDirichlet:
-        """The compiled scores at one point, with a cache of their own."""
-        if k not in self._scores:
-            self._scores[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
-        return self._scores[k]
+    found = pooled([list(chain.at.values()) for chain in ran], np.array([chain.trace for chain in ran]), log_scores)
+    drawn = np.sum([chain.drawn for chain in ran], axis=0)
+    return PrecisionSearch(found, prior, precisions, drawn / drawn.sum())
 
 
 class _PrecisionChain:
     """One chain: a compiled one for each precision it was at, of which one at a time has the graph."""
 
     def __init__(
-        self, grid: _Grid, rng: np.random.Generator, double_share: float, model_limit: int, disperse: bool
+        self,
+        scores: GridScores,
+        log_prior: Floats,
+        start: int,
+        rng: np.random.Generator,
+        double_share: float,
+        model_limit: int,
     ) -> None:
-        self.grid, self.rng, self.k = grid, rng, grid.start
+        self.scores, self.log_prior, self.rng, self.k = scores, log_prior, rng, start
         self.double_share, self.model_limit = double_share, model_limit
         self.at: dict[int, Chain] = {}
-        self.drawn = np.zeros(len(grid.precisions))
+        self.drawn = np.zeros(len(log_prior))
         self.trace: list[float] = []
-        if disperse:
-            self._chain(self.k).disperse(2 * len(grid.counts.names))
 
-    def _chain(self, k: int) -> Chain:
+    def at_point(self, k: int) -> Chain:
+        """The compiled chain at one point of the grid."""
         if k not in self.at:
             self.at[k] = Chain(
-                self.grid.scores(k),
-                empty_graph(self.grid.counts.names),
+                self.scores.at_point(k),
+                empty_graph(self.scores.counts.names),
                 self.rng,
                 double_share=self.double_share,
                 model_limit=self.model_limit,
@@ -314,28 +320,18 @@ class _PrecisionChain:
 
     def turn(self, moves: int, thin: int, recording: bool) -> None:
         """Move between graphs at the present precision, then draw another given the graph."""
-        grid, chain = self.grid, self._chain(self.k)
+        chain = self.at_point(self.k)
         chain.run(moves, thin=thin, recording=recording)
         self.drawn[self.k] += moves
-        vector = grid.vectors.graph(chain.graph)
-        joint = grid.log_prior + vector
+        vector = self.scores.graph(chain.graph)
+        joint = self.log_prior + vector
         if recording:
             self.trace.append(float(joint[self.k]))
         chances = np.exp(joint - joint.max())
         k = int(self.rng.choice(len(chances), p=chances / chances.sum()))
         if k != self.k:
-            later = self._chain(k)
+            later = self.at_point(k)
             later.ladder.trees[0] = chain.ladder.trees[0]
             kernels.renew(later.record, later.ladder.trees[0])
             self.k, chain = k, later
         chain.ladder.scores[0] = vector[k]
-
-
-def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
-    def log_scores(keys: Integers) -> Floats:
-        graphs = [graph_of_key(key, grid.counts.names) for key in keys]
-        return np.array([logsumexp(grid.log_prior + grid.vectors.graph(graph)) for graph in graphs])
-
-    search = pooled([list(ran.at.values()) for ran in chains], np.array([ran.trace for ran in chains]), log_scores)
-    drawn = np.sum([ran.drawn for ran in chains], axis=0)
-    return PrecisionSearch(search, prior, grid.precisions, drawn / drawn.sum())
