@@ -258,7 +258,8 @@ def one_to_one_pairs(values: Values, pairs: ArrayPairs, patterns: PatternCounts,
     found = LinkPosterior("one_to_one", row_a, row_b, values.n_a, values.n_b).probabilities(weight)
     settings = ExtendedSettings()
     each = ArrayPairs(row_a, row_b, np.arange(len(kept), dtype=np.int32))
-    return sampled_pairs(each, found.probability, settings.heaviest, settings.seed, lambda done: None)
+    weight = found.probability
+    return sampled_pairs(each, lambda *at: weight[at[2]], settings.heaviest, settings.seed, lambda done: None)
 
 
 DESIGN: Mapping[str, Callable[[np.random.Generator], Linker]] = {

@@ -14,7 +14,7 @@ SCHEMES["halved"] = SchemeFacts("halved", "half", "half of a weight", binary=Tru
 SchemeName = Literal[tuple(SCHEMES)]
 """,
     "gemel.carole.fellegi_sunter.schemes": """
-SCHEMES["halved"] = AgreementScheme(known.SCHEMES["halved"], lambda a, d, s: log_ratio_shaded(a, d, s) / 2)
+SCHEMES["halved"] = Scheme(known.SCHEMES["halved"], lambda a, d, s: log_ratio_shaded(a, d, s) / 2)
 """,
 }
 """By module, the lines at its end."""
