@@ -204,7 +204,7 @@ def _learnt(combined: Combined, right: NDArray[np.bool_], spec: Specification) -
     shares = ("certain_attribution", "probable_attribution", "few_values")
     _, own = _counted(codes[:, keys], codes[:, keys])
     unique = {"sample_uniques": float((right & (own == 1)).mean())}
-    return {name: max(one.measure(name) for one in every) for name in shares} | unique
+    return {name: max(one.measures[name].value for one in every) for name in shares} | unique
 
 
 def _counted(records: NDArray[np.int32], people: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

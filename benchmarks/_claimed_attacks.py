@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
+from benchmarks._figures import held
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
 from gemel.risk.identification.assessment import wording
@@ -159,15 +159,10 @@ def _row(name: str, found: list[AttackedClaims]) -> str:
     return (
         f"| {name} | {np.mean([claims.uniques for claims in found]):,.0f} | {tau2[:, 3].mean():.4g} |"
         f" {tau2[:, 0].mean():.4g} | {100 * off.mean():+.0f} ± {100 * error:.0f} % |"
-        f" {_held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
-        f" {_held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
-        f" {_held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
+        f" {held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
+        f" {held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
+        f" {held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
     )
-
-
-def _held(inside: NDArray[np.bool_]) -> str:
-    certain = binomtest(int(inside.sum()), len(inside)).proportion_ci()
-    return f"{inside.sum()} of {len(inside)} ({certain.low:.2f} to {certain.high:.2f})"
 
 
 def _attacks() -> Iterator[tuple[str, Callable[[np.random.Generator], AttackedFile]]]:

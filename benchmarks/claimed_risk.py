@@ -29,13 +29,13 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binomtest
 
 from benchmarks import DOCS
 from benchmarks._claimed_attacks import HEAD as ATTACKS_HEAD
 from benchmarks._claimed_attacks import SAMPLES as ATTACKED
 from benchmarks._claimed_attacks import SHAPES_HEAD, attack_rows, shape_rows, two_crowds
 from benchmarks._claimed_combined import ERRORS, SPLITS, run
+from benchmarks._figures import exact, held, write_between
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
 from gemel.risk.identification.calibration.records import calibrated_risk
@@ -81,9 +81,7 @@ class DisCoverage:
     @property
     def coverage(self) -> tuple[float, float, float]:
         """Share of the samples covered, and its 95 % binomial interval (Clopper and Pearson)."""
-        found = binomtest(self.covered, len(self.truth))
-        certain = found.proportion_ci()
-        return float(found.statistic), float(certain.low), float(certain.high)
+        return self.covered / len(self.truth), *exact(self.covered, len(self.truth))
 
     @property
     def bias(self) -> float:
@@ -305,14 +303,6 @@ def pooled_row(name: str, found: list[Claimed]) -> str:
     return f"| {name} |{' |'.join(parts)} | {dis} | | {held(largest >= 1.0)} |"
 
 
-def held(inside: NDArray[np.bool_]) -> str:
-    """How often an interval holds the truth, with the exact 95 % interval of that share."""
-    k, n = int(inside.sum()), len(inside)
-    low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
-    high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
-    return f"{k} of {n} ({low:.2f} to {high:.2f})"
-
-
 def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[PublicPopulation, str, list[Claimed]]]:
     """Each study with its name and its samples; `by_unit`: of whole units, with the units given and not."""
     for population, keys, fractions in STUDIES:
@@ -396,13 +386,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found = tables(options.replicates, options.seed, options.sections, options.cases)
     if options.write:
-        text = DOCUMENT.read_text(encoding="utf-8")
         for section, lines in found.items():
-            begin, end = f"<!-- benchmark {section}: begin -->", f"<!-- benchmark {section}: end -->"
-            before, _, rest = text.partition(begin)
-            _, _, after = rest.partition(end)
             number = {"dis": SAMPLES, "attacks": ATTACKED}.get(section, options.replicates)
             heading = f"{number:,} samples each, seed {options.seed}."
-            text = before + begin + "\n" + heading + "\n\n" + "\n".join(lines) + "\n" + end + after
-        DOCUMENT.write_text(text, encoding="utf-8")
+            write_between(DOCUMENT, section, "\n".join([heading, "", *lines]))
     return 0

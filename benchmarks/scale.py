@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks._figures import peak_bytes
 from benchmarks._quality_programs import Limits, by_measured_peer
 from benchmarks.quality import PEER_PYTHON
 from gemel.carole.configuration import size_in_bytes
@@ -168,7 +168,7 @@ def main(arguments: list[str]) -> int:
                 name: json.loads((folder / f"{name}.json").read_text()) for name in ("timings", "linkage", "evaluation")
             }
             limits = {"carole": given.memory, "alice": given.custodian_memory, "bob": given.custodian_memory}
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            peak = peak_bytes()
             show_linkage(**documents, limits=limits, coordinator=(*own, peak))
         if given.peer:
             show_peer(given.peer, *files, spec, Limits(given.peer_python, 120, given.peer_memory))

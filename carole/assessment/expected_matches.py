@@ -230,7 +230,7 @@ class Believed:
         """All of it, the most likely first, after a recoding of the key values."""
         halves = self.halves if recoding is None else self.halves.recoded(recoding)
         pairs = zip(self.probabilities, self.populations, strict=True)
-        return tuple(Supposed.of(halves.believed(w), populations) for w, populations in pairs)
+        return tuple(Supposed.of(replace(halves, probability=w), populations) for w, populations in pairs)
 
 
 def unique_matches(cases: Sequence[Supposed]) -> tuple[Dis, Measure]:

@@ -289,10 +289,6 @@ class Halves:
         links, mixed, others = recoding(self.links), recoding(self.mixed), recoding(self.others)
         return replace(self, links=links, mixed=mixed, others=others, combinations=Combinations.of(links))
 
-    def believed(self, probability: Floats) -> Halves:
-        """The same with other probabilities of the links."""
-        return replace(self, probability=probability)
-
 
 @dataclass(frozen=True)
 class TrueLinks:
