@@ -104,8 +104,6 @@ def built(
 ) -> Built:
     """Sample two files, link them with errors, and work out every true risk of what was linked.
 
-    Notes
-    -----
     A false link has a person of each file; no one is found behind it. Links that are right are given link
     probabilities: how often such links are right.
     """

@@ -50,20 +50,9 @@ _SHARES = (0.03, 0.3)  # of the many and of the few, where people are sampled un
 
 @dataclass(frozen=True, eq=False)
 class AttackedFile:
-    """A file as it comes to the program, and the people who exist.
+    """A file as it comes to the program, and the people who exist, with every column.
 
-    Parameters
-    ----------
-    records, people : polars.DataFrame
-        With every column; the keys among them.
-    keys
-        Their names.
-    fraction
-        What is stated.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights, where they are given.
-    unit
-        Column of the unit, where it is given.
+    `fraction` is what is stated; weights and the column of the unit are there where they are given.
     """
 
     records: pl.DataFrame
@@ -78,16 +67,7 @@ class AttackedFile:
 class AttackedClaims:
     """What is claimed of one file, what is true, and what is noted.
 
-    Parameters
-    ----------
-    uniques
-        Sample uniques.
-    tau2, dis : ndarray of float64, shape (4,)
-        Estimate, ends of the interval, truth.
-    largest
-        The largest tau2 whatever the law.
-    noted
-        Codes of the notes and warnings.
+    `tau2` and `dis` have estimate, ends of the interval, truth; `largest` is the largest tau2 whatever the law.
     """
 
     uniques: int
@@ -278,16 +258,7 @@ _NEAR = 2.0  # log-likelihood
 
 @dataclass(frozen=True, eq=False)
 class ShapedClaims:
-    """One file with each shape.
-
-    Parameters
-    ----------
-    pairs
-        Combinations of two records.
-    log_likelihoods : ndarray of float64, shape (n_shapes,)
-    claimed, true : ndarray of float64, shape (n_shapes, 3)
-        tau1, tau2 and the mean chance of the 50 riskiest, which differ by shape.
-    """
+    """One file with each shape; claimed and true are tau1, tau2 and the mean chance of the 50 riskiest, by shape."""
 
     pairs: int
     log_likelihoods: NDArray[np.float64]

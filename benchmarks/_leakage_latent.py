@@ -67,11 +67,9 @@ def _joined(case: Case) -> Iterator[tuple[str, float, float | None, float | None
 def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The vector guessed for each link, the true one, and the requested pairs of every vector.
 
-    Notes
-    -----
-    A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if and
-    only if the two codes do. Of these the one with the most matches expected. What the values add to the weight she has
-    from the joint distribution, as the resolver has it; without that distribution, zero.
+    A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if
+    and only if the two codes do. Of these the one with the most matches expected. What the values add to the weight
+    she has from the joint distribution, as the resolver has it; without that distribution, zero.
     """
     linkage = run.resolved.linkage
     pairs = np.bincount(run.vector, minlength=len(run.vectors))

@@ -163,16 +163,7 @@ CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One measure over replicates.
-
-    Attributes
-    ----------
-    assessed, true : ndarray of float64, shape (n_replicates,)
-    misses
-        Replicates whose truth lies outside of the interval; None for a measure without one.
-    width
-        Mean width of the interval; 0 without one.
-    """
+    """One measure over replicates: truths outside of the interval are misses; without one None and width 0."""
 
     assessed: NDArray[np.float64]
     true: NDArray[np.float64]

@@ -58,12 +58,8 @@ SPREAD = {"some": 2.0, "any": 200.0}
 class Attributed:
     """A combined output, its joint distribution, and the true values of the people behind each link.
 
-    Attributes
-    ----------
-    true : tuple of ndarray of int32, shape (n_links, n_variables)
-        Of the person behind Alice's half and behind Bob's, in the codes of `combined`.
-    right : ndarray of bool, shape (n_links,)
-        Whether both are one person.
+    `true` is of the person behind Alice's half and behind Bob's, shape (n_links, n_variables), in the codes of
+    `combined`; `right`: both are one person.
     """
 
     combined: Combined
@@ -75,13 +71,8 @@ class Attributed:
 def specification(fields: str, doubt: float) -> Specification:
     """Two insurers who assess what they link; Alice receives the joint distribution.
 
-    Parameters
-    ----------
-    fields
-        What is compared: "little", as `insured_specification` has it; "more", with the day of birth; "much", with the
-        surname too.
-    doubt
-        Of the assessment.
+    `fields`, what is compared: "little", as `insured_specification` has it; "more", with the day of birth; "much",
+    with the surname too.
     """
     content = insured_specification("attributed").model_dump(mode="json", exclude_unset=True)
     for variable in content["variables"]:
@@ -105,18 +96,10 @@ def made(
 ) -> Attributed:
     """Links of which some are made false on purpose: Alice's half stays, Bob's is of a person whom only he has.
 
-    The link probabilities by agreement have a mean, and with `claimed` that of `false` as many of those with each are
-    right as it says. The joint distribution is estimated from them, and by its Bayes factors they become those by
-    agreement and values, as in a run.
-
-    Parameters
-    ----------
-    n
-        Links.
-    false, claimed
-        The share of links that are false, and the one by which link probabilities are made.
-    doubtful
-        "some": agreement leaves most links in no doubt, and others in much; "any": all in about the same.
+    The link probabilities by agreement have a mean, and with `claimed` that of `false` as many of those with each
+    are right as it says. The joint distribution is estimated from them, and by its Bayes factors they become those
+    by agreement and values, as in a run. `doubtful`: "some", agreement leaves most links in no doubt, and others in
+    much; "any", all in about the same.
     """
     traits = _traits(3 * n // 2, rng)
     spread = SPREAD[doubtful]

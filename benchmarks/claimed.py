@@ -52,8 +52,6 @@ class BuiltFiles:
 def built_files(n: int, common: int, rng: np.random.Generator, *, clustered: bool) -> BuiltFiles:
     """Two files of `n` people, whose fields are independent of each other.
 
-    Notes
-    -----
     Half of the errors leave a similar value, as a typing error does; the others any value.
     """
     careless = rng.random(n) < 0.25

@@ -48,17 +48,7 @@ SAMPLES = 1_000
 
 @dataclass(frozen=True, eq=False)
 class DisCoverage:
-    """Samples of one population at one fraction.
-
-    Parameters
-    ----------
-    population, keys
-        Names.
-    fraction
-        Of the population in each sample.
-    truth, value, low, high : ndarray of float64, shape (n_samples,)
-        Pr(CM | UM) of each sample, its estimate and interval.
-    """
+    """Samples of one population at one fraction: Pr(CM | UM) of each, its estimate and interval."""
 
     population: str
     keys: str
@@ -107,16 +97,7 @@ def dis_coverage(
 ) -> DisCoverage:
     """Draw simple random samples without replacement and set DIS with its interval beside the truth.
 
-    Parameters
-    ----------
-    F : ndarray of int64, shape (n_combinations,)
-        The population's counts.
-    fraction, samples, rng
-        Sampling fraction, number of samples, source of random numbers.
-    level
-        Confidence of the intervals.
-    population, keys
-        Names, for the result.
+    `F` are the population's counts; `population` and `keys` are names, for the result.
     """
     size = round(fraction * int(F.sum()))
     found = np.empty((samples, 4))
@@ -198,20 +179,9 @@ MEASURES = ("tau1", "tau2", "Pr(CM given UM)")
 class Claimed:
     """One sample: what was claimed, and what was true.
 
-    Parameters
-    ----------
-    highest : ndarray of float64, shape (2, 2)
-        Of the 50 and of the ten riskiest sample uniques: claimed and true mean chance.
-    fifths : ndarray of float64, shape (5, 2)
-        Of fifths of the sample uniques in the order of what is claimed, from the least.
-    measures : ndarray of float64, shape (3, 4)
-        Of `MEASURES`: estimate, ends of the interval, truth.
-    uniques
-        Sample uniques.
-    dis_holds
-        Whether the interval of DIS holds the true Pr(CM | UM).
-    largest
-        The largest tau2 whatever the law, over the truth.
+    `highest`: claimed and true mean chance of the 50 and of the ten riskiest sample uniques; `fifths`: of fifths of
+    the sample uniques in the order of what is claimed, from the least; `measures`: of `MEASURES`, estimate, ends of
+    the interval, truth; `largest`: the largest tau2 whatever the law, over the truth.
     """
 
     highest: NDArray[np.float64]

@@ -100,16 +100,8 @@ def _places(person: pl.Series, side: Side) -> dict[str, pl.Series]:
 class Resolved:
     """A linkage in mode block_keyed, before its answer goes to Carole.
 
-    Attributes
-    ----------
-    rows
-        Rows of the candidate pairs as Carole requested them.
-    order
-        Which of these each of the linkage's pairs is.
-    linkage
-        Its pairs' rows are records of the files.
-    coded
-        The links by rows of codes.
+    `rows` of the candidate pairs are as Carole requested them, and `order` says which of these each of the
+    linkage's pairs is, whose rows are records of the files; `coded` are the links by rows of codes.
     """
 
     spec: Specification

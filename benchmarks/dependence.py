@@ -221,11 +221,8 @@ def main(arguments: list[str]) -> int:
 def monotone(run: Linkage) -> tuple[int, int, int, float]:
     """Comparison vectors that differ in one field, which one of them has at its top level, and where that weighs less.
 
-    Returns
-    -------
-    tuple
-        How many there are; in how many the one that agrees weighs less by a bit or more; how many of these have either
-        within `NEAR` bits of a link probability of one half; and the largest difference in bits.
+    How many there are; in how many the one that agrees weighs less by a bit or more; how many of these have either
+    within `NEAR` bits of a link probability of one half; and the largest difference in bits.
     """
     patterns, fields = run.patterns, run.model.fields
     weight = dict(zip(map(tuple, patterns.gamma.tolist()), patterns.weight.tolist(), strict=True))

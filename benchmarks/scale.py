@@ -49,16 +49,10 @@ def show_linkage(
     limits: dict[str, str],
     coordinator: tuple[float, float, int],
 ) -> None:
-    """Where the time and the memory went, and what the links are worth.
+    """Where the time and the memory went, and what the links are worth, by a rehearsal's documents.
 
-    Parameters
-    ----------
-    timings, linkage, evaluation
-        A rehearsal's documents.
-    limits
-        Of memory, by service.
-    coordinator
-        Seconds, processor seconds and high-water mark of the coordinator's process, in which the resolver is.
+    `limits` are of memory, by service; `coordinator` has seconds, processor seconds and high-water mark of the
+    process in which the resolver is.
     """
     for side, own in timings["custodians"].items():
         stages = ", ".join(

@@ -213,17 +213,8 @@ def compared(
 ) -> Compared:
     """Two samples of people, Bob's compared values perturbed, all pairs compared and fitted.
 
-    Parameters
-    ----------
-    codes : ndarray of int32, shape (n_people, n_variables)
-    variables : list of Variable
-    others : tuple of int
-        Numbers of values of fields that are compared and are no variables; every value is as likely.
-    sizes : pair of int
-        People in A and in B.
-    rng : numpy.random.Generator
-    one_to_one : bool
-        Whether the value model is estimated from link probabilities that obey one-to-one.
+    `others` are numbers of values of fields that are compared and are no variables; every value is as likely.
+    `one_to_one`: the value model is estimated from link probabilities that obey one-to-one.
     """
     n = len(codes)
     keys = [v for v, variable in enumerate(variables) if variable.is_key]

@@ -121,14 +121,9 @@ def drawn_files(rng: np.random.Generator) -> Files:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one method makes of one draw.
+    """What one method makes of one draw: pairs and matches by match probability, and divergences from the network.
 
-    Attributes
-    ----------
-    classes
-        Pairs and matches by match probability.
-    full, decomposable
-        Jensen-Shannon divergence from the network, in bits; NaN where there is none.
+    Jensen-Shannon, in bits; NaN where there is none.
     """
 
     classes: TiedClasses
@@ -153,17 +148,10 @@ class Outcome:
 def linked(
     files: Files, u: str, settings: ExtendedSettings | None = None, methods: Sequence[str] = METHODS
 ) -> dict[str, Outcome]:
-    """One draw linked by some methods.
+    """One draw linked by some methods besides FS; by default all four, and `SURNAMES_OF_FILES` is a fifth.
 
-    Parameters
-    ----------
-    files : Files
-    u : {"all_pairs", "corrected"}
-        The paper's, and the corrected one.
-    settings : ExtendedSettings, optional
-        By default every pair is used, as in the paper, with a prior precision of `PRECISION`.
-    methods : sequence of str
-        Besides FS; by default all four. `SURNAMES_OF_FILES` is a fifth.
+    `u` is "all_pairs" as in the paper, or "corrected". By default every pair is used, as in the paper, with a prior
+    precision of `PRECISION`.
     """
     settings = settings or ExtendedSettings(heaviest=0.0, precision=PRECISION)
     estimation = Estimation(u=u, refuse_unidentified=False)  # type: ignore[arg-type]
@@ -212,20 +200,12 @@ RANKS = np.arange(1, 251)
 
 @dataclass(frozen=True)
 class Experiment:
-    """All replicates under one u.
+    """All replicates under one u, methods in the order of `METHODS`.
 
-    Attributes
-    ----------
-    areas : ndarray of float64, shape (n_replicates, n_methods)
-        Under the expected precision-recall curve, methods in the order of `METHODS`.
-    full, decomposable : ndarray of float64, the same shape
-        Jensen-Shannon divergences in bits.
-    claimed, true : ndarray of float64, the same shape
-        Mean match probability of the ten most probable pairs (and those tied with them), and their share of matches.
-    precision : ndarray of float64, shape (n_methods, n_points)
-        Mean precision at each recall of `RECALL`.
-    expected, observed : ndarray of float64, shape (n_methods, n_ranks)
-        Mean cumulative probability and expected matches of the most probable pairs, at each of `RANKS`.
+    Of shape (n_replicates, n_methods): areas under the expected precision-recall curve; Jensen-Shannon divergences
+    in bits; mean match probability of the ten most probable pairs (and those tied with them), and their share of
+    matches. By method: the mean precision at each recall of `RECALL`; mean cumulative probability and expected
+    matches of the most probable pairs at each of `RANKS`.
     """
 
     areas: NDArray[np.float64]

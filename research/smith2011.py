@@ -118,20 +118,9 @@ def thesis_chain(fractions: Sequence[float], seed: int) -> list[tuple[float, flo
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A sample with a score of every sample unique by each method.
+    """A sample with its population counts `F`, and by method a score of every sample unique, seconds and models.
 
-    Attributes
-    ----------
-    file
-        The sample, with its population.
-    scores : dict of ndarray of float64, shape (n_uniques,)
-        By method.
-    F : ndarray of int64, shape (n_uniques,)
-        Population counts.
-    seconds
-        By method.
-    models
-        By method: models visited, the best log score, edges of the best.
+    Of models: how many were visited, the best log score, edges of the best.
     """
 
     file: KeyFile

@@ -96,22 +96,9 @@ def searched(file: KeyFile, seed: int, number: int) -> Searched:
 class Fitted:
     """What the models of one search say of the sample uniques, beside the truth.
 
-    Parameters
-    ----------
-    area
-        Under the ROC curve, for population uniques.
-    claimed, true
-        Mean Pr(cm), and mean of 1/F, of all sample uniques.
-    top_claimed, top_true
-        The same of the 50 riskiest.
-    visited, edges
-        Models visited, and edges of the best.
-    precision
-        Its posterior mean.
-    acceptance
-        Share of the moves made.
-    seconds
-        Of search and matching.
+    `area` is under the ROC curve, for population uniques; claimed and true are mean Pr(cm) and mean of 1/F of all
+    sample uniques and of the 50 riskiest; `edges` of the best model; `precision` its posterior mean; `acceptance`
+    the share of the moves made; `seconds` of search and matching.
     """
 
     area: float

@@ -37,16 +37,7 @@ PRINTED_UNIQUES = 3_036
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """A population of key values, to be sampled.
-
-    Parameters
-    ----------
-    name
-        What it is.
-    codes : ndarray of int32, shape (n, n_keys)
-    levels
-        Of each key.
-    """
+    """A population of key values, shape (n, n_keys), to be sampled."""
 
     name: str
     codes: NDArray[np.int32]

@@ -214,13 +214,7 @@ def _merged_classes(
     pairs: NDArray[np.float64] | NDArray[np.int64],
     matches: NDArray[np.float64] | NDArray[np.int64],
 ) -> TiedClasses:
-    """Join groups of pairs, such as comparison patterns, that have one probability.
-
-    Parameters
-    ----------
-    probability, pairs, matches : ndarray, shape (n_groups,)
-        Of each group: probability or score, pairs, and matches among them.
-    """
+    """Join groups of pairs, such as comparison patterns, that have one probability or score."""
     distinct, member = np.unique(-probability, return_inverse=True)
     return TiedClasses(
         probability=-distinct,
@@ -243,18 +237,11 @@ def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, shade: Sha
 
 @dataclass(frozen=True)
 class Experiment:
-    """Areas and mean curves of every method.
+    """Areas and mean curves of every method, in the order of `METHODS` and `UNROUNDED`.
 
-    Parameters
-    ----------
-    areas : ndarray of float64, shape (n_levels, n_replicates, n_methods)
-        Area under the expected precision-recall curve, methods in the order of `METHODS` and `UNROUNDED`.
-    trapezia : ndarray of float64, the same shape
-        By trapezia, as in print.
-    precision : ndarray of float64, shape (n_levels, n_methods, n_points)
-        Mean over replicates of the precision at each recall of `RECALL`.
-    agreement : ndarray of float64, shape (n_levels, n_fields)
-        Mean P(agreement | match) that the binary EM arrives at.
+    Of shape (n_levels, n_replicates, n_methods): the area under the expected precision-recall curve, and by
+    trapezia, as in print. `precision` is the mean over replicates at each recall of `RECALL`; `agreement` the mean
+    P(agreement | match), by field, that the binary EM arrives at.
     """
 
     levels: tuple[float, ...]
