@@ -14,13 +14,13 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from benchmarks import DOCS
 from benchmarks._figures import write_between
 from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
 from gemel.carole.intruder.attack_assessment import Kind, judged
 from research import study_options
+from research._intervals import interval
 from research.se17 import FROM_A, FROM_B, drawn_files
 
 DOCUMENT = DOCS / "identification.md"
@@ -117,13 +117,6 @@ def _replaced(share: float, files: AttackedFiles, rng: np.random.Generator) -> A
 
 def _joined(share: float, kind: Kind, files: AttackedFiles, rng: np.random.Generator) -> AttackedFiles:
     return with_dummies(files, round(share * len(files.released)), rng, kind)
-
-
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval."""
-    mean = float(values.mean())
-    half = float(student.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    return mean, mean - half, mean + half
 
 
 def tables(

@@ -33,7 +33,8 @@ from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from research._census import LEVELS, census
-from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, interval
+from research._intervals import bracketed
+from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
 
 PEOPLE = 1000
 PERTURBED = 0.1
@@ -291,8 +292,8 @@ def main(arguments: Sequence[str]) -> int:
             choices[outcomes[-1].precision] += 1
         table = np.array(areas)
         best = int(np.nan_to_num(table[:, :-1].mean(axis=0)).argmax())
-        mean, low, high = interval(table[:, -1] - table[:, best])
+        gain = bracketed(table[:, -1] - table[:, best])
         cells = " | ".join(f"{area:.3f}" for area in table.mean(axis=0))
         times = ", ".join(f"{precision:g}: {n}" for precision, n in sorted(choices.items()))
-        print(f"| {name} | {cells} | {mean:.3f} ({low:.3f} to {high:.3f}) | {times} |", flush=True)
+        print(f"| {name} | {cells} | {gain} | {times} |", flush=True)
     return 0

@@ -17,7 +17,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from gemel.carole.evaluation.link_quality import TiedClasses, curve_of, tied_classes
 from gemel.carole.extended_latent import (
@@ -39,7 +38,7 @@ from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.queries import jensen_shannon
-from research import PAGES
+from research import PAGES, write_page
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")
@@ -266,14 +265,6 @@ def _running(classes: TiedClasses, share: NDArray[np.float64]) -> NDArray[np.flo
     return np.interp(RANKS, seen, np.concatenate([[0.0], np.cumsum(share * classes.pairs)]))
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean over replicates and its 95 % interval by Student's t."""
-    n = len(values)
-    half = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
-    mean = float(values.mean())
-    return mean, mean - half, mean + half
-
-
 def precisions(replicates: int, seed: int, tried: Sequence[float]) -> str:
     """A table of what the prior's precision does to Ext. EM."""
     lines = ["| precision | area | divergence, decomposable | top pairs: claimed | true |", "|---|---|---|---|---|"]
@@ -316,8 +307,8 @@ def main(arguments: list[str]) -> int:
     if options.write:
         # The section of the services takes a run of its own, and stays as it was written last.
         before = services.section_of(written.read_text("utf-8")) if written.exists() else ""
-        written.write_text(services.with_section(text, before), encoding="utf-8")
-        (PAGES / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
-        (PAGES / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
+        figures = {"curves": page.curves(by_u), "calibration": page.calibration(by_u)}
+        named = {f"smith-elliot-2017-{name}": svg for name, svg in figures.items()}
+        write_page("smith-elliot-2017", services.with_section(text, before), named)
     print(text)
     return 0

@@ -20,8 +20,9 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise
 from research import study_options
+from research._intervals import interval
 from research._jaccard import agreeing_bits, estimate
-from research.ss14 import interval, perturbed
+from research.ss14 import perturbed
 
 NAMES = 300
 ERRORS = 0.3

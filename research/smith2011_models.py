@@ -24,7 +24,7 @@ from gemel.risk.models.mc3_search import mc3
 from gemel.risk.models.precision_search import GammaPrior, mc3_with_precision
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
-from research import PAGES
+from research import write_page
 from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from research._smith2011_printed import COUNT_BANDS
 from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
@@ -215,7 +215,5 @@ def main(arguments: list[str]) -> int:
     if not options.write:
         print(text)
         return 0
-    (PAGES / "smith-2011-models.md").write_text(text, encoding="utf-8")
-    for name, svg in figures.items():
-        (PAGES / f"{name}.svg").write_text(svg, encoding="utf-8")
+    write_page("smith-2011-models", text, figures)
     return 0

@@ -20,9 +20,10 @@ from gemel.risk.identification.matching.model_attacks import best_cells
 from gemel.risk.identification.strategies import Attack, Frequencies, attacks
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.precision_search import GammaPrior
-from research import PAGES
+from research import write_page
 from research._census import FIVE, LEVELS, census
-from research.smith2011 import NOTIONAL, interval
+from research._intervals import interval
+from research.smith2011 import NOTIONAL
 
 SAMPLES, FRACTION, R = 40, 0.03, 3
 CLAIMED_AT = (0.01, 0.05, 0.2)
@@ -153,9 +154,10 @@ def main(arguments: list[str]) -> int:
     found = [beside(people, SAMPLES, claimed, options.seed) for people in populations(options.seed)]
     text = page.written(found, options.seed)
     if options.write:
-        (PAGES / "smith-2011-strategies.md").write_text(text, encoding="utf-8")
-        for number in (31, 32):
-            svg = page.figure(found[0].strategies, replaced=number == 32)
-            (PAGES / f"smith-2011-figure-{number}.svg").write_text(svg, encoding="utf-8")
+        drawn = {
+            31: page.figure(found[0].strategies, replaced=False),
+            32: page.figure(found[0].strategies, replaced=True),
+        }
+        write_page("smith-2011-strategies", text, {f"smith-2011-figure-{number}": svg for number, svg in drawn.items()})
     print(text)
     return 0
