@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,16 @@ def share(successes: int, number: int, digits: str = ".2f") -> str:
 def held(inside: NDArray[np.bool_]) -> str:
     """How often an interval holds the truth."""
     return share(int(inside.sum()), len(inside))
+
+
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Of each round."""
+    return [one / other for one, other in zip(ours, theirs, strict=True)]
+
+
+def print_spread(name: str, values: Sequence[float], form: str, width: int) -> None:
+    """A row of median, minimum and maximum."""
+    print(name, *(f"{format(of(values), form):>{width}}" for of in (statistics.median, min, max)))
 
 
 def peak_bytes() -> int:
