@@ -34,7 +34,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from research._census import LEVELS, census
 from research._intervals import bracketed
-from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files
+from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, every_pair
 
 PEOPLE = 1000
 PERTURBED = 0.1
@@ -230,16 +230,13 @@ def compared(
     b[:, keys] = fields_b[:, : len(keys)]
     a[:, [v for v, variable in enumerate(variables) if variable.holder == "bob"]] = -1
     b[:, [v for v, variable in enumerate(variables) if variable.holder == "alice"]] = -1
-    row_a, row_b = (x.ravel() for x in np.indices(sizes, dtype=np.int32))
-    gamma, pattern = np.unique((fields_a[row_a] == fields_b[row_b]).astype(np.int8), axis=0, return_inverse=True)
-    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    pairs, patterns = every_pair(fields_a, fields_b)
     bounds = ((0.5, 1.0),) * len(levels)
     names = [str(q) for q in range(len(levels))]
     fitted = fit_scheme("multinomial", patterns, names, bounds, *sizes, Estimation(refuse_unidentified=False))
-    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
     values = Values(tuple(variables), a, b)
     learn_from = one_to_one_pairs(values, pairs, patterns, fitted) if one_to_one else None
-    return Compared(values, pairs, patterns, fitted, bounds, in_a[row_a] == in_b[row_b], learn_from)
+    return Compared(values, pairs, patterns, fitted, bounds, in_a[pairs.row_a] == in_b[pairs.row_b], learn_from)
 
 
 def one_to_one_pairs(values: Values, pairs: ArrayPairs, patterns: PatternCounts, fitted: FittedScheme) -> WeightedPairs:

@@ -108,14 +108,18 @@ def drawn_files(rng: np.random.Generator) -> Files:
             a[:, v] = -1
         elif variable.holder == "alice":
             b[:, v] = -1
-    row_a, row_b = (x.ravel() for x in np.indices((FROM_A, FROM_B), dtype=np.int32))
-    gamma = np.column_stack([a[row_a, quality] == b[row_b, quality], a[row_a, -1] == b[row_b, -1]]).astype(np.int8)
-    vectors, pattern = np.unique(gamma, axis=0, return_inverse=True)
-    patterns = PatternCounts(vectors, np.zeros(len(vectors), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    pairs, patterns = every_pair(a[:, [quality, -1]], b[:, [quality, -1]])
     training = np.column_stack([network.sample(TRAINING, rng), np.full(TRAINING, -1)]).astype(np.int32)
     known = weights[distinct] / tables.weights.sum()
-    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
-    return Files(Values(variables, a, b), pairs, patterns, in_a[row_a] == in_b[row_b], known, training)
+    return Files(Values(variables, a, b), pairs, patterns, in_a[pairs.row_a] == in_b[pairs.row_b], known, training)
+
+
+def every_pair(fields_a: NDArray[np.int32], fields_b: NDArray[np.int32]) -> tuple[ArrayPairs, PatternCounts]:
+    """Every pair of two files, compared field by field by equality."""
+    row_a, row_b = (x.ravel() for x in np.indices((len(fields_a), len(fields_b)), dtype=np.int32))
+    gamma, pattern = np.unique((fields_a[row_a] == fields_b[row_b]).astype(np.int8), axis=0, return_inverse=True)
+    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    return ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32)), patterns
 
 
 @dataclass(frozen=True)

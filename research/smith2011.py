@@ -201,8 +201,8 @@ def main(arguments: list[str]) -> int:
     }
     ranked = {fraction: areas(people, TWELVE, fraction, 3 if quick else 20, options.seed) for fraction in (0.01, 0.05)}
     text, figures = page.written(fractions, seven, chains, eight, ranked, options.seed)
-    if not options.write:
+    if options.write:
+        write_page("smith-2011", text, figures)
+    else:
         print(text)
-        return 0
-    write_page("smith-2011", text, figures)
     return 0

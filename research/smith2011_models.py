@@ -212,8 +212,8 @@ def main(arguments: list[str]) -> int:
     samples = 3 if options.quick else SAMPLES
     found = studied(people, SETS[:2] if options.quick else SETS, samples, samples, options.seed)
     text, figures = page.written(found, options.seed)
-    if not options.write:
+    if options.write:
+        write_page("smith-2011-models", text, figures)
+    else:
         print(text)
-        return 0
-    write_page("smith-2011-models", text, figures)
     return 0

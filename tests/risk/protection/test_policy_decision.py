@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import gemel.risk
-from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.identification.calibration.records import calibrated_risk
 from gemel.risk.identification.key_file import KeyFile
@@ -28,7 +26,7 @@ from gemel.risk.protection.changes import Levels, Methods
 from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.protected_file import protect
 from gemel.risk.protection.request import Request
-from tests.risk.protection.small_files import people
+from tests.risk.protection.small_files import people, typed
 
 KEYS = ("region", "trade", "school", "tenure")
 FRACTION = 0.05
@@ -202,15 +200,13 @@ def test_no_law_no_upper_end() -> None:
 
 
 def run(folder: Path, options: str) -> str:
-    line = f"risk protect sample.csv --keys {','.join(KEYS)} --fraction 0.05 --no-frontier {options} --out out.csv"
+    SAMPLE.write_csv(folder / "sample.csv")
+    always = f"--keys {','.join(KEYS)} --fraction 0.05 --no-frontier --out out.csv"
     with chdir(folder):
-        done = CliRunner(env={"COLUMNS": "300"}).invoke(app, line.split(), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+        return typed(f"gemel risk protect sample.csv {always} {options}")
 
 
 def test_the_command_says_which_number_judged(tmp_path: Path) -> None:
-    SAMPLE.write_csv(tmp_path / "sample.csv")
     printed = run(tmp_path, "--max-correct-matches 0.03 --json out.json --report out.html")
     assert "max_correct_matches 0.03, judged by the larger of two" in printed
     said = "the file before meets it by the counts alone and not by the calibrated upper end"
@@ -229,7 +225,6 @@ def test_the_command_says_which_number_judged(tmp_path: Path) -> None:
 
 
 def test_the_command_refuses_what_the_larger_number_does_not_meet(tmp_path: Path) -> None:
-    SAMPLE.write_csv(tmp_path / "sample.csv")
     fixed = ",".join(f"{k}=0" for k in KEYS)
     with pytest.raises(GemelError, match="misses max_record_risk by the calibrated upper end"):
         run(tmp_path, f"--max-record-risk 0.2 --max-suppressed 0 --levels {fixed}")
