@@ -129,8 +129,6 @@ def _poisson(counts: Integers, of_record: Integers, outside: Floats) -> Cells:
 def cell_risk(file: KeyFile) -> CellRisk:
     """Fit the model for the number of keys.
 
-    Notes
-    -----
     A log-linear model with too many cells is left out of the path; if all are left out, decomposable models are
     searched by Occam's window, which never makes the full table.
     """
@@ -281,8 +279,6 @@ def by_model(cells: Cells, rate: Floats, probability: Floats, more: float = 1.0)
 def rates(cells: Cells) -> Floats:
     """Expected people outside the file of each combination: the rate whose E(1/F) is the model's.
 
-    Notes
-    -----
     By bisection of the logarithm; 0 where the model has no one outside, and for combinations of no record.
     """
     f = np.maximum(cells.counts, 1)

@@ -139,8 +139,6 @@ def identification(
 ) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
 
-    Notes
-    -----
     A false link combines two people, so a match with it is never correct. Probabilities of correct matches are
     therefore multiplied by the probability that the link is true, given its key values (`true_links`).
     """

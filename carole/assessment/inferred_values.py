@@ -181,8 +181,6 @@ class Drawn:
 def expected_share(right: Sequence[Floats], method: str) -> Measure:
     """Expected share of the linked records whose person's value is known and right, with an interval.
 
-    Notes
-    -----
     The interval is of two numbers: records whose value is probably inferred and is not, and those where it is the other
     way round. Each is beta-binomial from Jeffreys' prior, as if as many had been seen before as are expected, which
     holds the links' randomness and that their probabilities are estimates. They are put together by the squares of

@@ -160,8 +160,6 @@ def modelled_attribution(
 ) -> dict[str, Measure]:
     """By variable the expected share of the linked records whose person's value is inferred rightly, in little doubt.
 
-    Notes
-    -----
     O(records * levels) beside the passes through the junction tree.
     """
     found = {}

@@ -26,8 +26,6 @@ def membership(
 ) -> Disclosure:
     """What each custodian learns about which of its people are in the other's file; the larger share is the measure.
 
-    Notes
-    -----
     A record is shown to be of a member by what is released, exactly; whether it is one hangs on its links. The measure
     is the expected share that is shown rightly, with the interval of what is not known of the links.
     """

@@ -28,8 +28,6 @@ from gemel.risk.protection.key_table import KeyTable
 def pram_matrix(counts: ArrayLike, rate: float) -> Floats:
     """A matrix by which a value is redrawn with probability `rate` from all values by their shares in the file.
 
-    Notes
-    -----
     ``(1 - rate) I + rate p 1'`` leaves the expected counts as they are, so it is invariant by itself.
     """
     n = np.asarray(counts, dtype=np.float64)
