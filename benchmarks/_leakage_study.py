@@ -64,27 +64,9 @@ class Line:
     seconds: float | None = None
 
     @classmethod
-    def of(
-        cls,
-        what: str,
-        found: Recovery,
-        *,
-        minimum: float | None = None,
-        above_chance: float | None = None,
-        seconds: float | None = None,
-    ) -> Line:
-        """The line of a recovery."""
-        return cls(
-            what,
-            found.records,
-            found.chance,
-            found.values,
-            found.attainable_records,
-            found.error,
-            minimum,
-            above_chance,
-            seconds,
-        )
+    def of(cls, what: str, found: Recovery, **beside: float | None) -> Line:
+        """The line of a recovery, with what is required and its seconds `beside`."""
+        return cls(what, found.records, found.chance, found.values, found.attainable_records, found.error, **beside)
 
     @property
     def above(self) -> float:
