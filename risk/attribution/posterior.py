@@ -148,7 +148,7 @@ def _likelihood(
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
-    if not table.law.known or len(shown) < len(cells) or table.intervals is not None:
+    if table.law.whole_table is not None or len(shown) < len(cells) or table.intervals is not None:
         return None
     if isinstance(table.law, Sampled):
         if whole:
