@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -150,16 +152,15 @@ def _likelihood(
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
     if table.law.whole_table is not None or len(shown) < len(cells) or table.intervals is not None:
         return None
-    if isinstance(table.law, Sampled):
-        if whole:
-            return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts)
-        return None
+    if table.sample:
+        return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts) if whole else None
     if whole and len(cells) == 1:
         return table.law.probability(table.counts[cells[0]], counts)
     if whole and sums:
         return sum_likelihood(table, cells, counts)
     if not whole and terms and len(cells) == 1:
-        size = len(release.block(table, cells[0])) // max(1, _block_size(release, query))
+        queried = math.prod(v.size for v in release.variables if v.name not in query)
+        size = len(release.block(table, cells[0])) // queried
         return term_likelihood(table, cells[0], counts, size - 1)
     return None
 
@@ -201,7 +202,7 @@ def term_likelihood(table: Published, cell: tuple[int, ...], counts: Integers, o
 def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:
     """The table's cells that overlap the queried one, and whether the queried count is exactly their sum."""
     for name, level in query.items():
-        if not 0 <= level < release.variables[axis_of(release.variables, name)].size:
+        if not 0 <= level < release.variable(name).size:
             raise parameter(f"variable {name!r}", "no such level", str(level))
     choices: list[list[int]] = []
     whole = set(query) <= set(table.names)
@@ -212,14 +213,6 @@ def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tup
             whole = whole and all(len(axis.members[i]) == 1 for i in places) and bool(places)
             choices.append(places)
         else:
-            covered = sum(len(m) for m in axis.members)
-            whole = whole and covered == release.variables[axis_of(release.variables, axis.variable)].size
+            whole = whole and release.covered(axis)
             choices.append(list(range(len(axis.labels))))
-    cells: list[tuple[int, ...]] = [()]
-    for places in choices:
-        cells = [(*c, p) for c in cells for p in places]
-    return cells, whole
-
-
-def _block_size(release: Release, query: Query) -> int:
-    return int(np.prod([v.size for v in release.variables if v.name not in query], dtype=np.int64))
+    return list(product(*choices)), whole

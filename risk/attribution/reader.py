@@ -16,9 +16,8 @@ from gemel.records.csv_form import CsvOptions
 from gemel.records.registry import FOUND
 from gemel.records.sources import Values
 from gemel.records.typed_table import is_text, read_records
-from gemel.risk.attribution import laws
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law, Within
 from gemel.risk.attribution.release import Axis, Release
 
 # Releases from CSV text: a row for each published cell, with its levels and its count.
@@ -178,26 +177,24 @@ def document_of(release: Release) -> dict[str, Any]:
     """The document of a release whose laws a document can name; `release_of` reads it back."""
     tables = []
     for table in release.tables:
-        counts: Any = np.where(table.counts == UNPUBLISHED, None, table.counts.astype(object)).tolist()  # type: ignore[call-overload]
+        hidden = table.counts == UNPUBLISHED
+        counts = table.counts.astype(object)
+        counts[hidden] = None
         if table.intervals is not None:
-            cells = np.empty(table.counts.shape, dtype=object)
-            for i in np.ndindex(table.counts.shape):
-                low, high = int(table.intervals[0][i]), int(table.intervals[1][i])
-                shown = int(table.counts[i])
-                ranged = {"low": low, "high": high} if high < laws.INFINITE else None
-                cells[i] = shown if shown != UNPUBLISHED else ranged
-            counts = cells.tolist()
+            low, high = table.intervals
+            for index in np.argwhere(hidden & (high < INFINITE)):
+                cell = tuple(index)
+                counts[cell] = {"low": int(low[cell]), "high": int(high[cell])}
         axes: list[Any] = []
         for axis in table.axes:
-            variable = next(v for v in release.variables if v.name == axis.variable)
-            if axis == Axis.full(variable):
-                axes.append(axis.variable)
-            else:
-                groups = {
-                    label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
-                }
-                axes.append({"name": axis.variable, "groups": groups})
-        tables.append({"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts})
+            variable = release.variable(axis.variable)
+            groups = {
+                label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
+            }
+            axes.append(axis.variable if axis == Axis.full(variable) else {"name": axis.variable, "groups": groups})
+        tables.append(
+            {"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts.tolist()}
+        )
     document: dict[str, Any] = {
         "name": release.name,
         "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
@@ -208,17 +205,22 @@ def document_of(release: Release) -> dict[str, Any]:
     return document
 
 
+_LAWS = {
+    "exact": ("exact",),
+    "conventional": ("conventional", "base"),
+    "random": ("random", "base"),
+    "controlled": ("controlled", "base"),
+    "barnardised": ("barnardisation", "stay"),
+    "threshold": ("record_suppression", "threshold"),
+    "sample": ("sample", "population", "size"),
+}
+"""The kind of each law in a document, and the settings of the law that stand beside it."""
+
+
 def _law_document(law: Law) -> dict[str, Any]:
-    if isinstance(law, laws.Conventional | laws.Random | laws.Adjacent):
-        return {"kind": law.name, "base": law.base}
-    if isinstance(law, laws.Barnardised):
-        return {"kind": "barnardisation", "stay": law.stay}
-    if isinstance(law, laws.BelowThreshold):
-        return {"kind": "record_suppression", "threshold": law.threshold}
-    if isinstance(law, Sampled):
-        return {"kind": "sample", "population": law.population, "size": law.size}
-    if isinstance(law, laws.Within):
+    if isinstance(law, Within):
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
-    if law.exact:
-        return {"kind": "exact"}
-    raise parameter("", f"a document has no name for the law {law.name!r}")
+    if law.name not in _LAWS:
+        raise parameter("", f"a document has no name for the law {law.name!r}")
+    kind, *settings = _LAWS[law.name]
+    return {"kind": kind, **{setting: getattr(law, setting) for setting in settings}}

@@ -174,10 +174,8 @@ class Search:
     def _held(self, cells: Iterable[tuple[int, int, int]], steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with recoded cells from a least to a most, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
-        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        for cell, least, most in cells:
-            if not fix(low, high, cell, least, most, self.deps, self._starts, self._touching, queue, queued):
-                return None, True
+        if not all(self._fixed(low, high, *cell) for cell in cells):
+            return None, True
         found = np.empty((1, len(self.base)), dtype=np.int64)
         count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
@@ -205,10 +203,12 @@ class Search:
                     break
                 if not certain:
                     break
-                self._narrow(node, value + 1 if side == 0 else -1, INFINITE if side == 0 else value - 1)
+                ends = (value + 1, INFINITE) if side == 0 else (-1, value - 1)
+                if not self._fixed(self.low, self.high, node, *ends):
+                    raise Contradiction("release")
         return proven[0], proven[1]
 
-    def _narrow(self, node: int, minimum: int, maximum: int) -> None:
+    def _fixed(self, low: Integers, high: Integers, node: int, minimum: int, maximum: int) -> bool:
+        """Narrow one recoded cell within some bounds; False at a contradiction."""
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not fix(self.low, self.high, node, minimum, maximum, self.deps, self._starts, self._touching, queue, queued):
-            raise Contradiction("release")
+        return bool(fix(low, high, node, minimum, maximum, self.deps, self._starts, self._touching, queue, queued))

@@ -79,7 +79,6 @@ class Attacker:
             self._search = None
         self._pool = [require_feasible(release), self.truth.copy()]
         self._memory: dict[bytes, bool] = {}
-        self.questions = 0
 
     def bare(self, known: Integers) -> bool:
         """Whether the known people lay some cell bare."""
@@ -88,10 +87,6 @@ class Attacker:
             self._memory[key] = any(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
         return self._memory[key]
 
-    def zeros(self, known: Integers) -> int:
-        """How many cells the known people reveal."""
-        return sum(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
-
     def _closed(self, known: Integers, cell: int) -> bool:
         """Whether no feasible table that holds the known people has anyone else in a cell."""
         for number, table in enumerate(self._pool):
@@ -99,7 +94,6 @@ class Attacker:
                 if number > 16:  # what helped once is likely to help again soon
                     self._pool.insert(0, self._pool.pop(number))
                 return False
-        self.questions += 1
         floor = known.copy()
         floor[cell] += 1
         other, certain = (None, False) if self._search is None else self._search.above(floor, _STEPS)

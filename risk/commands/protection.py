@@ -15,6 +15,7 @@ from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import STANDARD_OUTPUT, JsonFile, write_json
 from gemel.risk.commands.option_values import (
     argument,
+    csv_form,
     given,
     listed,
     model_of,
@@ -180,12 +181,10 @@ def protect(
     seed: Annotated[int | None, option("Of random methods, for trials: whoever knows it can undo them.")] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from gemel.records.csv_form import CsvOptions
-    from gemel.risk.commands.option_values import show_form
     from gemel.risk.protection.request import read_hierarchy
     from gemel.risk.record_table import FileOfRecords
 
-    csv = CsvOptions(encoding, separator).checked()
+    csv = csv_form(encoding, separator)
     if verify is not None:
         _verify(FileOfRecords(records, csv=csv), verify)
         if json_file is not None:
@@ -220,7 +219,7 @@ def protect(
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None and p != STANDARD_OUTPUT])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
-    show_form(records, population, csv=csv)
+    csv_form(encoding, separator, records, population)
     frame = FileOfRecords(records, csv=csv).columns()
     whole = None if population is None else FileOfRecords(population, csv=csv).columns(names(keys))
     request = Request(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.arrays import Codes, Integers
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
 
@@ -321,17 +321,23 @@ class KeyFile:
         cells, counts = self.population_cells, self.population_counts
         if cells is not None and counts is not None:
             cells, counts, _ = tally(cells[:, kept], labels, counts)
-        return KeyFile(
-            tuple(names),
-            labels,
-            self.codes[:, kept],
-            self.fraction,
-            cells,
-            counts,
-            self.missing,
-            self.perturbed,
-            self.units,
+        return replace(
+            self,
+            names=tuple(names),
+            labels=labels,
+            codes=self.codes[:, kept],
+            population_cells=cells,
+            population_counts=counts,
         )
+
+    def survey_weights(self, weights: ArrayLike) -> Floats:
+        """Survey weights as numbers of at least 1, one for each record."""
+        found = np.asarray(weights, dtype=np.float64)
+        if found.shape != (self.n_records,) or not np.isfinite(found).all() or (found < 1.0).any():
+            raise parameter(
+                "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
+            )
+        return found
 
     def require_disjoint_cells(self, what: str) -> None:
         """Refuse what has no meaning where missing values agree with everything."""

@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Integers
 from gemel.risk.attribution.microdata import distances, diversities
-from gemel.risk.identification.coding import MISSING_LABEL, Counts, agreeing, tally
+from gemel.risk.identification.coding import Counts, agreeing, coded, tally
 from gemel.risk.identification.key_file import KeyFile
 
 KS = (2, 3, 5)
@@ -87,7 +86,7 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     -----
     O(n_cells * n_levels); a variable with too many levels for that is refused.
     """
-    levels, codes = _coded(values)
+    levels, codes = coded(pl.Series("sensitive", values, strict=False).cast(pl.String), "level", float)
     if len(codes) != file.n_records:
         raise parameter(
             name,
@@ -129,21 +128,6 @@ def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0
         t=float(distances(groups.sensitive, groups.whole).max()),
         t_ordered=float(distances(groups.sensitive, groups.whole, ordered=True).max()) if ordered else None,
     )
-
-
-def _coded(values: Any) -> tuple[tuple[str, ...], Integers]:
-    """Levels in their order, and the level of each value."""
-    text = pl.Series("sensitive", values, strict=False).cast(pl.String)
-    found = text.drop_nulls().unique().to_list()
-    try:
-        levels = sorted(found, key=float)
-    except ValueError:
-        levels = sorted(found)
-    numbers = {label: k for k, label in enumerate(levels)}
-    codes = text.replace_strict(numbers, default=len(levels), return_dtype=pl.Int64).to_numpy()
-    if text.null_count():
-        levels.append(MISSING_LABEL)
-    return tuple(levels), codes
 
 
 def privacy_models_document(

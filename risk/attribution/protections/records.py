@@ -11,7 +11,7 @@ import numpy as np
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import Law, Sampled, Within
-from gemel.risk.attribution.release import Axis, Published
+from gemel.risk.attribution.release import Axis, Published, Table, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,8 @@ class Swapping(Protection):
         require_exact(given, "swapping")
         axis = _axis(given, self.variable)
         strata = tuple(_axis(given, name) for name in self.within)
-        records = _records(given.counts)
+        variables = tuple(Variable(a.variable, a.labels) for a in given.axes)
+        records = Table(variables, given.counts).records()
         order = (
             np.ravel_multi_index([records[:, a] for a in strata], [given.counts.shape[a] for a in strata])
             if strata
@@ -167,7 +168,7 @@ class Swapping(Protection):
             records[chosen, axis] = records[generator.permutation(chosen), axis]
         reach = max(taking_part, default=0) // 2
         law = Swapped(reach, reach, axis, strata, tuple(taking_part))
-        table = replace(given, counts=_counted(records, given.counts.shape), law=law)
+        table = replace(given, counts=Table.of_records(variables, records).counts, law=law)
         others = tuple(i for i in range(len(given.axes)) if i != axis)
         return Outcome(table, (_margin(given, (axis, *strata)), _margin(given, others)))
 
@@ -243,16 +244,6 @@ def _additive(given: Published, what: str) -> None:
             f"{what} adds counts up, and sums of protected counts have no law of their own",
             remedy=f"put {what} before the other protections",
         )
-
-
-def _records(counts: Integers) -> Integers:
-    cells = np.repeat(np.arange(counts.size), counts.ravel())
-    return np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int64)
-
-
-def _counted(records: Integers, shape: tuple[int, ...]) -> Integers:
-    cells = np.ravel_multi_index(tuple(records.T), shape)
-    return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
 
 
 def _margin(given: Published, axes: tuple[int, ...]) -> Published:

@@ -14,11 +14,11 @@ import numpy as np
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
-from gemel.risk.arrays import Floats
+from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
-from gemel.risk.identification.assessment.wording import entry, plain
+from gemel.risk.identification.assessment.wording import entry
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
 from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
@@ -216,8 +216,8 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> No
                     "direction": a.direction,
                     "targets": a.targets,
                     "probability": a.probability,
-                    "cost": plain(a.cost),
-                    "cost_replaced": plain(a.cost_replaced),
+                    "cost": finite(a.cost),
+                    "cost_replaced": finite(a.cost_replaced),
                     "efficiency": a.efficiency,
                 }
                 for number, a in tried.items()

@@ -14,9 +14,9 @@ import numpy as np
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.arrays import Floats
+from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.wording import entry, plain
+from gemel.risk.identification.assessment.wording import entry
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
@@ -122,11 +122,11 @@ def _model(m: LogLinearRisk) -> dict[str, Any]:
         "tau2": m.tau2,
         "plug_in": list(m.plug_in),
         "cm_given_um": m.cm_given_um,
-        "B1": plain(m.B1),
-        "B2": plain(m.B2),
+        "B1": finite(m.B1),
+        "B2": finite(m.B2),
         "tau_deviations": None if p is None else list(p.tau),
         "B_deviations": None if p is None else list(p.criterion),
-        "B_biases": None if p is None else [plain(bias) for bias in p.criterion_bias],
+        "B_biases": None if p is None else [finite(bias) for bias in p.criterion_bias],
         "B_drawn": None if p is None else list(p.drawn),
         "converged": m.converged,
         "fit_in_closed_form": m.graph is not None,
@@ -201,9 +201,9 @@ def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
             "name": name,
             "combinations": len(found.cells),
             "claimed": getattr(found.claimed, chance),
-            "claimed_cost": plain(getattr(found.claimed, f"cost_{chance}")),
+            "claimed_cost": finite(getattr(found.claimed, f"cost_{chance}")),
             "true": None if found.true is None else getattr(found.true, chance),
-            "cost": None if found.true is None else plain(getattr(found.true, f"cost_{chance}")),
+            "cost": None if found.true is None else finite(getattr(found.true, f"cost_{chance}")),
         }
         for name, chance, found in tried
     ]

@@ -322,11 +322,7 @@ def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
     """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise parameter(
-            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
-        )
+    given = file.survey_weights(weights)
     outside, cell, f = given - 1.0, file.of_record, file.counts
     mean = float(outside.mean())
     own = np.bincount(cell, outside, len(f)) / f

@@ -214,11 +214,7 @@ def _weighted(
     limit: int,
 ) -> tuple[Fit, Floats]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise parameter(
-            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
-        )
+    given = file.survey_weights(weights)
     kept = file.varying
     levels = [file.levels[q] for q in kept]
     heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)

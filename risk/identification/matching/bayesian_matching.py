@@ -9,7 +9,7 @@ With K ~ Poisson(lambda) people of a combination outside the sample, the chance 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -117,13 +117,12 @@ class FittedModels:
         """The same with no more than `number` models, their weights made to sum to 1."""
         models, weights = self.average.models, self.average.weights
         order = np.argsort(-weights, kind="stable")[:number]
-        kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
-        return FittedModels(kept, self.search, self.estimate, self.precision)
+        return replace(self, average=ModelAverage([models[i] for i in order], weights[order] / weights[order].sum()))
 
     def warnings(self) -> tuple[ResultWarning, ...]:
         """What to know before relying on these models."""
-        warnings = []
         found = self.search
+        warnings = []
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
             warnings.append(result_warning("chains_not_converged", r_hat=found.r_hat, edge_spread=found.edge_spread))
         if found.method == "MC3" and len(found) == 1:
@@ -170,16 +169,14 @@ def fit_models(
         average = ModelAverage.of(joint.search, counts, estimate, precision=joint.mean, share=share, at_most=at_most)
         return FittedModels(average, joint.search, estimate, joint)
     scores = HyperDirichlet(counts, precision)
-    if method == "exact":
-        found = enumerate_models(scores)
-    elif method == "mc3":
-        found = mc3(scores, drawn, **settings)
-    elif method == "annealing":
-        found = anneal(scores, drawn, **settings)
-    elif method == "occam":
-        found = occam_window(scores, **settings)
-    else:
-        found = search(scores, drawn, **settings)
+    searches = {
+        "default": lambda: search(scores, drawn, **settings),
+        "exact": lambda: enumerate_models(scores),
+        "mc3": lambda: mc3(scores, drawn, **settings),
+        "annealing": lambda: anneal(scores, drawn, **settings),
+        "occam": lambda: occam_window(scores, **settings),
+    }
+    found = searches[method]()
     average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
     return FittedModels(average, found, estimate)
 

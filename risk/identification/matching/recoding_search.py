@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -103,9 +103,7 @@ def minimal_recoding(
         raise parameter("target", "a risk lies in 0 to 1", f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
     weights = _worth(file, worth or {})
-    few = BayesianMatching(
-        file, matching.models.heaviest(models), matching.correct_match, matching.population_unique, matching.outside
-    )
+    few = replace(matching, models=matching.models.heaviest(models))
     problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
     exact = merging and problem.recodings <= exact_to
     if not merging:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gemel.risk.arrays import finite
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
 from gemel.risk.identification.matching.recoding import Recoding, candidate_pairs, merges, ordered_variables, recoded
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
@@ -46,14 +47,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class VariableRisk:
-    """The risk that one variable adds."""
-
-    name: str
-    without: Change
-
-
-@dataclass(frozen=True)
 class CategoryRisk:
     """The risk that one category adds."""
 
@@ -73,16 +66,14 @@ def change(before: ModelMeasures, after: ModelMeasures) -> Change:
     return Change(relative, 1.0 - after.expected_matches / had if had else 0.0, after)
 
 
-def variable_risks(matching: BayesianMatching) -> list[VariableRisk]:
-    """The relative risk of every key variable, greatest effect on the expected correct matches first."""
-    file = matching.file
-    none = Recoding.none(file)
-    before = matching.measures
-    found = [
-        VariableRisk(name, change(before, recoded(matching, none.without(q)).measures))
-        for q, name in enumerate(file.names)
-    ]
-    return sorted(found, key=lambda v: -v.without.avoided)
+def variable_risks(matching: BayesianMatching) -> dict[str, Change]:
+    """What leaving out each key variable changes, greatest effect on the expected correct matches first."""
+    none = Recoding.none(matching.file)
+    without = {
+        name: change(matching.measures, recoded(matching, none.without(q)).measures)
+        for q, name in enumerate(matching.file.names)
+    }
+    return dict(sorted(without.items(), key=lambda pair: -pair[1].avoided))
 
 
 def category_risks(
@@ -140,8 +131,8 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
         return
     found["risk_reduction"] = {
         "by_variable": [
-            {"variable": v.name, "avoided": v.without.avoided, "relative_risk": _plain(v.without.relative_risk)}
-            for v in variable_risks(matching)
+            {"variable": name, "avoided": without.avoided, "relative_risk": finite(without.relative_risk)}
+            for name, without in variable_risks(matching).items()
         ],
         "by_category": _by_category(matching),
     }
@@ -195,10 +186,6 @@ def _add_relative_risks(
         risk = risks.get((entry["variable"], entry["category"]))
         by_suppression = risk.suppressed.relative_risk if risk and risk.suppressed else None
         by_merging = risk.merged_relative_risk if risk else None
-        entry["relative_risk"] = None if by_suppression is None else _plain(by_suppression)
-        entry["merged_relative_risk"] = None if by_merging is None else _plain(by_merging)
+        entry["relative_risk"] = None if by_suppression is None else finite(by_suppression)
+        entry["merged_relative_risk"] = None if by_merging is None else finite(by_merging)
         entry["merged_avoided"] = risk.merged_avoided if risk else None
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -8,15 +8,14 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import read_key_file, read_weights
 from gemel.risk.report.identification import render
+from tests.risk.identification.small_files import identified, refusal
 
 
 def people(n: int, seed: int = 1) -> pl.DataFrame:
@@ -41,18 +40,10 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(*arguments: object):
-    return CliRunner().invoke(app, ["identify", *map(str, arguments)])
-
-
-def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
-    page, data = tmp_path / "report.html", tmp_path / "risk.json"
-    done = run(
-        files / "sample.csv", "--keys", "region,age,status", "--population", files / "population.csv",
-        "--out", page, "--json", data,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    found = json.loads(data.read_text())
+def test_the_command_writes_a_report_and_everything_as_json(files):
+    _, found, text = identified(
+        files / "sample.csv", f"--keys {','.join(KEYS)} --population {files / 'population.csv'}"
+    )
     assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
     assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
     assert found["left_out"] == []
@@ -68,7 +59,6 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
         assert sum(own["share"]) == pytest.approx(1)
         assert own["at_or_above"][0] == pytest.approx(1)
         assert (np.diff(own["at_or_above"]) <= 1e-12).all()
-    text = page.read_text()
     assert text.count("<svg") == 5 + 4  # charts; graphs of both models, a junction tree, the trace beside DIS
     assert not re.search(r"<script|src=|href=", text)
     assert "a, age" in text or "region" in text
@@ -121,19 +111,13 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
     sample = pl.read_csv(files / "sample.csv", infer_schema=False)
     sample = sample.with_columns(sample["region"].shuffle(seed=int(rng.integers(100))))
     sample.write_csv(tmp_path / "swapped.csv")
-    page = tmp_path / "report.html"
-    done = run(
-        tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv",
-        "--swapped", "region=0.7", "--out", page, "--json", tmp_path / "risk.json",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "risk.json").read_text())
+    arguments = f"--keys {','.join(KEYS)} --population {files / 'population.csv'}"
+    found = identified(tmp_path / "swapped.csv", f"{arguments} --swapped region=0.7").document
     assert found["misclassification"]["tau"] > 0
     assert found["left_out"] == []
     assert "strategies" not in found
     assert "true" not in found["histogram"]["series"]
-    refused = run(tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv")
-    assert "more often in the sample" in str(refused.exception)
+    assert "more often in the sample" in refusal(tmp_path / "swapped.csv", arguments)
 
 
 def test_levels_are_merged_in_a_long_search_only_when_asked_for(files, monkeypatch):
@@ -204,26 +188,23 @@ def test_odd_files_have_defined_results(columns):
 
 
 def test_errors_of_the_command(files, tmp_path):
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    sample = files / "sample.csv"
-    for arguments, words in (
-        ((sample, "--keys", "region,colour", "--fraction", "0.1"), "no column 'colour'"),
-        ((sample, "--keys", "region", "--fraction", "0"), "sampling fraction"),
-        ((sample, "--keys", "region", "--fraction", "1.5"), "sampling fraction"),
-        ((sample, "--keys", "region"), "sampling fraction is needed"),
-        ((sample, "--keys", "region,region", "--fraction", "0.1"), "named twice"),
-        ((sample, "--keys", ",", "--fraction", "0.1"), "at least one key"),
-        ((empty, "--keys", "region", "--fraction", "0.1"), "got an empty file"),
-        ((tmp_path / "none.csv", "--keys", "region", "--fraction", "0.1"), "no such file"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--models", "magic"), "--models"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--missing", "magic"), "--missing"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--swapped", "region"), "--swapped"),
-        ((files / "population.csv", "--keys", "region", "--population", sample), "smaller than the sample"),
+    (tmp_path / "empty.csv").write_text("")
+    sample, population = files / "sample.csv", files / "population.csv"
+    for records, arguments, words in (
+        (sample, "--keys region,colour --fraction 0.1", "no column 'colour'"),
+        (sample, "--keys region --fraction 0", "sampling fraction"),
+        (sample, "--keys region --fraction 1.5", "sampling fraction"),
+        (sample, "--keys region", "sampling fraction is needed"),
+        (sample, "--keys region,region --fraction 0.1", "named twice"),
+        (sample, "--keys , --fraction 0.1", "at least one key"),
+        (tmp_path / "empty.csv", "--keys region --fraction 0.1", "got an empty file"),
+        (tmp_path / "none.csv", "--keys region --fraction 0.1", "no such file"),
+        (sample, "--keys region --fraction 0.1 --models magic", "--models"),
+        (sample, "--keys region --fraction 0.1 --missing magic", "--missing"),
+        (sample, "--keys region --fraction 0.1 --swapped region", "--swapped"),
+        (population, f"--keys region --population {sample}", "smaller than the sample"),
     ):
-        done = run(*arguments)
-        assert isinstance(done.exception, GemelError), done.output
-        assert words in str(done.exception)
+        assert words in refusal(records, arguments)
 
 
 def test_parquet_and_columns_that_are_not_keys(files, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from itertools import product
@@ -13,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import nbinom
-from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.individual_risk import (
@@ -29,7 +26,7 @@ from gemel.risk.identification.individual_risk import (
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.reader import read_weights
 from gemel.risk.report.identification import render
-from tests.risk.identification.small_files import dependent_columns
+from tests.risk.identification.small_files import dependent_columns, identified, refusal
 
 
 @given(st.integers(1, 60), st.floats(0.02, 1.0))
@@ -204,15 +201,9 @@ def test_the_command_on_units(tmp_path):
         }
     )
     rows.write_csv(tmp_path / "r.csv")
-    done = CliRunner().invoke(
-        app,
-        [
-            "identify", str(tmp_path / "r.csv"), "--keys", "region,age", "--weights", "w", "--unit", "house",
-            "--unit-keys", "region,hsize", "--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html"),
-        ],
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "r.json").read_text())
+    path = tmp_path / "r.csv"
+    done = identified(path, "--keys region,age --weights w --unit house --unit-keys region,hsize")
+    found = done.document
     assert found["file"]["fraction"] == pytest.approx(len(rows) / rows["w"].sum())
     assert found["file"]["fraction_from"] == "weights"
     own = found["unit_risk"]
@@ -221,11 +212,8 @@ def test_the_command_on_units(tmp_path):
     assert 0 < own["by_keys"]["expected_units"] < own["by_composition"]["expected_units"] < 80
     assert "from the weights" in done.output
     assert "unit, any member" in done.output
-    assert "the unit&#39;s keys: region, hsize" in (tmp_path / "r.html").read_text()
-    alone = CliRunner().invoke(
-        app, ["identify", str(tmp_path / "r.csv"), "--keys", "age", "--fraction", "0.1", "--unit-keys", "region"]
-    )
-    assert "--unit" in str(alone.exception)
+    assert "the unit&#39;s keys: region, hsize" in done.page
+    assert "--unit" in refusal(path, "--keys age --fraction 0.1 --unit-keys region")
 
 
 def test_units_are_taken_to_be_sampled_whole():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 
@@ -11,15 +10,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from benchmarks._public_populations import ADULT
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.beside_keys import copied_share
 from gemel.risk.identification.file_level import dis, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
+from tests.risk.identification.small_files import identified
 
 COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
 
@@ -166,22 +164,11 @@ def test_the_share_is_that_of_pairs_alike_in_everything():
 @pytest.mark.parametrize(("twice", "noticed"), [(0, False), (48, True)])
 def test_copies_are_noticed_although_records_are_numbered(tmp_path: Path, twice: int, noticed: bool):
     sample(twice).write_csv(tmp_path / "adult.csv")
-    command = ["identify", str(tmp_path / "adult.csv"), "--keys", ",".join(KEYS), "--fraction", "0.05"]
-    result = CliRunner().invoke(app, command, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert ("agree in all" in result.output) == noticed
+    found = identified(tmp_path / "adult.csv", f"--keys {','.join(KEYS)} --fraction 0.05 --models occam")
+    assert ("agree in all" in found.output) == noticed
 
 
 # File measures: the oracle, plain sums over people, the inequalities of T11 chapter 5, coverage of the interval.
-
-
-@pytest.fixture(scope="module")
-def eusilc(shared):
-    oracle = json.loads((shared / "oracles" / "tau_eusilcP_pi0.05.json").read_text())
-    keys = oracle["keys"]
-    sample = pl.read_csv(shared / "oracles" / "tau_eusilcP_sample_pi0.05.csv", columns=keys)
-    population = pl.read_csv(shared / "oracles" / "tau_eusilcP_population_keys.csv", columns=keys)
-    return KeyFile.from_columns(sample.to_dict(), oracle["pi"], population=population.to_dict()), oracle
 
 
 def test_the_oracle(eusilc):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations, product
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,14 +24,6 @@ from gemel.risk.models.graphs import Graph
 from gemel.risk.report.identification import render
 from tests.risk.identification.small_files import sampled_file
 from tests.risk.models.definition import to_table
-
-
-@pytest.fixture(scope="module")
-def eusilc(shared):
-    oracle = json.loads((shared / "oracles" / "tau_eusilcP_pi0.05.json").read_text())
-    sample = pl.read_csv(shared / "oracles" / "tau_eusilcP_sample_pi0.05.csv", columns=oracle["keys"])
-    population = pl.read_csv(shared / "oracles" / "tau_eusilcP_population_keys.csv", columns=oracle["keys"])
-    return KeyFile.from_columns(sample.to_dict(), oracle["pi"], population=population.to_dict()), oracle
 
 
 @pytest.mark.parametrize(("terms", "entry"), [("independence", "loglin_indep"), ("two-way", "loglin_2way")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -11,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import entropy, wasserstein_distance
-from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.beside_keys import _regression, auc, logit_rank_plot
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.numeric_risk import (
@@ -24,6 +20,7 @@ from gemel.risk.identification.numeric_risk import (
     within_ranks,
 )
 from gemel.risk.identification.privacy_models import diversity, k_anonymity, sensitive_classes
+from tests.risk.identification.small_files import identified, refusal
 
 PAIRS = st.lists(st.tuples(*[st.integers(-3, 3)] * 4), min_size=1, max_size=25)
 
@@ -32,14 +29,14 @@ PAIRS = st.lists(st.tuples(*[st.integers(-3, 3)] * 4), min_size=1, max_size=25)
 def test_linkage_against_all_distances(rows):
     values = np.array(rows, dtype=np.float64)
     original, protected = values[:, :2], values[:, 2:]
-    found = linked_by_distance(original, protected)
+    nearest, second = linked_by_distance(original, protected)
     scale = np.array([s if s > 0 else 1.0 for s in original.std(axis=0)])
     for i in range(len(values)):
         distance = np.sqrt((((original - protected[i]) / scale) ** 2).sum(axis=1)).round(9)
         closer, as_near = (distance < distance[i]).sum(), (distance == distance[i]).sum()
         places = range(closer + 1, closer + as_near + 1)  # its own is at each of them as likely
-        assert found.nearest[i] == pytest.approx((1 in places) / as_near)
-        assert found.second[i] == pytest.approx((2 in places) / as_near)
+        assert nearest[i] == pytest.approx((1 in places) / as_near)
+        assert second[i] == pytest.approx((2 in places) / as_near)
 
 
 @given(PAIRS, st.sampled_from([0.0, 10.0, 30.0]))
@@ -96,19 +93,16 @@ def test_the_command_with_an_original(tmp_path):
     rows = pl.DataFrame({"sex": rng.integers(0, 2, 80), "income": rng.normal(100, 20, 80).round(2)})
     rows.write_parquet(tmp_path / "original.parquet")
     rows.with_columns((pl.col("income") / 10).round(0) * 10).write_csv(tmp_path / "r.csv")
-    base = ["identify", str(tmp_path / "r.csv"), "--keys", "sex", "--fraction", "0.1", "--numeric", "income"]
-    outputs = ["--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]
-    done = CliRunner().invoke(app, [*base, "--original", str(tmp_path / "original.parquet"), *outputs])
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "r.json").read_text())["numeric_risk"]
+    base, original = "--keys sex --fraction 0.1 --numeric income", tmp_path / "original.parquet"
+    done = identified(tmp_path / "r.csv", f"{base} --original {original}")
+    found = done.document["numeric_risk"]
     assert 1 / 80 < found["linked_nearest"] < 1
     assert found["variables"][0]["intervals"][2]["by_value"] > 0.8  # rounding to tens of about 100
     assert "linked by distance" in done.output
-    assert "against their originals" in (tmp_path / "r.html").read_text()
-    assert "--original" in str(CliRunner().invoke(app, base).exception)
+    assert "against their originals" in done.page
+    assert "--original" in refusal(tmp_path / "r.csv", base)
     rows.with_columns(pl.lit("much").alias("income")).write_csv(tmp_path / "text.csv")
-    wrong = CliRunner().invoke(app, [*base, "--original", str(tmp_path / "text.csv")])
-    assert "80 that are not" in str(wrong.exception)
+    assert "80 that are not" in refusal(tmp_path / "r.csv", f"{base} --original {tmp_path / 'text.csv'}")
 
 
 # Logit rank plots and AUC: known slopes, invariance, counting pairs, odd input.
@@ -146,7 +140,7 @@ def test_the_slope_is_that_of_the_logits():
     inside = np.abs(found.t) < 2
     assert found.logit[inside] == pytest.approx(2 * found.t[inside] - 1, abs=0.3)
     assert found.slope == pytest.approx(2, abs=0.1)
-    assert (np.diff(found.probability) > 0).all()
+    assert (np.diff(found.logit) > 0).all()
 
 
 def test_a_score_of_chance_is_flat_and_a_better_one_is_steeper():
@@ -245,15 +239,12 @@ def test_wrong_input_is_named():
 def test_the_command_reports_them(tmp_path):
     rows = ["x,y,illness,income", *(f"{i % 3},{i % 2},{'flu' if i % 5 else ''},{i % 4}" for i in range(60))]
     (tmp_path / "r.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    arguments = [str(tmp_path / "r.csv"), "--keys", "x,y", "--fraction", "0.1", "--sensitive", "illness"]
-    outputs = ["--ordinal", "income", "--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]
-    done = CliRunner().invoke(app, ["identify", *arguments, *outputs])
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "r.json").read_text())["privacy_models"]
+    done = identified(tmp_path / "r.csv", "--keys x,y --fraction 0.1 --sensitive illness --ordinal income")
+    found = done.document["privacy_models"]
     assert found["smallest_class"] == 10
     illness, income = found["sensitive"]
     assert (illness["l_distinct"], illness["t_ordered"]) == (2, None)
     assert income["t_ordered"] == pytest.approx(1 / 6)
     assert "0 (0.00%) for k = 5; smallest class 10" in done.output
     assert "income, worst class" in done.output
-    assert "t-closeness" in (tmp_path / "r.html").read_text()
+    assert "t-closeness" in done.page

@@ -2,83 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.beside_keys import score_ranking
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.suda_ranking import suda_scores
 from gemel.risk.report.drawing import INK, OCHRE, RUST, TEAL
 from gemel.risk.report.identification import histogram_chart
-from tests.risk.identification.small_files import sampled_file
-
-
-def run(folder, *arguments: str):
-    return CliRunner().invoke(app, ["identify", str(folder / "r.csv"), *arguments])
+from tests.risk.identification.small_files import identified, refusal, sampled_file
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("scenarios")
+def records(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scenarios") / "r.csv"
     rng = np.random.default_rng(3)
     rows = [f"{a},{b},{c}" for a, b, c in zip(*rng.integers(0, [[6], [4], [3]], (3, 120)).tolist(), strict=True)]
-    (path / "r.csv").write_text("\n".join(["a,b,c", *rows]) + "\n", encoding="utf-8")
+    path.write_text("\n".join(["a,b,c", *rows]) + "\n", encoding="utf-8")
     return path
 
 
-def test_each_key_set_is_assessed_as_by_itself(folder):
-    both = folder / "both.json"
-    done = run(
-        folder,
-        "--keys",
-        "a,b,c",
-        "--keys",
-        "a,c",
-        "--fraction",
-        "0.1",
-        "--json",
-        str(both),
-        "--out",
-        str(folder / "both.html"),
-    )
-    assert done.exit_code == 0, done.output
-    found = json.loads(both.read_text())
-    for keys, each in zip(("a,b,c", "a,c"), found["scenarios"], strict=True):
-        run(folder, "--keys", keys, "--fraction", "0.1", "--json", str(folder / "one.json"))
-        assert each == json.loads((folder / "one.json").read_text())
-    first, second = found["comparison"]
+def test_each_key_set_is_assessed_as_by_itself(records):
+    both = identified(records, "--keys a,b,c --keys a,c --fraction 0.1")
+    scenarios = both.document["scenarios"]
+    for keys, scenario in zip(("a,b,c", "a,c"), scenarios, strict=True):
+        assert scenario == identified(records, f"--keys {keys} --fraction 0.1").document
+    first, second = both.document["comparison"]
     assert first["keys"] == ["a", "b", "c"]
-    assert (first["uniques"], second["uniques"]) == tuple(s["file"]["uniques"] for s in found["scenarios"])
-    assert second["violate_3_anonymity"] == found["scenarios"][1]["privacy_models"]["violations"][1]["records"]
-    text = (folder / "both.html").read_text()
-    assert "The key sets compared" in text
-    identifiers = [part.split('"')[0] for part in text.split(' id="')[1:]]
+    assert (first["uniques"], second["uniques"]) == tuple(s["file"]["uniques"] for s in scenarios)
+    assert second["violate_3_anonymity"] == scenarios[1]["privacy_models"]["violations"][1]["records"]
+    assert "The key sets compared" in both.page
+    identifiers = [part.split('"')[0] for part in both.page.split(' id="')[1:]]
     assert len(identifiers) == len(set(identifiers))
-    assert "== keys a, c" in done.output
+    assert "== keys a, c" in both.output
 
 
-def test_a_key_set_twice_and_a_swapped_variable_of_no_set_are_refused(folder):
-    assert "same variables" in str(run(folder, "--keys", "a,b", "--keys", "b,a", "--fraction", "0.1").exception)
-    wrong = run(folder, "--keys", "a,b", "--keys", "a", "--fraction", "0.1", "--swapped", "c=0.1")
-    assert "no key variable c" in str(wrong.exception)
+def test_a_key_set_twice_and_a_swapped_variable_of_no_set_are_refused(records):
+    assert "same variables" in refusal(records, "--keys a,b --keys b,a --fraction 0.1")
+    assert "no key variable c" in refusal(records, "--keys a,b --keys a --fraction 0.1 --swapped c=0.1")
 
 
-def test_swapping_is_of_the_key_sets_that_have_the_variable(folder):
-    done = run(
-        folder, "--keys", "a,b", "--keys", "a,c", "--fraction", "0.1", "--swapped", "b=0.1",
-        "--json", str(folder / "s.json"),
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    with_b, without = json.loads((folder / "s.json").read_text())["scenarios"]
-    assert "misclassification" in with_b
-    assert "misclassification" not in without
+def test_swapping_is_of_the_key_sets_that_have_the_variable(records):
+    found = identified(records, "--keys a,b --keys a,c --fraction 0.1 --swapped b=0.1").document
+    assert ["misclassification" in scenario for scenario in found["scenarios"]] == [True, False]
 
 
 def test_scores_are_ranked_by_who_is_alone():
