@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,21 +44,16 @@ def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
 
 def hellinger(p: ArrayLike, q: ArrayLike) -> float:
     """Hellinger distance of two tables as distributions; 1 when one is empty and the other is not."""
-    a, b = _shares(p), _shares(q)
-    if a is None or b is None:
-        return 0.0 if a is None and b is None else 1.0
-    return float(np.sqrt(max(0.0, 1.0 - float(np.sqrt(a * b).sum()))))
+    return _distance(p, q, lambda a, b: np.sqrt(max(0.0, 1.0 - float(np.sqrt(a * b).sum()))))
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     """Total variation distance of two tables as distributions; 1 when one is empty and the other is not."""
-    a, b = _shares(p), _shares(q)
-    if a is None or b is None:
-        return 0.0 if a is None and b is None else 1.0
-    return float(np.abs(a - b).sum() / 2.0)
+    return _distance(p, q, lambda a, b: np.abs(a - b).sum() / 2.0)
 
 
-def _shares(table: ArrayLike) -> Floats | None:
-    counts = np.asarray(table, dtype=float).ravel()
-    total = counts.sum()
-    return counts / total if total > 0 else None
+def _distance(p: ArrayLike, q: ArrayLike, of_shares: Callable[[Floats, Floats], float]) -> float:
+    a, b = (np.asarray(table, dtype=float).ravel() for table in (p, q))
+    if min(a.sum(), b.sum()) > 0:
+        return float(of_shares(a / a.sum(), b / b.sum()))
+    return float(max(a.sum(), b.sum()) > 0)

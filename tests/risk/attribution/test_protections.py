@@ -47,6 +47,7 @@ from gemel.risk.attribution.protections import (
 from gemel.risk.attribution.release import Release, Table, publish
 from research._thesis_tables import anonymous
 from tests.risk.attribution.published_counts import published_counts
+from tests.risk.attribution.small_releases import hold
 
 LAWS: tuple[Law, ...] = (
     Exact(),
@@ -117,12 +118,13 @@ def test_composition_is_the_sum_over_what_is_in_between(true: int, published: in
 
 
 def test_trivial_bounds_of_the_rounding_schemes() -> None:
-    low, high = Conventional(5).bounds(np.asarray([0, 5]))
-    assert (low.tolist(), high.tolist()) == ([0, 3], [2, 7])
-    low, high = Random(5).bounds(np.asarray([0, 5]))
-    assert (low.tolist(), high.tolist()) == ([0, 1], [4, 9])
-    low, high = Barnardised(0.5).bounds(np.asarray([0, 1, 4]))
-    assert (low.tolist(), high.tolist()) == ([0, 1, 3], [1, 2, 5])
+    for law, published, lowest, highest in (
+        (Conventional(5), [0, 5], [0, 3], [2, 7]),
+        (Random(5), [0, 5], [0, 1], [4, 9]),
+        (Barnardised(0.5), [0, 1, 4], [0, 1, 3], [1, 2, 5]),
+    ):
+        low, high = law.bounds(np.asarray(published))
+        assert (low.tolist(), high.tolist()) == (lowest, highest)
 
 
 def test_a_withheld_count_says_nothing() -> None:
@@ -208,9 +210,7 @@ def test_swapping_keeps_its_margins() -> None:
     assert (outcome.table.counts.sum(axis=0) == COUNTS.sum(axis=0)).all()
     assert (outcome.table.counts.sum(axis=1) == COUNTS.sum(axis=1)).all()
     release = Release(anonymous((2, 3)), (outcome.table, *outcome.also))
-    found = bounds(release)
-    assert (found.lower <= COUNTS).all()
-    assert (found.upper >= COUNTS).all()
+    assert hold(bounds(release), COUNTS)
 
 
 tables = st.lists(st.integers(0, 7), min_size=9, max_size=9).map(lambda x: np.asarray(x).reshape(3, 3))
@@ -249,9 +249,8 @@ def test_unbiased_controlled_rounding_adds_up(counts: np.ndarray, base: int, see
     rounded = outcome.table.counts
     assert (rounded % base == 0).all()
     assert (np.abs(rounded - counts) < base).all()
-    for axis in (0, 1):
+    for axis in (0, 1, None):
         assert (np.abs(rounded.sum(axis=axis) - counts.sum(axis=axis)) < base).all()
-    assert abs(rounded.sum() - counts.sum()) < base
 
 
 @settings(max_examples=10)
@@ -319,9 +318,7 @@ def test_tabular_adjustment_leaves_no_risky_count_and_keeps_margins(counts: np.n
     for axis in (0, 1):
         assert (adjusted.sum(axis=axis) == counts.sum(axis=axis)).all()
     release = Release(anonymous((3, 3)), (outcome.table, *outcome.also))
-    found = bounds(release)
-    assert (found.lower <= counts).all()
-    assert (found.upper >= counts).all()
+    assert hold(bounds(release), counts)
 
 
 def test_chains_compose_laws() -> None:
@@ -332,11 +329,11 @@ def test_chains_compose_laws() -> None:
     assert outcome.table.axes[0].labels == ("x", "y")
     assert "Sampled" in str(outcome.table.law)
     assert "Random" in str(outcome.table.law)
-    assert Chain((Recoding("V2", groups), RandomRounding(3))).protect(
-        GIVEN, np.random.default_rng(0)
-    ).table.law == Random(3)
-    sampled = Chain((Sampling(size=5), Recoding("V2", groups))).protect(GIVEN, np.random.default_rng(0)).table
-    assert sampled.law == Sampled(15, 5), "a sum of hypergeometric counts is hypergeometric"
+    for steps, law in (
+        ((Recoding("V2", groups), RandomRounding(3)), Random(3)),
+        ((Sampling(size=5), Recoding("V2", groups)), Sampled(15, 5)),  # a sum of hypergeometric counts is one
+    ):
+        assert Chain(steps).protect(GIVEN, np.random.default_rng(0)).table.law == law
 
 
 @pytest.mark.parametrize(

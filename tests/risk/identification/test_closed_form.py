@@ -189,9 +189,7 @@ def test_standard_deviations_and_the_bias_of_the_criterion_where_the_model_holds
 def test_the_path_goes_from_independence_to_the_saturated_model():
     table = some_table(500, [4, 5, 6, 3], 7)
     path = decomposable_path(table)
-    assert [len(step.graph.edges) for step in path] == list(range(7))
-    assert all(step.graph.is_decomposable for step in path)
-    assert cliques_of(path[-1].graph) == [("0", "1", "2", "3")]
-    assert path[0].added is None
-    for before, after in pairwise(path):
-        assert before.graph.toggled(*[int(v) for v in after.added]) == after.graph
+    assert [len(graph.edges) for graph in path] == list(range(7))
+    assert all(graph.is_decomposable for graph in path)
+    assert all(set(before.edges) < set(after.edges) for before, after in pairwise(path))
+    assert cliques_of(path[-1]) == [("0", "1", "2", "3")]
