@@ -160,7 +160,6 @@ class Attributions:
     positive: Mask
     negative: Mask
     approximate: Mask
-    threshold: float
     groups: Classes
 
     def records(self, which: Mask) -> int:
@@ -178,7 +177,7 @@ def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     positive = (counts > 0).sum(axis=1) == 1
     share, whole = counts / groups.sizes[:, None], counts.sum(axis=0) / groups.sizes.sum()
     approximate = (share >= threshold) & (share > whole)
-    return Attributions(positive, (counts == 0) & occurs, approximate, threshold, groups)
+    return Attributions(positive, (counts == 0) & occurs, approximate, groups)
 
 
 def encode(columns: Sequence[Sequence[str]]) -> tuple[Integers, list[tuple[str, ...]]]:

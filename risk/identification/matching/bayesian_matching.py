@@ -252,6 +252,8 @@ class ModelMeasures:
 
 def measures_of(counts: Integers, correct_match: Floats, population_unique: Floats, outside: Floats) -> ModelMeasures:
     """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
+    if not len(counts):
+        return ModelMeasures(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     own = counts == 1
     n1 = int(own.sum())
     tau1, tau2 = float(population_unique[own].sum()), float(correct_match[own].sum())

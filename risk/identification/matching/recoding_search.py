@@ -24,7 +24,6 @@ from gemel.risk.identification.matching.recoding import (
     KnownProbabilities,
     Recoded,
     Recoding,
-    apply,
     candidate_pairs,
     merges,
     ordered_variables,
@@ -226,7 +225,7 @@ class _Problem:
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
         for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():
-            yield apply(now.recoding, merge), merge.measures
+            yield merge.of(now.recoding), merge.measures
         for q in self.free if leaving_out else ():
             if now.recoding.sizes[q] > (2 if self.merging else 1):
                 dropped = now.recoding.without(q)

@@ -44,9 +44,9 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from gemel.risk.attribution.release import Release, Table, publish
+from gemel.risk.attribution.release import Published, Release, Table, publish
 from research._thesis_tables import anonymous
-from tests.risk.attribution.published_counts import published_counts
+from tests.risk.attribution.definition import published_counts
 from tests.risk.attribution.small_releases import hold
 
 LAWS: tuple[Law, ...] = (
@@ -158,8 +158,13 @@ def test_laws_that_cannot_be_are_refused(make: object, message: str) -> None:
 
 # Protections: each publishes by its law, optimal ones are optimal, and what they promise holds for an attacker.
 
+
+def of_counts(counts: np.ndarray) -> Published:
+    return publish("t", Table(anonymous(counts.shape), counts))
+
+
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])
-GIVEN = publish("t", Table(anonymous((2, 3)), COUNTS))
+GIVEN = of_counts(COUNTS)
 
 RANDOM: tuple[Protection, ...] = (
     ConventionalRounding(3),
@@ -190,10 +195,7 @@ def test_published_counts_follow_the_law(protection: Protection) -> None:
         seen = np.bincount([t.counts[index] for t in drawn], minlength=len(law))
         assert seen[law < 1e-12].sum() == 0
         usual = law * len(drawn) >= 5
-        observed, expected = (
-            np.append(seen[usual], seen[~usual].sum()),
-            np.append(law[usual], law[~usual].sum()) * 2_000,
-        )
+        observed, expected = (np.append(x[usual], x[~usual].sum()) for x in (seen, law * 2_000))
         kept = expected > 0.5
         statistic = (((observed - expected) ** 2)[kept] / expected[kept]).sum()
         assert chi2.sf(statistic, max(1, kept.sum() - 1)) > 1e-4, index
@@ -220,7 +222,7 @@ tables = st.lists(st.integers(0, 7), min_size=9, max_size=9).map(lambda x: np.as
 @given(tables, st.integers(2, 5))
 def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: int) -> None:
     """Against all roundings of cells up or down that add up, by enumeration."""
-    outcome = ControlledRounding(base).protect(publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(0))
+    outcome = ControlledRounding(base).protect(of_counts(counts), np.random.default_rng(0))
     assert outcome.gap == pytest.approx(0, abs=1e-9)  # a solver's, in floating point
 
     def lines(t: np.ndarray) -> np.ndarray:
@@ -243,9 +245,7 @@ def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: in
 
 @given(tables, st.integers(2, 6), st.integers(0, 10**6))
 def test_unbiased_controlled_rounding_adds_up(counts: np.ndarray, base: int, seed: int) -> None:
-    outcome = UnbiasedControlledRounding(base).protect(
-        publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(seed)
-    )
+    outcome = UnbiasedControlledRounding(base).protect(of_counts(counts), np.random.default_rng(seed))
     rounded = outcome.table.counts
     assert (rounded % base == 0).all()
     assert (np.abs(rounded - counts) < base).all()
@@ -261,21 +261,19 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
     if not len(risky):
         return
     cell = tuple(int(i) for i in risky[0])
-    given_ = publish("t", Table(anonymous((3, 3)), counts))
     protection = CellSuppression(cells=(cell,))
     try:
-        outcome = protection.protect(given_, np.random.default_rng(0))
+        outcome = protection.protect(of_counts(counts), np.random.default_rng(0))
     except GemelError:
         outcome = None
-    plan = [publish(str(a), Table(anonymous((3, 3)), counts).over([a])) for a in ("V1", "V2")]
+    table = Table(anonymous((3, 3)), counts)
+    margins = [publish(a, table.over([a])) for a in table.names]
 
     def safe(hidden: tuple[int, ...]) -> bool:
         shown = counts.ravel().copy()
-        shown[list(hidden)] = -1
-        release = Release(
-            anonymous((3, 3)), (publish("t", Table(anonymous((3, 3)), counts), counts=shown.reshape(3, 3)), *plan)
-        )
-        return not bounds(release).recovered[cell]
+        shown[list(hidden)] = UNPUBLISHED
+        detail = publish("t", table, counts=shown.reshape(3, 3))
+        return not bounds(Release(table.variables, (detail, *margins))).recovered[cell]
 
     flat = int(np.ravel_multi_index(cell, (3, 3)))
     others = [c for c in range(9) if c != flat]
@@ -289,18 +287,15 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
 
 def test_intervals_protect_and_are_narrow() -> None:
     counts = np.asarray([[0, 3, 0, 1], [0, 1, 0, 0], [4, 1, 0, 2], [1, 0, 7, 1]])
-    table = Table(anonymous((4, 4)), counts)
-    outcome = IntervalPublication(cells=((1, 1), (2, 1)), lower=1, width=1).protect(
-        publish("t", table), np.random.default_rng(0)
-    )
-    release = Release(table.variables, (outcome.table, *outcome.also), table)
-    found = bounds(release)
-    for cell in ((1, 1), (2, 1)):
+    cells, generator = ((1, 1), (2, 1)), np.random.default_rng(0)
+    outcome = IntervalPublication(cells=cells, lower=1, width=1).protect(of_counts(counts), generator)
+    found = bounds(Release(anonymous((4, 4)), (outcome.table, *outcome.also)))
+    for cell in cells:
         assert found.lower[cell] == counts[cell] - 1
         assert found.upper[cell] >= counts[cell]
     assert (found.lower <= counts).all()
     assert outcome.table.intervals is not None
-    suppressed = CellSuppression(cells=((1, 1), (2, 1)), lower=1).protect(publish("t", table), np.random.default_rng(0))
+    suppressed = CellSuppression(cells=cells, lower=1).protect(of_counts(counts), np.random.default_rng(0))
     assert (outcome.table.counts >= 0).sum() >= (suppressed.table.counts >= 0).sum() - 1
     assert (outcome.table.intervals[1] - outcome.table.intervals[0]).max() <= 2
 
@@ -310,7 +305,7 @@ def test_intervals_protect_and_are_narrow() -> None:
 def test_tabular_adjustment_leaves_no_risky_count_and_keeps_margins(counts: np.ndarray) -> None:
     protection = TabularAdjustment(threshold=2, reach=3)
     try:
-        outcome = protection.protect(publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(0))
+        outcome = protection.protect(of_counts(counts), np.random.default_rng(0))
     except GemelError:
         assume(False)
     adjusted = outcome.table.counts

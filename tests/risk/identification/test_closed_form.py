@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import gamma, poisson
+from scipy.stats import gamma
 
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
@@ -22,7 +22,6 @@ from gemel.risk.identification.loglinear.criterion import (
     minimum_error,
     precision_of_closed_form,
     precision_of_fit,
-    second_moment,
 )
 from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
 from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
@@ -124,12 +123,6 @@ def test_terms_that_are_no_cliques_have_no_closed_form():
     assert graph_of([(0, 1), (1, 2), (0, 2)], "abc") is None  # a triangle without its three-way term
     assert graph_of([(0, 1), (1, 2), (2, 3), (0, 3)], "abcd") is None  # a cycle
     assert graph_of([(0, 1, 2), (2, 3)], "abcd").edges == ((0, 1), (0, 2), (1, 2), (2, 3))
-
-
-@given(st.floats(0, 60))
-def test_the_second_moment_of_a_reciprocal(L):
-    k = np.arange(600)
-    assert second_moment(np.array([L]))[0] == pytest.approx((poisson.pmf(k, L) / (1 + k) ** 2).sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("L", [1e-8, 1e-3, 0.2, 3.0, 80.0])

@@ -97,15 +97,11 @@ def test_the_table_has_the_keys_that_vary():
         KeyFile.from_columns({"b": ["z"] * 3}, 0.5).table()
 
 
-@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan")])
-def test_a_fraction_is_a_share(fraction):
-    with pytest.raises(GemelError, match="sampling fraction") as caught:
-        KeyFile.from_columns(COLUMNS, fraction)
-    assert caught.value.code == ErrorCode.PARAMETER
-
-
-def test_bad_input_is_reported_without_a_value():
-    cases = [
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        *((COLUMNS, {"fraction": fraction}, "sampling fraction") for fraction in (0.0, -0.1, 1.01, float("nan"))),
+        (COLUMNS, {"fraction": None}, "a sampling fraction is needed"),
         ({}, {}, "at least one key"),
         ({"a": []}, {}, "no records"),
         ({"a": ["secret", "x"], "b": ["y"]}, {}, "one length"),
@@ -113,16 +109,14 @@ def test_bad_input_is_reported_without_a_value():
         ({"a": ["secret", "x"]}, {"population": {"a": ["secret"]}}, "smaller than the sample"),
         ({"a": ["secret", "secret"]}, {"population": {"a": ["secret", "x", "x"]}}, "1 such combinations"),
         ({"a": ["secret"]}, {"missing": "guess"}, "`level` or `any`"),
-    ]
-    for columns, options, words in cases:
-        with pytest.raises(GemelError, match=words) as caught:
-            KeyFile.from_columns(columns, 0.5, **options)
-        assert "secret" not in str(caught.value)
-
-
-def test_without_fraction_and_population_nothing_is_assumed():
-    with pytest.raises(GemelError, match="a sampling fraction is needed"):
-        KeyFile.from_columns(COLUMNS)
+    ],
+)
+def test_bad_input_is_reported_without_a_value(columns, options, words):
+    with pytest.raises(GemelError, match=words) as caught:
+        KeyFile.from_columns(columns, **{"fraction": 0.5} | options)
+    assert "secret" not in str(caught.value)
+    codes = {"no records": ErrorCode.EMPTY_SOURCE, "no column a": ErrorCode.FIELD_MISSING}
+    assert caught.value.code == codes.get(words, ErrorCode.PARAMETER)
 
 
 def test_warnings_name_keys_that_distinguish_no_one_or_everyone():
@@ -174,15 +168,11 @@ def test_copies_are_noticed_although_records_are_numbered(tmp_path: Path, twice:
 def test_the_oracle(eusilc):
     file, oracle = eusilc
     found = file_measures(file)
-    assert found.n_records == oracle["n"]
-    assert found.n_cells == oracle["n_cells_nonzero"]
-    assert found.n_uniques == oracle["n_su"]
+    assert (found.n_records, found.n_cells, found.n_uniques) == (oracle["n"], oracle["n_cells_nonzero"], oracle["n_su"])
     assert found.dis.pairs == oracle["n_cells_with_count_2"]
-    assert found.dis.value == pytest.approx(oracle["DIS_est"], rel=1e-12)
-    assert found.pu == pytest.approx(oracle["true_PrPU"], rel=1e-12)
-    assert found.pu_given_su == pytest.approx(oracle["true_PrPU_SU"], rel=1e-12)
-    assert found.cm_given_um == pytest.approx(oracle["true_PrCM_UM"], rel=1e-12)
-    assert found.cm_given_su == pytest.approx(oracle["true_PrCM_SU"], rel=1e-12)
+    measured = (found.dis.value, found.pu, found.pu_given_su, found.cm_given_um, found.cm_given_su)
+    names = ("DIS_est", "true_PrPU", "true_PrPU_SU", "true_PrCM_UM", "true_PrCM_SU")
+    assert measured == pytest.approx(tuple(oracle[name] for name in names), rel=1e-12)
     assert found.dis.low < found.cm_given_um < found.dis.high
 
 

@@ -15,7 +15,6 @@ from gemel.risk.identification.matching.bayesian_matching import bayesian_matchi
 from gemel.risk.identification.matching.recoding import (
     KnownProbabilities,
     Recoding,
-    apply,
     merges,
     ordered_variables,
     probabilities,
@@ -60,7 +59,7 @@ def test_recoded_models_are_marginals_of_the_full_joint_distribution(recoding):
 def test_merges_are_recodings(recoding, ordered):
     now = recoded(MATCHING, recoding)
     for merge in merges(MATCHING, now, [ordered] * FILE.n_keys):
-        slow = recoded(MATCHING, apply(recoding, merge)).measures
+        slow = recoded(MATCHING, merge.of(recoding)).measures
         assert merge.measures.uniques == slow.uniques
         for name in ("expected_matches", "cm", "cm_given_um", "cm_given_su", "greatest", "pu_given_su"):
             assert getattr(merge.measures, name) == pytest.approx(getattr(slow, name), rel=1e-9, abs=1e-12)
@@ -100,7 +99,7 @@ def test_variables_by_relative_risk():
 
 
 def test_categories_by_suppression_and_by_merging():
-    found = {(c.name, c.category): c for c in category_risks(MATCHING)}
+    found = category_risks(MATCHING)
     assert len(found) == sum(FILE.levels)
     q = FILE.names.index("tenure")
     k = FILE.labels[q].index("other")

@@ -179,36 +179,40 @@ def test_more_bits_than_one_word():
         assert named == expected[record]
 
 
-def test_too_many_to_hold_is_an_error_with_a_remedy():
+@pytest.fixture(scope="module")
+def many():
+    """A file with more minimal uniques than fit into some limits."""
     rng = np.random.default_rng(1)
-    file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
+    return KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
+
+
+def test_too_many_to_hold_is_an_error_with_a_remedy(many):
     with pytest.raises(GemelError, match="give a largest size") as caught:
-        minimal_uniques(file, limit=50)
+        minimal_uniques(many, limit=50)
     assert caught.value.code == ErrorCode.MEMORY
-    assert len(minimal_uniques(file, 3, limit=10_000).subsets) > 0
+    assert len(minimal_uniques(many, 3, limit=10_000).subsets) > 0
 
 
 def test_bad_settings():
     file = KeyFile.from_columns({"a": list("xy")}, 0.1)
-    with pytest.raises(GemelError, match="at least one key"):
-        minimal_uniques(file, 0)
-    with pytest.raises(GemelError, match="`is` or `suda`"):
-        suda_scores(file, "other")
-    with pytest.raises(GemelError, match="at most 62 keys"):
-        minimal_uniques(KeyFile.from_columns({f"v{q}": [1, 2] for q in range(63)}, 0.1))
-    for scores, dis in (([1.0], 0.0), ([-1.0], 0.5)):
-        with pytest.raises(GemelError):
-            calibrated(np.array(scores), dis, 3)
+    for words, make in (
+        ("at least one key", lambda: minimal_uniques(file, 0)),
+        ("`is` or `suda`", lambda: suda_scores(file, "other")),
+        ("POL is a form of IS", lambda: suda_scores(file, "suda").pol),
+        ("at most 62 keys", lambda: minimal_uniques(KeyFile.from_columns({f"v{q}": [1, 2] for q in range(63)}, 0.1))),
+        ("DIS must lie above 0", lambda: calibrated(np.array([1.0]), 0.0, 3)),
+        ("cannot be negative", lambda: calibrated(np.array([-1.0]), 0.5, 3)),
+    ):
+        with pytest.raises(GemelError, match=words):
+            make()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_the_limit_is_of_all_tasks_together_whatever_the_threads(threads):
-    rng = np.random.default_rng(1)
-    file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
-    minimum = next(limit for limit in range(100, 20_000, 100) if _fits(file, limit, 1))
+def test_the_limit_is_of_all_tasks_together_whatever_the_threads(many, threads):
+    minimum = next(limit for limit in range(100, 20_000, 100) if _fits(many, limit, 1))
     assert minimum > 500
-    assert _fits(file, minimum, threads)
-    assert not _fits(file, minimum - 100, threads)
+    assert _fits(many, minimum, threads)
+    assert not _fits(many, minimum - 100, threads)
 
 
 def _fits(file, limit, threads):
@@ -232,8 +236,6 @@ def test_pol_is_is_over_its_greatest_value():
     scored = suda_scores(file)
     assert scored.minimal_uniques.of_record(2) == [("a",)]
     assert scored.pol[2] == pytest.approx(2 / 6)
-    with pytest.raises(GemelError, match="POL is a form of IS"):
-        _ = suda_scores(file, "suda").pol
 
 
 # Matching strategies: walks through real urns, the thesis's formulas, who dominates whom and who does not.
