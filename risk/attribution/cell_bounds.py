@@ -14,13 +14,18 @@ from gemel.common.progress import Progress
 from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
-from gemel.risk.attribution.programming import Undecided, contradiction, feasible_table, programme_bounds, system
+from gemel.risk.attribution.programming import (
+    LARGEST,
+    Undecided,
+    contradiction,
+    feasible_table,
+    programme_bounds,
+    system,
+)
 from gemel.risk.attribution.release import Axis, Published, Release
-from gemel.risk.attribution.search import LARGEST, Search
 from gemel.risk.attribution.shuttle import Contradiction, Kind, lattice, shuttle
 
-Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
+Method = Literal["auto", "programming", "shuttle", "closed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,7 @@ def bounds(
     ----------
     method
         ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
-        ``extended``: the same with search, tight. ``programming``: integer programming, tight. ``auto``: by
+        ``programming``: integer programming, tight. ``auto``: by
         irreducible components where their separators are known exactly, each covered one in closed form and the others
         by shuttle and then integer programming for what the shuttle left unproven.
     seconds
@@ -95,7 +100,6 @@ def bounds(
         "closed": run.closed,
         "programming": run.programming,
         "shuttle": run.shuttle,
-        "extended": run.extended,
         "auto": run.auto,
     }
     try:
@@ -148,21 +152,6 @@ class _Run:
         )
         lower, upper = tightened.base()
         return self._bounds(lower, upper, lower == upper, lower == upper, tightened.described)
-
-    def extended(self) -> Bounds:
-        """Shuttle, then a search for a table that attains each bound."""
-        cells = lattice(self.release, self.kind, LARGEST)
-        search = Search(shuttle(self.release, cells, seconds=self.seconds, progress=self.progress))
-        n = len(search.base)
-        seen = np.stack([np.full(n, INFINITE, dtype=np.int64), np.full(n, -1, dtype=np.int64)])
-        for i, node in enumerate(search.base):
-            if self.seconds is not None and time.monotonic() > self.begun + self.seconds:
-                break
-            search.tighten(int(node), seen)
-            self.progress("extended shuttle", (i + 1) / n)
-        lower, upper = search.low[search.base], search.high[search.base]
-        how = f"extended shuttle ({cells.size} recoded cells)"
-        return self._bounds(lower, upper, seen[0] == lower, seen[1] == upper, how)
 
     def auto(self) -> Bounds:
         """By components where that loses nothing, else as one; each by closed form, or shuttle and programming."""
@@ -229,7 +218,7 @@ class _Run:
             seconds=None if seconds is None else max(seconds - (time.monotonic() - self.begun), 0.0),
             progress=partial(self.progress, "integer programming"),
         )
-        relaxed = seconds is not None and release.cells > LARGEST_PROGRAMME
+        relaxed = seconds is not None and release.cells > LARGEST
         how.append(f"{'linear' if relaxed else 'integer'} programming ({found.programmes} programmes)")
         return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, " and ".join(how))
 

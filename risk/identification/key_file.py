@@ -163,27 +163,23 @@ class KeyFile:
         if missing not in ("level", "any"):
             raise parameter("missing", "missing is `level` or `any`", repr(missing))
         names = tuple(str(n) for n in columns)
-        sample = [text_of(columns[n], missing_values) for n in names]
-        whole: list[pl.Series] | None = None
-        if population is not None:
-            absent = [n for n in names if n not in population]
-            if absent:
-                raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
-            whole = [text_of(population[n], missing_values) for n in names]
-            if len({len(c) for c in whole}) != 1:
-                raise parameter("population", "columns must have one length")
-        if len({len(c) for c in sample}) != 1:
-            raise parameter("records", "columns must have one length")
+        absent = [] if population is None else [n for n in names if n not in population]
+        if absent:
+            raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
+        texts: dict[str, list[pl.Series]] = {}
+        for where, source in (("population", population), ("records", columns)):
+            texts[where] = [text_of(source[n], missing_values) for n in names] if source is not None else []
+            if len({len(c) for c in texts[where]}) > 1:
+                raise parameter(where, "columns must have one length")
         labels: list[tuple[str, ...]] = []
         own, others = [], []
-        for q in range(len(names)):
-            both = sample[q] if whole is None else pl.concat([sample[q], whole[q]])
-            found, codes = coded(both, missing)
-            labels.append(found)
-            own.append(codes[: len(sample[q])])
-            others.append(codes[len(sample[q]) :])
+        for q, sample in enumerate(texts["records"]):
+            level, codes = coded(pl.concat([sample, *texts["population"][q : q + 1]]), missing)
+            labels.append(level)
+            own.append(codes[: len(sample)])
+            others.append(codes[len(sample) :])
         records = np.stack(own, axis=1)
-        if whole is None:
+        if population is None:
             if fraction is None:
                 raise parameter(
                     "fraction",

@@ -24,7 +24,7 @@ import numpy as np
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.identification.calibration.crowding import PREDICTORS, Crowding, fit_crowding, neighbourhood
+from gemel.risk.identification.calibration.crowding import Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.file_level import Dis
 from gemel.risk.identification.key_file import KeyFile
 
@@ -126,12 +126,10 @@ class CalibratedRisk:
         Confidence of the intervals: of the parameters, and of the population behind them, the law taken for granted.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
-    population_unique, correct, expected_population : ndarray of float64, shape (n_uniques,)
-        P(F = 1), E[1/F] and E[F] of each.
+    correct : ndarray of float64, shape (n_uniques,)
+        E[1/F] of each.
     of_records : ndarray of float64, shape (n_records,)
         E[1/F] of every record.
-    predictors
-        Names of the predictors used, with their coefficients for one standard deviation.
     crowding
         The fitted law; None where everybody is in the file.
     """
@@ -142,11 +140,8 @@ class CalibratedRisk:
     largest: LargestTau
     level: float
     uniques: Integers = field(repr=False)
-    population_unique: Floats = field(repr=False)
     correct: Floats = field(repr=False)
-    expected_population: Floats = field(repr=False)
     of_records: Floats = field(repr=False)
-    predictors: dict[str, float]
     crowding: Crowding | None = field(repr=False)
 
     @property
@@ -162,7 +157,7 @@ class CalibratedRisk:
             "cm_given_um": asdict(self.cm_given_um),
             "largest": asdict(self.largest),
             "level": self.level,
-            "predictors": self.predictors,
+            "predictors": {} if self.crowding is None else self.crowding.coefficients,
             "converged": self.converged,
         }
 
@@ -211,24 +206,11 @@ def calibrated_risk(
     c = (1.0 - fraction) / fraction
     records = file.uniques
     if not len(own) or not (c > 0).any():
-        certain = np.ones(len(own))
         exact = Estimate(float(len(own)), float(len(own)), float(len(own)))
         share = Estimate(*(3 * (1.0 if len(own) else 0.0,)))
         every = (fraction / sizes)[file.of_record]  # no law is needed: f/pi people, who are f where all are in the file
-        return CalibratedRisk(
-            exact,
-            exact,
-            share,
-            LargestTau(exact.value, exact.value),
-            level,
-            records,
-            certain,
-            certain,
-            certain,
-            every,
-            dict[str, float](),
-            None,
-        )
+        largest = LargestTau(exact.value, exact.value)
+        return CalibratedRisk(exact, exact, share, largest, level, records, np.ones(len(own)), every, None)
     units = file.units_of_cells
     law = fit_crowding(neighbourhood(table), units.astype(float), file.lone.astype(float))
     mu, a = law.law(np.arange(len(sizes)))
@@ -243,21 +225,7 @@ def calibrated_risk(
         Estimate(v, min(v, float(lo)), max(v, float(hi))) for v, lo, hi in zip(values, low, high, strict=True)
     )
     largest = largest_tau(units, file.lone.astype(float), mu, c, (1.0 + level) / 2.0, rng)
-    coefficients = {PREDICTORS[v]: float(b) for v, b in zip(law.used, law.parameters[1:], strict=False)}
-    return CalibratedRisk(
-        tau1,
-        tau2,
-        share,
-        largest,
-        level,
-        records,
-        alone[place],
-        correct[place],
-        people[place],
-        every[file.of_record],
-        coefficients,
-        law,
-    )
+    return CalibratedRisk(tau1, tau2, share, largest, level, records, correct[place], every[file.of_record], law)
 
 
 def expected_reciprocal_with_company(

@@ -202,7 +202,7 @@ def test_figures_19_and_20_trivial_bounds() -> None:
 
 
 def test_figures_21_and_22_tight_bounds() -> None:
-    for method in ("programming", "extended", "auto"):
+    for method in ("programming", "auto"):
         found = bounds(figure_18(), method)  # type: ignore[arg-type]
         assert box(found) == ([0, 2, 0, 3, 0, 0, 3, 2, 0], [1, 3, 0, 4, 1, 0, 4, 3, 0])
         assert found.zeros.sum() == 3, "three of the four zeros are recovered"
