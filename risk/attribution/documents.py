@@ -222,7 +222,7 @@ def _counts(value: Any) -> tuple[Integers, tuple[Integers, Integers] | None]:
     counts, low, high = (np.full(cells.shape, fill, dtype=np.int64) for fill in (UNPUBLISHED, 0, laws.INFINITE))
     ranges = False
     for index in np.ndindex(cells.shape):
-        item = cells[index]
+        item: Any = cells[index]
         if isinstance(item, Mapping):
             ranges = True
             low[index], high[index] = int(item["low"]), int(item["high"])

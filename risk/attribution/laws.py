@@ -78,7 +78,7 @@ class Exact(Law):
         return counts, counts
 
     def _chance(self, counts: Integers, true: Integers) -> Mask:
-        return counts == true
+        return np.asarray(counts == true)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Conventional(_Based):
         return (counts + self._reach) // self.base * self.base
 
     def _chance(self, counts: Integers, true: Integers) -> Mask:
-        return counts == self.rounded(true)
+        return np.asarray(counts == self.rounded(true))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Random(_Based):
     name = "random"
 
     def _chance(self, counts: Integers, true: Integers) -> Floats:
-        return np.maximum(1.0 - np.abs(counts - true) / self.base, 0.0) * (counts % self.base == 0)
+        return np.asarray(np.maximum(1.0 - np.abs(counts - true) / self.base, 0.0) * (counts % self.base == 0))
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class BelowThreshold(Law):
         return counts, np.where(counts == 0, max(self.threshold - 1, 0), counts)
 
     def _chance(self, counts: Integers, true: Integers) -> Mask:
-        return counts == np.where(true < self.threshold, 0, true)
+        return np.asarray(counts == np.where(true < self.threshold, 0, true))
 
 
 @dataclass(frozen=True)

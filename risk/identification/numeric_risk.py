@@ -126,7 +126,7 @@ def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str
             {"variable": name, "intervals": intervals({p: both[:, :, q] for p, both in inside.items()})}
             for q, name in enumerate(names)
         ],
-        "all_variables": intervals({p: both.all(axis=2) for p, both in inside.items()}),
+        "all_variables": intervals({p: np.all(both, axis=2) for p, both in inside.items()}),
         "linked_nearest": float(nearest.mean()),
         "linked_second": float(second.mean()),
         "by_chance": 1.0 / len(x),

@@ -102,18 +102,12 @@ def test_contributions_are_sums_over_minimal_uniques(file):
 
 
 @pytest.mark.parametrize(
-    ("oracle", "data", "keys"),
-    [
-        ("suda_testdata2_k5", "data_testdata2", FIVE),
-        ("suda_testdata2_k7", "data_testdata2", SEVEN),
-        ("suda_testdata_k5", "data_testdata", FIVE),
-    ],
+    ("data", "keys"), [("testdata2", FIVE), ("testdata2", SEVEN), ("testdata", FIVE)], ids=["2 k5", "2 k7", "k5"]
 )
-def test_the_oracle_files(shared, oracle, data, keys):
-    expected = pl.read_csv(shared / "oracles" / f"{oracle}.csv")
-    records = pl.read_csv(shared / "data" / f"{data}.csv", columns=keys)
-    file = KeyFile.from_columns(records.select(keys).to_dict(), 0.01)
-    scored = suda_scores(file)
+def test_the_oracle_files(shared, data, keys):
+    expected = pl.read_csv(shared / "oracles" / f"suda_{data}_k{len(keys)}.csv")
+    records = pl.read_csv(shared / "data" / f"data_{data}.csv", columns=keys)
+    scored = suda_scores(KeyFile.from_columns(records.select(keys).to_dict(), 0.01))
     assert scored.scores.tolist() == expected["score"].to_list()
     assert np.abs(scored.dis_scores - expected["dis_suda"].to_numpy()).max() < 1e-7
     for record, (msus, n) in enumerate(expected.select("msus", "n_msu").iter_rows()):
@@ -122,16 +116,14 @@ def test_the_oracle_files(shared, oracle, data, keys):
         assert {frozenset(keys) for keys in own} == {frozenset(x.split("+")) for x in (msus or "").split(";") if x}
 
 
-def _worked(shared):
-    examples = json.loads((shared / "oracles" / "suda_worked_examples.json").read_text())
-    for example in examples.values():
-        for run in example.values():
-            if isinstance(run, dict):
-                yield pl.DataFrame(example["data"]), run
-
-
 def test_the_worked_examples(shared):
-    runs = list(_worked(shared))
+    examples = json.loads((shared / "oracles" / "suda_worked_examples.json").read_text())
+    runs = [
+        (pl.DataFrame(example["data"]), run)
+        for example in examples.values()
+        for run in example.values()
+        if isinstance(run, dict)
+    ]
     assert len(runs) >= 6
     for data, run in runs:
         file = KeyFile.from_columns(data.select(run["variables"]).to_dict(), run["DisFraction"])
@@ -144,11 +136,12 @@ def test_the_worked_examples(shared):
         assert scored.by_variable.tolist() == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_size_limit_leaves_a_unique_the_least_score():
+@pytest.mark.parametrize(
+    ("kind", "max_size", "score"), [("is", None, 1), ("is", 1, 1), ("suda", 1, 0)], ids=["all", "is of 1", "suda of 1"]
+)
+def test_a_size_limit_leaves_a_unique_the_least_score(kind, max_size, score):
     file = KeyFile.from_columns({"a": list("xxyy"), "b": list("zwzw"), "c": list("uuuu")}, 0.1)
-    assert suda_scores(file).scores.tolist() == [1, 1, 1, 1]
-    assert suda_scores(file, max_size=1).scores.tolist() == [1, 1, 1, 1]
-    assert suda_scores(file, "suda", max_size=1).scores.tolist() == [0, 0, 0, 0]
+    assert suda_scores(file, kind, max_size).scores.tolist() == [score] * 4
 
 
 def test_files_without_uniques_and_with_one_record():
@@ -244,45 +237,32 @@ def test_pol_is_is_over_its_greatest_value():
 @st.composite
 def counts(draw, cells: int = 6, largest: int = 6):
     F = draw(st.lists(st.integers(1, largest), min_size=1, max_size=cells))
-    f = [draw(st.integers(0, n)) for n in F]
-    f[0] = max(f[0], 1)
+    f = [draw(st.integers(0 if j else 1, n)) for j, n in enumerate(F)]
     return Frequencies(np.array(f), np.array(F))
 
 
 def walked(f, F, direction, chosen) -> tuple[float, float]:
     """Probability and cost by going through every order of the population, people by people."""
     people = [j for j, n in enumerate(F) for _ in range(n)]
-    N = len(people)
-    seat = {}  # the first f_j people of a cell are the sampled ones
-    for i, j in enumerate(people):
-        seat.setdefault(j, []).append(i)
-    orders = set(permutations(range(N))) if N <= 6 else None
-    assert orders is not None
-    hits, steps, tries = 0.0, 0.0, 0
+    starts = np.cumsum([0, *F])
+    sampled = [i - starts[j] < f[j] for i, j in enumerate(people)]  # the first f_j people of a cell
+    orders, steps, hits = list(permutations(range(len(people)))), [], []
     if direction == "population to sample":
-        eligible = {i for i in range(N) if chosen[people[i]]}
         for order in orders:
-            t = next(t for t, i in enumerate(order) if i in eligible)
-            j = people[order[t]]
-            # he matches the person against one of the f_j records at random
-            hits += (1 / f[j] if order[t] in seat[j][: f[j]] else 0) if f[j] else 0
-            steps += t + 1
-            tries += 1
-        return hits / tries, steps / tries
-    records = [i for j in range(len(F)) if chosen[j] for i in seat[j][: f[j]]]
-    for order, record in product(orders, records):
-        j = people[record]
-        t = next(t for t, i in enumerate(order) if people[i] == j)
-        hits += order[t] == record
-        steps += t + 1
-        tries += 1
-    return hits / tries, steps / tries
+            t, i = next((t, i) for t, i in enumerate(order) if chosen[people[i]])
+            steps.append(t + 1)
+            hits.append(1 / f[people[i]] if sampled[i] else 0.0)  # matched against one of the records at random
+    else:
+        for order, record in product(orders, [i for i, j in enumerate(people) if chosen[j] and sampled[i]]):
+            t, i = next((t, i) for t, i in enumerate(order) if people[i] == people[record])
+            steps.append(t + 1)
+            hits.append(i == record)
+    return np.mean(hits), np.mean(steps)
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=3).filter(lambda F: sum(F) <= 5), st.data())
 def test_every_strategy_is_the_average_over_all_searches(F, data):
-    f = [data.draw(st.integers(0, n)) for n in F]
-    f[0] = max(1, f[0])
+    f = [data.draw(st.integers(0 if j else 1, n)) for j, n in enumerate(F)]
     own = Frequencies(np.array(f), np.array(F))
     for strategy in thesis_strategies(2).values():
         chosen = strategy.condition(own.f, own.F)
@@ -335,14 +315,13 @@ def test_no_other_pair_of_the_seven_dominates():
     """
     beaten = set()
     cells = [(f, F) for F in (1, 2, 3, 7) for f in range(F + 1) if f <= 3]
-    for some in [*product(cells, repeat=1), *product(cells, repeat=2), *product(cells, repeat=3)]:
+    for some in (files for size in (1, 2, 3) for files in product(cells, repeat=size)):
         f, F = np.array(some).T
         if not f.sum():
             continue
         found = attacks(Frequencies(f, F), 2)
-        for a, b in permutations(found, 2):
-            if found[b].probability > found[a].probability + 1e-9:
-                beaten.add((a, b))  # a does not dominate b
+        chances = {number: own.probability for number, own in found.items()}
+        beaten |= {(a, b) for a, b in permutations(chances, 2) if chances[b] > chances[a] + 1e-9}  # a is not above b
     assert set(permutations(range(1, 8), 2)) - beaten == {(4, 5), (6, 7), (3, 2)}
 
 
