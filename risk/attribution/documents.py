@@ -25,24 +25,8 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.risk.arrays import Integers
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from gemel.risk.attribution.protections import (
-    AttributeSuppression,
-    Barnardisation,
-    CellSuppression,
-    Chain,
-    ControlledRounding,
-    ConventionalRounding,
-    IntervalPublication,
-    Pram,
-    Protection,
-    RandomRounding,
-    Recoding,
-    RecordSuppression,
-    Sampling,
-    Swapping,
-    TabularAdjustment,
-    UnbiasedControlledRounding,
-)
+from gemel.risk.attribution.protections import KINDS
+from gemel.risk.attribution.protections.records import Chain, Protection
 from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 
 Document = Mapping[str, Any]
@@ -53,23 +37,6 @@ def _tuples(value: Any) -> Any:
     """Lists to tuples, all the way down."""
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
-
-_PROTECTIONS: dict[str, Callable[..., Protection]] = {
-    "conventional": ConventionalRounding,
-    "random": RandomRounding,
-    "barnardisation": Barnardisation,
-    "record_suppression": RecordSuppression,
-    "controlled": ControlledRounding,
-    "unbiased_controlled": UnbiasedControlledRounding,
-    "cell_suppression": CellSuppression,
-    "interval": IntervalPublication,
-    "adjustment": TabularAdjustment,
-    "swapping": Swapping,
-    "pram": Pram,
-    "sampling": Sampling,
-    "recoding": Recoding,
-    "attribute_suppression": AttributeSuppression,
-}
 
 _LAWS: dict[str, Callable[..., Law]] = {
     "exact": laws.Exact,
@@ -88,7 +55,7 @@ def protection_of(document: Any) -> Protection:
     """A protection, or a list of them in order, from its document: ``{"kind": "random", "base": 5}``."""
     if isinstance(document, list):
         return Chain(tuple(protection_of(d) for d in document))
-    return _made(document, _PROTECTIONS)
+    return _made(document, KINDS)
 
 
 def law_of(document: Any, population: int | None, size: int) -> Law:

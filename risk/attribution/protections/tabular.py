@@ -9,17 +9,7 @@ from scipy.sparse import csr_array, hstack
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers, Mask
-from gemel.risk.attribution.laws import (
-    UNPUBLISHED,
-    Adjacent,
-    Barnardised,
-    BelowThreshold,
-    Composed,
-    Conventional,
-    Law,
-    Random,
-    Within,
-)
+from gemel.risk.attribution import laws
 from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
 from gemel.risk.attribution.protections.suppression import Layout, all_margins, layout, risky_cells, solve
 from gemel.risk.attribution.release import Published
@@ -32,7 +22,7 @@ class ConventionalRounding(Protection):
     base: int
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Conventional(self.base)
+        law = laws.Conventional(self.base)
         return _cell_by_cell(given, law.rounded(given.counts), law)
 
 
@@ -43,7 +33,7 @@ class RandomRounding(Protection):
     base: int
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Random(self.base)
+        law = laws.Random(self.base)
         remainder = given.counts % self.base
         up = generator.random(given.counts.shape) * self.base < remainder
         return _cell_by_cell(given, given.counts - remainder + self.base * up, law)
@@ -56,7 +46,7 @@ class Barnardisation(Protection):
     stay: float
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Barnardised(self.stay)
+        law = laws.Barnardised(self.stay)
         chances = [self.stay, (1 - self.stay) / 2, (1 - self.stay) / 2]
         step = generator.choice([0, -1, 1], size=given.counts.shape, p=chances)
         return _cell_by_cell(given, np.where(given.counts > 0, given.counts + step, 0), law)
@@ -70,13 +60,13 @@ class RecordSuppression(Protection):
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         deleted = np.where(given.counts < self.threshold, 0, given.counts)
-        return _cell_by_cell(given, deleted, BelowThreshold(self.threshold))
+        return _cell_by_cell(given, deleted, laws.BelowThreshold(self.threshold))
 
 
-def _cell_by_cell(given: Published, counts: Integers, law: Law) -> Outcome:
+def _cell_by_cell(given: Published, counts: Integers, law: laws.Law) -> Outcome:
     """Other counts, each under a law of its own; withheld ones stay withheld."""
-    counts = np.where(given.counts == UNPUBLISHED, UNPUBLISHED, counts)
-    return Outcome(replace(given, counts=counts, law=law if given.law.exact else Composed(given.law, law)))
+    counts = np.where(given.counts == laws.UNPUBLISHED, laws.UNPUBLISHED, counts)
+    return Outcome(replace(given, counts=counts, law=law if given.law.exact else laws.Composed(given.law, law)))
 
 
 # Controlled rounding: rounded tables that still add up.
@@ -121,7 +111,7 @@ class ControlledRounding(Protection):
             self.seconds,
         )
         rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
-        return _rounded(plan, rounded, Adjacent(self.base), found.gap)
+        return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
 
 
 @dataclass(frozen=True)
@@ -155,7 +145,7 @@ class UnbiasedControlledRounding(Protection):
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
         rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
         rounded = given.counts - rest + rounded_cells
-        return _rounded(layout(given), rounded.ravel(), Random(self.base), 0.0)
+        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base), 0.0)
 
 
 def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
@@ -197,7 +187,7 @@ def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _rounded(plan: Layout, cells: Integers, law: Law, gap: float) -> Outcome:
+def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcome:
     """A table of rounded cells, and the margins that follow from them."""
     return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
 
@@ -267,5 +257,5 @@ class TabularAdjustment(Protection):
         moves = np.rint(found.values).astype(np.int64)
         adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
-        table = plan.with_counts(adjusted, Within(maximum, maximum))
+        table = plan.with_counts(adjusted, laws.Within(maximum, maximum))
         return Outcome(table, plan.published_margins(plan.counts), found.gap)

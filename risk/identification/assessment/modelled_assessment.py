@@ -17,7 +17,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.wording import entry
-from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
@@ -37,16 +37,20 @@ def log_linear(
     file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
     """Put the log-linear models tried into an assessment, and give the preferred one."""
+    models: Sequence[LogLinearRisk]
     origins: Sequence[str] = ("two-way path", "search", "two-way path")
+    agreeing: Sequence[bool] | None = None
+    dis: Dis | None = None
+    criterion: str | None = None
+    intervals: list[tuple[float, float] | None] = [None, None]
     if weights is None:
         choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
-        models, chosen, left_out = choice.models, choice.chosen, choice.left_out
-        origins, agreeing, dis, criterion = choice.origins, choice.agreeing, choice.dis, choice.criterion
+        models, origins, chosen, left_out = choice.models, choice.origins, choice.chosen, choice.left_out
+        agreeing, dis, criterion = choice.agreeing, choice.dis, choice.criterion
         intervals = [choice.interval(r) for r in (1, 2)]
     else:
         models = _weighted(file, weights)
         chosen, left_out = len(models) - 1, 3 - len(models)
-        agreeing, dis, criterion, intervals = None, None, None, [None, None]
     best = models[chosen]
     found["log_linear"] = {
         "weighted": weights is not None,

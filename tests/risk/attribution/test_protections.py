@@ -11,31 +11,17 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gemel.common.errors import GemelError
+from gemel.risk.attribution import laws
 from gemel.risk.attribution.cell_bounds import bounds
-from gemel.risk.attribution.laws import (
-    INFINITE,
-    UNPUBLISHED,
-    Adjacent,
-    Barnardised,
-    BelowThreshold,
-    Composed,
-    Conventional,
-    Exact,
-    Law,
-    Random,
-    Sampled,
-    Within,
-)
+from gemel.risk.attribution.laws import Composed, Conventional, Law, Random, Sampled
 from gemel.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
-    Chain,
     ControlledRounding,
     ConventionalRounding,
     IntervalPublication,
     Pram,
-    Protection,
     RandomRounding,
     Recoding,
     RecordSuppression,
@@ -44,24 +30,25 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
+from gemel.risk.attribution.protections.records import Chain, Protection
 from gemel.risk.attribution.release import Published, Release, Table, publish
 from research._thesis_tables import anonymous
 from tests.risk.attribution.definition import published_counts
 from tests.risk.attribution.small_releases import hold
 
 LAWS: tuple[Law, ...] = (
-    Exact(),
+    laws.Exact(),
     Conventional(3),
     Conventional(5),
     Random(2),
     Random(5),
-    Barnardised(0.6),
+    laws.Barnardised(0.6),
     Sampled(20, 7),
-    BelowThreshold(3),
-    Composed(Barnardised(0.6), Random(3)),
-    Composed(Random(3), Barnardised(0.5)),
+    laws.BelowThreshold(3),
+    Composed(laws.Barnardised(0.6), Random(3)),
+    Composed(Random(3), laws.Barnardised(0.5)),
     Composed(Sampled(20, 7), Conventional(3)),
-    Composed(BelowThreshold(2), Random(5)),
+    Composed(laws.BelowThreshold(2), Random(5)),
     Composed(Random(3), Conventional(5)),
 )
 
@@ -82,7 +69,7 @@ def test_a_law_is_a_distribution_and_its_bounds_are_its_support(law: Law) -> Non
             assert high == possible.max() or possible.max() == 20
 
 
-@pytest.mark.parametrize("law", [Random(3), Random(5), Barnardised(0.3)], ids=str)
+@pytest.mark.parametrize("law", [Random(3), Random(5), laws.Barnardised(0.3)], ids=str)
 @given(st.integers(0, 60))
 def test_unbiased_schemes(law: Law, true: int) -> None:
     """T11: the expectation of a randomly rounded or Barnardised count is the count."""
@@ -111,7 +98,7 @@ def test_random_rounding_by_remainders(true: int, base: int) -> None:
 
 @given(st.integers(0, 15), st.integers(0, 15))
 def test_composition_is_the_sum_over_what_is_in_between(true: int, published: int) -> None:
-    first, second = Barnardised(0.6), Random(3)
+    first, second = laws.Barnardised(0.6), Random(3)
     between = np.arange(40)
     step = first.probability(between, true) @ second.probability(np.asarray(published), between)
     assert Composed(first, second).probability(np.asarray(published), true) == pytest.approx(step)
@@ -121,7 +108,7 @@ def test_trivial_bounds_of_the_rounding_schemes() -> None:
     for law, published, lowest, highest in (
         (Conventional(5), [0, 5], [0, 3], [2, 7]),
         (Random(5), [0, 5], [0, 1], [4, 9]),
-        (Barnardised(0.5), [0, 1, 4], [0, 1, 3], [1, 2, 5]),
+        (laws.Barnardised(0.5), [0, 1, 4], [0, 1, 3], [1, 2, 5]),
     ):
         low, high = law.bounds(np.asarray(published))
         assert (low.tolist(), high.tolist()) == (lowest, highest)
@@ -129,13 +116,13 @@ def test_trivial_bounds_of_the_rounding_schemes() -> None:
 
 def test_a_withheld_count_says_nothing() -> None:
     for law in LAWS:
-        low, high = law.bounds(np.asarray([UNPUBLISHED]))
-        assert (low[0], high[0]) == (0, INFINITE)
-        assert law.probability(np.asarray(UNPUBLISHED), np.asarray(4)) == 1
+        low, high = law.bounds(np.asarray([laws.UNPUBLISHED]))
+        assert (low[0], high[0]) == (0, laws.INFINITE)
+        assert law.probability(np.asarray(laws.UNPUBLISHED), np.asarray(4)) == 1
 
 
 def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
-    for law in (Adjacent(3), Within(2, 2)):
+    for law in (laws.Adjacent(3), laws.Within(2, 2)):
         assert law.whole_table is not None
         with pytest.raises(GemelError, match="whole table"):
             law.probability(np.asarray(3), np.asarray(3))
@@ -146,7 +133,7 @@ def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
     [
         (lambda: Conventional(4), "odd base"),
         (lambda: Random(0), "1 or more"),
-        (lambda: Barnardised(1.5), "probability"),
+        (lambda: laws.Barnardised(1.5), "probability"),
         (lambda: Sampled(5, 6), "no larger"),
         (lambda: Random(3).bounds(np.asarray([3, 4])), "multiples of the base 3"),
     ],
@@ -271,7 +258,7 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
 
     def safe(hidden: tuple[int, ...]) -> bool:
         shown = counts.ravel().copy()
-        shown[list(hidden)] = UNPUBLISHED
+        shown[list(hidden)] = laws.UNPUBLISHED
         detail = publish("t", table, counts=shown.reshape(3, 3))
         return not bounds(Release(table.variables, (detail, *margins))).recovered[cell]
 

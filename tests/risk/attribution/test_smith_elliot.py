@@ -20,7 +20,8 @@ from gemel.risk.attribution.posterior import (
     sum_likelihood,
     term_likelihood,
 )
-from gemel.risk.attribution.protections import Protection, RandomRounding, Sampling
+from gemel.risk.attribution.protections import RandomRounding, Sampling
+from gemel.risk.attribution.protections.records import Protection
 from gemel.risk.attribution.release import Published, Release, Table, Variable, publish
 from gemel.risk.attribution.table_assessment import rank_correlation, ranked_matches, unique_matches
 from research._thesis_tables import anonymous
