@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,17 +68,8 @@ def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
     return sorted(found, key=lambda m: -m.probability)
 
 
-@dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's correlation of the intruder's match probabilities with the true ones, 1/F."""
-
-    matches: int
-    correlation: float
-    p_value: float
-
-
-def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
-    """How well an intruder ranks unique matches."""
+def rank_correlation(matches: Sequence[Match]) -> dict[str, float]:
+    """How well unique matches are ranked: Spearman's correlation of an intruder's probabilities with the true 1/F."""
     if any(m.truth is None for m in matches):
         raise parameter("", "the rank correlation needs the true table")
     claimed = np.asarray([m.probability for m in matches])
@@ -88,7 +79,7 @@ def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
     from scipy.stats import spearmanr  # slow to import, and only a check against the truth needs it
 
     answer = spearmanr(claimed, true)
-    return RankCorrelation(len(matches), float(answer.statistic), float(answer.pvalue))
+    return {"matches": len(matches), "correlation": float(answer.statistic), "p_value": float(answer.pvalue)}
 
 
 # What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
@@ -192,7 +183,7 @@ def _table(release: Release, table: Published) -> dict[str, Any]:
         truth, counts = release.truth.counts.ravel(), table.counts.ravel()
         true = [int(truth[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)]
         scale = sum(true) / max(1, int(counts.sum())) if table.sample else 1
-        cost = asdict(utility(true, counts * scale))
+        cost = utility(true, counts * scale)
     return {
         "name": table.name,
         "variables": list(table.names),
@@ -282,7 +273,7 @@ def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
     ]
     correlation, note = None, ""
     try:
-        correlation = asdict(rank_correlation(found))
+        correlation = rank_correlation(found)
     except GemelError as error:
         note = error.what
     return {"samples": list(samples), "matches": rows, "correlation": correlation, "note": note}

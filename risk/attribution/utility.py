@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,34 +11,22 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats
 
 
-@dataclass(frozen=True)
-class Utility:
-    """Distances of a protected table from the true one."""
-
-    hellinger: float
-    total_variation: float
-    chi_square: float
-    invented: float
-    absolute: float
-    withheld: int
-
-
-def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
-    """Compare a protected table with the true one, cell by cell; negative published counts are withheld ones."""
+def utility(truth: ArrayLike, published: ArrayLike) -> dict[str, float]:
+    """Distances of a protected table from the true one, cell by cell; negative published counts are withheld ones."""
     true, given = np.asarray(truth, dtype=float).ravel(), np.asarray(published, dtype=float).ravel()
     if true.shape != given.shape:
         raise parameter("", "the tables must have one shape", f"{true.shape} and {given.shape}")
     shown = given >= 0
     t, g = true[shown], given[shown]
     positive = t > 0
-    return Utility(
-        hellinger(t, g),
-        total_variation(t, g),
-        float(((g - t)[positive] ** 2 / t[positive]).sum()),
-        float(g[~positive].sum()),
-        float(np.abs(g - t).mean()) if len(t) else 0.0,
-        int((~shown).sum()),
-    )
+    return {
+        "hellinger": hellinger(t, g),
+        "total_variation": total_variation(t, g),
+        "chi_square": float(((g - t)[positive] ** 2 / t[positive]).sum()),
+        "invented": float(g[~positive].sum()),
+        "absolute": float(np.abs(g - t).mean()) if len(t) else 0.0,
+        "withheld": int((~shown).sum()),
+    }
 
 
 def hellinger(p: ArrayLike, q: ArrayLike) -> float:

@@ -85,12 +85,11 @@ class IndividualRisk:
     ----------
     records : ndarray of float64, shape (n_records,)
         E[1/F | f] of each.
-    population : ndarray of float64, shape (n_cells,)
-        Estimated people of each combination: the weights of the records that agree with it.
+    short
+        Records whose class has less weight than records.
     """
 
     records: Floats = field(repr=False)
-    population: Floats = field(repr=False)
     short: int
 
     @property
@@ -129,7 +128,7 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
     sizes = file.sizes
     share = sizes / people
     risk = expected_reciprocal_of_sampled(sizes, np.minimum(share, 1.0))
-    return IndividualRisk(risk[file.of_record], people, int(file.counts[share > 1.0 + 1e-9].sum()))
+    return IndividualRisk(risk[file.of_record], int(file.counts[share > 1.0 + 1e-9].sum()))
 
 
 def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:

@@ -114,7 +114,8 @@ def fit_margins(
        algorithm, 2008. doi:10.1111/j.1467-9469.2007.00585.x
     """
     cells = support(table, generators, limit)
-    observed = _observed(table, cells)
+    observed = np.zeros(len(cells))
+    observed[positions(cells, table.cells, table.levels)] = table.counts
     groups, targets = [], []
     for generator in generators:
         own = list(generator)
@@ -142,12 +143,15 @@ def fit_margins(
     return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds, deviance)
 
 
-def _observed(table: SparseCounts, cells: Codes) -> Floats:
-    """The counts of the support's cells; every occupied cell is one of them."""
-    first, group = distinct_rows(np.concatenate([cells, table.cells]), table.levels)
-    counts = np.zeros(len(first))
-    counts[group[len(cells) :]] = table.counts
-    return counts[group[: len(cells)]]
+def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
+    """Where requested cells are among distinct ones that hold them all."""
+    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
+    where = np.full(len(first), -1, dtype=np.int64)
+    where[group[: len(cells)]] = np.arange(len(cells))
+    found = where[group[len(cells) :]]
+    if (found < 0).any():
+        raise AssertionError("an occupied cell has no positive mean")
+    return found
 
 
 def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:

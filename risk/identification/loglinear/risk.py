@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
     TauPrecision,
@@ -32,8 +32,16 @@ from gemel.risk.identification.loglinear.criterion import (
     precision_of_closed_form,
     precision_of_fit,
 )
-from gemel.risk.identification.loglinear.fitting import LIMIT, ClosedForm, Fit, Margins, fit_margins, graph_of
-from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.identification.loglinear.fitting import (
+    LIMIT,
+    ClosedForm,
+    Fit,
+    Margins,
+    fit_margins,
+    graph_of,
+    positions,
+)
+from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph
 
 Terms = Sequence[Sequence[str]]
@@ -156,7 +164,7 @@ def log_linear_risk(
         B1, B2 = minimum_error(found.means, found.observed, file.fraction)
         precision = precision_of_fit(found, generators, table.levels, file.fraction) if precise else None
     records = file.uniques
-    place = _positions(found.cells, file.cells[:, file.varying], table.levels)
+    place = positions(found.cells, file.cells[:, file.varying], table.levels)
     outside = others[place]
     L = outside[file.of_record[records]]
     plug_in = float(h1(L).sum()), float(h2(L).sum())
@@ -223,7 +231,7 @@ def _weighted(
     else:
         found = _closed(ClosedForm(Margins(heavy), graph), heavy)
     share = np.full(len(found.cells), file.n_records / float(given.sum()))
-    place = _positions(found.cells, table.cells, table.levels)
+    place = positions(found.cells, table.cells, table.levels)
     share[place] = table.counts / found.observed[place]
     return found, found.means * (1.0 - share)
 
@@ -254,14 +262,3 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
         return generators, "all two-way interactions"
     words = [" x ".join(names[v] for v in g) for g in generators if len(g) > 1]
     return generators, " + ".join(words) if words else "independence"
-
-
-def _positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
-    """Where requested cells are among distinct ones that hold them all."""
-    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
-    where = np.full(len(first), -1, dtype=np.int64)
-    where[group[: len(cells)]] = np.arange(len(cells))
-    found = where[group[len(cells) :]]
-    if (found < 0).any():
-        raise AssertionError("an occupied cell has no positive mean")
-    return found

@@ -58,8 +58,6 @@ class RecodingFound:
     risk: float
     loss: tuple[float, ...]
     information: tuple[float, ...]
-    measures: ModelMeasures
-    steps: tuple[Step, ...] = field(repr=False)
 
 
 def minimal_recoding(
@@ -106,16 +104,15 @@ def minimal_recoding(
     problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
     exact = merging and problem.recodings <= exact_to
     if not merging:
-        steps = problem.greedily(leaving_out=True)
+        last = problem.greedily(leaving_out=True)
     elif exact:
-        steps = problem.by_loss()
+        last = problem.by_loss()
     else:
         courses = [problem.greedily(leaving_out=True), problem.greedily(leaving_out=False)]
-        steps = min(courses, key=lambda course: (not problem.enough(course[-1].risk), course[-1].loss))
-    found = steps[-1].recoding
-    after = recoded(matching, found)
+        last = min(courses, key=lambda step: (not problem.enough(step.risk), step.loss))
+    found = last.recoding
     before = _risk(matching.measures, measure, file)
-    risk = _risk(after.measures, measure, file)
+    risk = _risk(recoded(matching, found).measures, measure, file)
     whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
     return RecodingFound(
         found,
@@ -125,8 +122,6 @@ def minimal_recoding(
         risk,
         tuple(found.loss(file).tolist()),
         tuple(whole.tolist()),
-        after.measures,
-        tuple(steps),
     )
 
 
@@ -187,12 +182,11 @@ class _Problem:
     def enough(self, risk: float) -> bool:
         return risk <= self.selected + 1e-12
 
-    def by_loss(self) -> list[Step]:
+    def by_loss(self) -> Step:
         """The recoding of least loss that reaches the target risk; where none does, the coarsest."""
-        last = []
         for recoding in cheapest_first(Recoding.none(self.file), self._neighbours, self.loss):
-            last = [self.step(recoding, recoded(self.matching, recoding, self.known))]
-            if self.enough(last[0].risk):
+            last = self.step(recoding, recoded(self.matching, recoding, self.known))
+            if self.enough(last.risk):
                 break
         return last
 
@@ -201,14 +195,13 @@ class _Problem:
             for first, second in candidate_pairs(recoding.sizes, self.ordered, q):
                 yield recoding.merged(q, first, second)
 
-    def greedily(self, *, leaving_out: bool) -> list[Step]:
+    def greedily(self, *, leaving_out: bool) -> Step:
         """The best merge for its loss, again and again, then what was not needed given back."""
         start = recoded(self.matching, Recoding.none(self.file), self.known)
-        course = stepwise(
+        *_, last = stepwise(
             start, lambda now: self._best(now, leaving_out), lambda now: self.enough(self.risk(now.measures))
         )
-        steps = [self.step(now.recoding, now) for now in course]
-        return [*steps, *self._given_back(steps[-1])]
+        return self._given_back(self.step(last.recoding, last))
 
     def _best(self, now: Recoded, leaving_out: bool) -> Recoded | None:
         """Greatest fall of the risk per bit; where nothing lowers it, of the expected matches; then least loss."""
@@ -231,10 +224,9 @@ class _Problem:
                 dropped = now.recoding.without(q)
                 yield dropped, recoded(self.matching, dropped, self.known).measures
 
-    def _given_back(self, last: Step) -> list[Step]:
+    def _given_back(self, last: Step) -> Step:
         """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
         none = Recoding.none(self.file)
-        steps: list[Step] = []
         lost = last.recoding.loss(self.file)
         for q in sorted(self.free, key=lambda q: -lost[q] * self.worth[q]):
             if not lost[q] or not self.enough(last.risk):
@@ -245,5 +237,4 @@ class _Problem:
             step = self.step(fewer, recoded(self.matching, fewer, self.known))
             if self.enough(step.risk):
                 last = step
-                steps.append(step)
-        return steps
+        return last

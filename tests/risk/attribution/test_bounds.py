@@ -162,9 +162,9 @@ def test_time_that_runs_out_leaves_valid_bounds_that_are_not_called_proven() -> 
 
 
 def test_progress_is_reported() -> None:
-    release = exact_margins(Table(anonymous((2, 2)), np.asarray([[1, 2], [3, 4]])), [("V1",), ("V2",)])
+    table = Table(anonymous((2, 2, 2)), np.arange(8).reshape(2, 2, 2))
     stages: list[str] = []
-    bounds(release, progress=lambda stage, share: stages.append(stage))
+    bounds(exact_margins(table, list(combinations(table.names, 2))), progress=lambda stage, share: stages.append(stage))
     assert any("sweep" in s for s in stages)
     assert "integer programming" in stages
 

@@ -173,7 +173,7 @@ def experiment(seed: int) -> list[float]:
     for tables in (samples, samples + bounding, [*samples, *bounding, direct]):
         matches = ranked_matches(Release(truth.variables, tuple(tables), truth), [t.name for t in samples])
         try:
-            found.append(rank_correlation(matches).correlation)
+            found.append(rank_correlation(matches)["correlation"])
         except GemelError:
             found.append(0.0)  # all matches look alike
     return found

@@ -187,29 +187,29 @@ def classes_of(rows, missing: str) -> list[list[int]]:
 def test_counts_are_their_definitions(rows, missing):
     file = KeyFile.from_columns({"x": [r[0] for r in rows], "y": [r[1] for r in rows]}, 0.1, missing=missing)
     own = classes_of(rows, missing)
-    found = k_anonymity(file)
-    assert found.smallest == min(map(len, own))
-    assert found.below == {k: sum(len(c) < k for c in own) for k in (2, 3, 5)}
+    assert file.frequency.min() == min(map(len, own))
+    assert k_anonymity(file) == {k: sum(len(c) < k for c in own) for k in (2, 3, 5)}
     groups = sensitive_classes(file, [r[2] for r in rows], "s")
     assert list(groups.levels) == sorted({r[2] for r in rows}, key=int)
     measured = diversity(groups, ordered=True, c=2.0)
     place = {label: k for k, label in enumerate(groups.levels)}
     values = np.array([place[r[2]] for r in rows])
     counts = [np.bincount(values[c], minlength=len(place)) for c in own]
-    assert measured.distinct == min(len(set(values[c])) for c in own)
-    assert measured.below == {k: sum(len(set(values[c])) < k for c in own) for k in (2, 3, 5)}
-    assert measured.entropy == pytest.approx(min(np.exp(entropy(n)) for n in counts))
+    assert measured["l_distinct"] == min(len(set(values[c])) for c in own)
+    below = {el: sum(len(set(values[c])) < el for c in own) for el in (2, 3, 5)}
+    assert measured["violations"] == [{"l": el, "records": n, "share": n / len(rows)} for el, n in below.items()]
+    assert measured["l_entropy"] == pytest.approx(min(np.exp(entropy(n)) for n in counts))
     whole = np.bincount(values) / len(values)
-    assert measured.t == pytest.approx(max(np.abs(n / n.sum() - whole).sum() / 2 for n in counts))
+    assert measured["t"] == pytest.approx(max(np.abs(n / n.sum() - whole).sum() / 2 for n in counts))
     steps = max(len(place) - 1, 1)
     far = max(wasserstein_distance(values[c], values) / steps for c in own)
-    assert measured.t_ordered == pytest.approx(far, abs=1e-12)
+    assert measured["t_ordered"] == pytest.approx(far, abs=1e-12)
     recursive = []
     for n in counts:
         sizes = sorted(n.tolist(), reverse=True)
         holds = [sizes[0] < 2.0 * sum(sizes[el:]) for el in range(len(sizes))]
         recursive.append(next((el for el, good in enumerate(holds) if not good), len(holds)))
-    assert measured.recursive == min(recursive)
+    assert measured["l_recursive"] == min(recursive)
 
 
 def test_a_missing_sensitive_value_is_a_value_numbers_are_in_order_and_wrong_input_is_named():
