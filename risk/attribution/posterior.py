@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 import numpy as np
-from scipy.special import gammaln
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
@@ -37,9 +35,8 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
 #     P(F | release) ~ product over tables of P(f | F),   F within its bounds,
 #
 # over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to
-# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a
-# table can be queried: a table with more variables, several of whose counts add up to the queried one, by
-# convolution; and a table with fewer, in one of whose counts the queried one is a term.
+# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. A table with more
+# variables, several of whose counts add up to the queried one, can be taken into account by convolution.
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]
@@ -115,7 +112,6 @@ def posterior(
     *,
     within: Range | tuple[int, int] = "naive",
     sums: bool = False,
-    terms: bool = False,
 ) -> Posterior:
     """Naive Bayes posterior of a queried count."""
     if within == "tight":
@@ -130,7 +126,7 @@ def posterior(
     log, used = np.zeros(len(counts)), []
     with np.errstate(divide="ignore"):
         for table in release.tables:
-            likelihood = _likelihood(release, table, query, counts, sums=sums, terms=terms)
+            likelihood = _likelihood(release, table, query, counts, sums=sums)
             if likelihood is not None:
                 log += np.log(likelihood)
                 used.append(table.name)
@@ -144,9 +140,7 @@ def posterior(
     return Posterior(counts, weights / weights.sum(), tuple(used))
 
 
-def _likelihood(
-    release: Release, table: Published, query: Query, counts: Integers, *, sums: bool, terms: bool
-) -> Floats | None:
+def _likelihood(release: Release, table: Published, query: Query, counts: Integers, *, sums: bool) -> Floats | None:
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
@@ -158,10 +152,6 @@ def _likelihood(
         return table.law.probability(table.counts[cells[0]], counts)
     if whole and sums:
         return sum_likelihood(table, cells, counts)
-    if not whole and terms and len(cells) == 1:
-        queried = math.prod(v.size for v in release.variables if v.name not in query)
-        size = len(release.block(table, cells[0])) // queried
-        return term_likelihood(table, cells[0], counts, size - 1)
     return None
 
 
@@ -179,24 +169,6 @@ def sum_likelihood(table: Published, cells: Sequence[tuple[int, ...]], counts: I
         offset += int(low[cell])
     inside = (counts >= offset) & (counts < offset + len(total))
     return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
-
-
-def term_likelihood(table: Published, cell: tuple[int, ...], counts: Integers, others: int) -> Floats:
-    """The posterior of a term given one protected count of the sum, with `others` more terms of flat prior.
-
-    A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".
-    """
-    low, high = table.box
-    sums = np.arange(low[cell], high[cell] + 1, dtype=np.int64)
-    law = table.law.probability(table.counts[cell], sums)
-    rest = sums[None, :] - counts[:, None]
-    ways = np.where(rest >= 0, 1.0, 0.0) if others == 1 else np.where(rest == 0, 1.0, 0.0)
-    if others > 1:
-        r = np.maximum(rest, 0)
-        log = gammaln(r + others) - gammaln(r + 1.0) - gammaln(others)
-        ways = np.where(rest >= 0, np.exp(log - log.max()), 0.0)
-    likelihood = ways @ law
-    return np.asarray(likelihood / likelihood.max()) if likelihood.max() > 0 else likelihood
 
 
 def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:

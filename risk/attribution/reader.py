@@ -23,12 +23,15 @@ from gemel.risk.attribution.release import Axis, Release
 # Releases from CSV text: a row for each published cell, with its levels and its count.
 #
 # Columns are variables, then `count` (empty for a withheld one), or `lower` and `upper` for ranges. A level called
-# `Total` (or as given) makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
+# `Total` makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
 # work.
 
 
+TOTAL = "Total"
+
+
 def tables_of_csv(
-    text: str, name: str, protection: Any = None, total: str = "Total", known: dict[str, list[str]] | None = None
+    text: str, name: str, protection: Any = None, known: dict[str, list[str]] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Read published cells."""
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -44,7 +47,7 @@ def tables_of_csv(
     levels: dict[str, list[str]] = {n: list((known or {}).get(n, [])) for n in names}
     margins: dict[tuple[str, ...], dict[tuple[str, ...], Any]] = {}
     for number, row in enumerate(rows, start=2):
-        own = tuple(n for n in names if (row[n] or "") != total)
+        own = tuple(n for n in names if (row[n] or "") != TOTAL)
         cell = tuple(row[n] or "" for n in own)
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
@@ -101,7 +104,7 @@ def is_table(path: Path) -> bool:
     return path.suffix.lower() in TABLE_ENDINGS or not is_text(path)
 
 
-def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> Release:
+def read_release(path: Path, csv: CsvOptions = FOUND) -> Release:
     """Read a release: JSON as `documents` describes it, or a file that is one exact table, with or without margins.
 
     A table is a CSV file, or one of the other kinds that `read_records` reads, with the columns its CSV would have.
@@ -111,7 +114,7 @@ def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> R
     found where `csv` does not give them.
     """
     if is_table(path):
-        variables, tables = tables_of_csv(_table(path, csv), path.stem, None, total)
+        variables, tables = tables_of_csv(_table(path, csv), path.stem)
         return release_of({"name": path.stem, "variables": variables, "tables": tables})
     text = _text(path)
     try:
@@ -122,10 +125,10 @@ def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> R
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
         raise GemelError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
-    return release_of(_expanded(document, path.parent, csv, total))
+    return release_of(_expanded(document, path.parent, csv))
 
 
-def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions, total: str) -> dict[str, Any]:
+def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions) -> dict[str, Any]:
     """Put the tables of CSV files in their place; variables that are not declared come from the files."""
     if not any(isinstance(t, dict) and "csv" in t for t in document["tables"]):
         return document
@@ -138,7 +141,7 @@ def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions, total: st
             continue
         path = folder / str(table["csv"])
         found, listed = tables_of_csv(
-            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), total, declared
+            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), declared
         )
         tables.extend(listed)
         for variable in found:

@@ -126,7 +126,6 @@ class Lattice:
 
     levels: tuple[int, ...]
     families: tuple[Family, ...]
-    kind: Kind
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -185,7 +184,7 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         if tried == "all" and math.prod(2.0**v.size - 1 for v in release.variables) > room:
             continue  # before the family itself is made, which has 3^levels unions
         families = tuple(family(v.size, tried, sorted(p)) for v, p in zip(release.variables, published, strict=True))
-        found = Lattice(release.shape, families, tried)
+        found = Lattice(release.shape, families)
         if found.size <= room:
             return found
     raise parameter(

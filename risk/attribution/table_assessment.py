@@ -85,7 +85,7 @@ def rank_correlation(matches: Sequence[Match]) -> dict[str, float]:
 # What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
 
 
-def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str, Any]:
+def statements(release: Release, limits: Bounds) -> dict[str, Any]:
     """Exact attributions that the bounds allow.
 
     For each sensitive variable, and for each set of key variables (any one of the others, and all of them): the groups
@@ -107,7 +107,7 @@ def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str
                 cell = tuple(index)
                 kind = "positive" if possible[cell].sum() == 1 else "negative"
                 found[f"{kind}_total"] += 1
-                if len(found[kind]) < maximum:
+                if len(found[kind]) < _STATED:
                     who = [f"{names[a]}={release.variables[a].levels[index[others.index(a)]]}" for a in keys]
                     shown = [x for x, ok in zip(levels, possible[cell], strict=True) if ok == (kind == "positive")]
                     found[kind].append(
@@ -121,6 +121,7 @@ def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str
     return found
 
 
+_STATED = 500  # statements of a kind that are listed
 _POSTERIOR_CELLS = 2_000
 _SUBTRACTION_WORK = 400_000
 
@@ -131,10 +132,8 @@ def assess(
     seed: int = 1,
     seconds: float | None = 60.0,
     draws: int = 1_000,
-    effort: int = 20_000,
     known: int | None = None,
     threshold: float = 0.9,
-    samples: Sequence[str] = (),
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess a release.
@@ -148,8 +147,6 @@ def assess(
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
     threshold
         Share from which an approximate attribution is reported.
-    samples
-        Names of two or more samples to match uniquely; by default all samples of the release.
     progress
         Called with the stage and its share done.
 
@@ -170,10 +167,10 @@ def assess(
     }
     progress("posteriors", 0.0)
     result["posterior"] = _posteriors(release, limits, threshold)
-    drawn = tuple(samples) or tuple(t.name for t in release.tables if t.sample and t.simple)
+    drawn = tuple(t.name for t in release.tables if t.sample and t.simple)
     result["matches"] = _matches(release, drawn) if len(drawn) > 1 else None
     progress("subtraction", 0.0)
-    result["sap"] = _sap(release, limits, np.random.default_rng(seed), draws, effort, known)
+    result["sap"] = _sap(release, limits, np.random.default_rng(seed), draws, known)
     return result
 
 
@@ -280,7 +277,7 @@ def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
 
 
 def _sap(
-    release: Release, limits: Bounds, generator: np.random.Generator, draws: int, effort: int, known: int | None
+    release: Release, limits: Bounds, generator: np.random.Generator, draws: int, known: int | None
 ) -> dict[str, Any]:
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
@@ -305,7 +302,7 @@ def _sap(
     if people * release.cells > _SUBTRACTION_WORK or (limits.upper >= INFINITE).any():
         found["why_not_retightened"] = "too large to derive the bounds again after each subtraction"
         return found
-    again = retightened_sap(release, generator, effort=effort, draws=draws)
+    again = retightened_sap(release, generator, draws=draws)
     found["retightened"] = {
         "curve": _rounded(again.curve[: maximum + 1]),
         "lower": _rounded(again.lower[: maximum + 1]),

@@ -6,7 +6,7 @@ overlap, and a record's class is that of its own values; nothing else changes, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from gemel.risk.identification.key_file import KeyFile
 
 KS = (2, 3, 5)
 LS = (2, 3, 5)
+_C = 2.0  # of recursive l-diversity
 _ENTRIES = 2**25  # of the table of classes by sensitive levels
 
 
@@ -45,11 +46,9 @@ class SensitiveClasses:
     records: Counts
 
 
-def k_anonymity(file: KeyFile, ks: Sequence[int] = KS) -> dict[int, int]:
+def k_anonymity(file: KeyFile) -> dict[int, int]:
     """Records whose combination of key values fewer than k records share, for each k; O(n)."""
-    if any(k < 2 for k in ks):
-        raise parameter("k-anonymity", "k is at least 2", str(min(ks)))
-    return {k: int((file.frequency < k).sum()) for k in ks}
+    return {k: int((file.frequency < k).sum()) for k in KS}
 
 
 def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses:
@@ -89,7 +88,7 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     return SensitiveClasses(levels, table, whole, np.bincount(file.of_record, minlength=len(file.cells)))
 
 
-def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0) -> dict[str, Any]:
+def diversity(groups: SensitiveClasses, *, ordered: bool = False) -> dict[str, Any]:
     """l-diversity and t-closeness of a file for one sensitive variable, ready for JSON.
 
     References
@@ -103,8 +102,8 @@ def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0
         "levels": len(groups.levels),
         "l_distinct": float(distinct.min()),
         "l_entropy": float(diversities(groups.sensitive, "entropy").min()),
-        "l_recursive": float(diversities(groups.sensitive, "recursive", c).min()),
-        "recursive_c": c,
+        "l_recursive": float(diversities(groups.sensitive, "recursive", _C).min()),
+        "recursive_c": _C,
         "violations": _shares("l", below, int(groups.records.sum())),
         "t": float(distances(groups.sensitive, groups.whole).max()),
         "t_ordered": float(distances(groups.sensitive, groups.whole, ordered=True).max()) if ordered else None,
@@ -115,15 +114,13 @@ def _shares(name: str, below: Mapping[int, int], records: int) -> list[dict[str,
     return [{name: limit, "records": n, "share": n / records} for limit, n in below.items()]
 
 
-def privacy_models_document(
-    file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str], c: float = 2.0
-) -> dict[str, Any]:
+def privacy_models_document(file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str]) -> dict[str, Any]:
     """The counts of a file, and of each sensitive variable, ready for JSON."""
     return {
         "smallest_class": int(file.frequency.min()),
         "violations": _shares("k", k_anonymity(file), file.n_records),
         "sensitive": [
-            {"variable": name, **diversity(sensitive_classes(file, values, name), ordered=name in ordinal, c=c)}
+            {"variable": name, **diversity(sensitive_classes(file, values, name), ordered=name in ordinal)}
             for name, values in sensitive.items()
         ],
     }

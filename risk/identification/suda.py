@@ -46,7 +46,6 @@ class MinimalUniques:
     """
 
     names: tuple[str, ...]
-    n_records: int
     uniques: Integers = field(repr=False)
     offsets: Integers = field(repr=False)
     subsets: Integers = field(repr=False)
@@ -139,12 +138,12 @@ def minimal_uniques(
     maximum = min(maximum, file.n_keys)
     records = file.uniques
     if file.n_records == 1:
-        return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
+        return MinimalUniques(file.names, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
     if not len(records):
-        return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, maximum)
+        return MinimalUniques(file.names, records, np.zeros(1, dtype=np.int64), records, maximum)
     offsets, subsets = _searched(file, maximum, threads or processors(), limit)
     begins, taken = _chosen(offsets, file.of_record[records])
-    return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], maximum)
+    return MinimalUniques(file.names, records, begins, subsets[taken], maximum)
 
 
 def largest_within(file: KeyFile, memory_bytes: int, threads: int) -> int:

@@ -19,6 +19,9 @@ from gemel.risk.models.junction_trees import JunctionTree
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""
 
+TOLERANCE = 0.01
+"""Records by which a fitted margin may be off."""
+
 _WIDEST = 32  # bytes that may be needed for each cell allowed
 
 
@@ -96,7 +99,7 @@ class Fit:
 def fit_margins(
     table: SparseCounts,
     generators: Sequence[Sequence[int]],
-    tolerance: float = 0.01,
+    tolerance: float = TOLERANCE,
     max_rounds: int = 1_000,
     limit: int = LIMIT,
 ) -> Fit:

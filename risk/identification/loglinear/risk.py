@@ -34,6 +34,7 @@ from gemel.risk.identification.loglinear.criterion import (
 )
 from gemel.risk.identification.loglinear.fitting import (
     LIMIT,
+    TOLERANCE,
     ClosedForm,
     Fit,
     Margins,
@@ -126,8 +127,6 @@ def log_linear_risk(
     weights: Floats | None = None,
     averaged: bool = False,
     margins: Margins | None = None,
-    tolerance: float = 0.01,
-    max_rounds: int = 1_000,
     limit: int = LIMIT,
     precise: bool = True,
 ) -> LogLinearRisk:
@@ -153,13 +152,13 @@ def log_linear_risk(
     c = (1.0 - file.fraction) / file.fraction
     B1, B2, precision, spread = float("nan"), float("nan"), None, None
     if weights is not None:
-        found, others = _weighted(file, table, generators, graph, weights, tolerance, max_rounds, limit)
+        found, others = _weighted(file, table, generators, graph, weights, limit)
     elif graph is not None:
         form = ClosedForm(margins or Margins(table), graph)
         found, others, spread = _closed(form, table), c * form.means, form.spread
         (B1, B2), precision = _criterion(form, table, file.fraction, 1)
     else:
-        found = fit_margins(table, generators, tolerance, max_rounds, limit)
+        found = fit_margins(table, generators, limit=limit)
         others = c * found.means
         B1, B2 = minimum_error(found.means, found.observed, file.fraction)
         precision = precision_of_fit(found, generators, table.levels, file.fraction) if precise else None
@@ -217,8 +216,6 @@ def _weighted(
     generators: list[tuple[int, ...]],
     graph: Graph | None,
     weights: Floats,
-    tolerance: float,
-    max_rounds: int,
     limit: int,
 ) -> tuple[Fit, Floats]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
@@ -227,7 +224,7 @@ def _weighted(
     levels = [file.levels[q] for q in kept]
     heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)
     if graph is None:
-        found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
+        found = fit_margins(heavy, generators, TOLERANCE * float(given.mean()), limit=limit)
     else:
         found = _closed(ClosedForm(Margins(heavy), graph), heavy)
     share = np.full(len(found.cells), file.n_records / float(given.sum()))

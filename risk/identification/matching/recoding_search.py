@@ -1,23 +1,20 @@
 """The least recoding that reaches a target risk (T11 chapter 8 names the search as a possibility).
 
-Least is in bits: the information that each variable loses among the records, weighed by what the variable is worth to
-the data's users, summed over variables. Where there are few recodings the search is exact: they are looked at in order
-of loss, and the first that reaches the risk is the least. Elsewhere it is greedy: always the merge that lowers the risk
-most for its loss, or a variable left out; then every variable that turns out not to be needed is given back. It is done
-with and without leaving variables out, and the lesser loss is taken.
+Least is in bits: the information that each variable loses among the records, summed over variables. Where there are few
+recodings the search is exact: they are looked at in order of loss, and the first that reaches the risk is the least.
+Elsewhere it is greedy: always the merge that lowers the risk most for its loss, or a variable left out; then every
+variable that turns out not to be needed is given back. It is done with and without leaving variables out, and the
+lesser loss is taken.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
-
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Floats
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
 from gemel.risk.identification.matching.recoding import (
@@ -66,7 +63,6 @@ def minimal_recoding(
     measure: Measure = "matches",
     *,
     ordered: Sequence[bool] | None = None,
-    worth: Mapping[str, float] | None = None,
     exact_to: int = 2_000,
     models: int = 3,
     merging: bool = True,
@@ -83,8 +79,6 @@ def minimal_recoding(
         ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
     ordered
         For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
-    worth
-        What a bit of a variable is worth, 1 by default; infinite: leave it as it is.
     exact_to
         Most recodings that an exact search may look at.
     models
@@ -99,9 +93,8 @@ def minimal_recoding(
     if not 0.0 <= selected <= 1.0:
         raise parameter("target", "a risk lies in 0 to 1", f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
-    weights = _worth(file, worth or {})
     few = replace(matching, models=matching.models.heaviest(models))
-    problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
+    problem = _Problem(few, selected, measure, ordered, merging=merging)
     exact = merging and problem.recodings <= exact_to
     if not merging:
         last = problem.greedily(leaving_out=True)
@@ -125,15 +118,6 @@ def minimal_recoding(
     )
 
 
-def _worth(file: KeyFile, worth: Mapping[str, float]) -> Floats:
-    unknown = [name for name in worth if name not in file.names]
-    if unknown or any(not w > 0 for w in worth.values()):
-        raise parameter(
-            "worth", f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0"
-        )
-    return np.array([worth.get(name, 1.0) for name in file.names])
-
-
 def _risk(measures: ModelMeasures, measure: Measure, file: KeyFile) -> float:
     if measure == "matches":
         return measures.expected_matches / file.n_records
@@ -149,16 +133,15 @@ class _Problem:
         selected: float,
         measure: Measure,
         ordered: Sequence[bool],
-        worth: Floats,
         *,
         merging: bool,
     ) -> None:
         self.merging = merging
         self.matching, self.selected, self.measure = matching, selected, measure
-        self.ordered, self.worth = ordered, worth
+        self.ordered = ordered
         self.file = matching.file
         self.known = KnownProbabilities(matching)
-        self.free = [q for q, n in enumerate(self.file.levels) if n > 1 and math.isfinite(float(worth[q]))]
+        self.free = self.file.varying
 
     @property
     def recodings(self) -> float:
@@ -170,8 +153,7 @@ class _Problem:
         return number
 
     def loss(self, recoding: Recoding) -> float:
-        lost = recoding.loss(self.file)
-        return float(sum(lost[q] * self.worth[q] for q in range(len(lost)) if lost[q]))
+        return float(sum(recoding.loss(self.file)))
 
     def risk(self, measures: ModelMeasures) -> float:
         return _risk(measures, self.measure, self.file)
@@ -228,7 +210,7 @@ class _Problem:
         """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
         none = Recoding.none(self.file)
         lost = last.recoding.loss(self.file)
-        for q in sorted(self.free, key=lambda q: -lost[q] * self.worth[q]):
+        for q in sorted(self.free, key=lambda q: -lost[q]):
             if not lost[q] or not self.enough(last.risk):
                 continue
             groups = list(last.recoding.groups)

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
 from gemel.risk.attribution.inference import beliefs
-from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+from gemel.risk.attribution.microdata import (
+    attributions,
+    classes,
+    diversities,
+    encode,
+    k_anonymity,
+    l_diversity,
+    t_closeness,
+)
 from gemel.risk.attribution.release import Table, Variable
 from gemel.risk.attribution.utility import hellinger, total_variation, utility
 from gemel.risk.models.counts import SparseCounts
@@ -66,7 +74,7 @@ def test_recursive_diversity(file: Codes, c: float) -> None:
         r = sorted(np.bincount(values, minlength=3), reverse=True)
         holds = [l for l in (1, 2, 3) if all(r[0] < c * sum(r[j - 1 :]) for j in range(1, l + 1))]  # noqa: E741
         smallest = min(smallest, max(holds, default=0))
-    assert l_diversity(classes(file[:, :-1], file[:, -1], 3), "recursive", c) == smallest
+    assert diversities(classes(file[:, :-1], file[:, -1], 3).sensitive, "recursive", c).min() == smallest
 
 
 def test_k_anonymous_files_may_still_tell() -> None:

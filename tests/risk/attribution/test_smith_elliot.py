@@ -18,7 +18,6 @@ from gemel.risk.attribution.posterior import (
     posterior,
     recoded_bounds,
     sum_likelihood,
-    term_likelihood,
 )
 from gemel.risk.attribution.protections import RandomRounding, Sampling
 from gemel.risk.attribution.protections.records import Protection
@@ -128,19 +127,9 @@ def test_sum_of_protected_counts_by_convolution_is_the_enumeration() -> None:
     assert [chances(found)[count] for count in chances(exact)] == pytest.approx(exact.probabilities.tolist())
 
 
-def test_a_term_of_a_protected_sum_is_the_enumeration() -> None:
-    """One of three cells in a total published as 6 under random rounding to base 3, all priors flat."""
-    table = Table(anonymous((3,)), np.asarray([2, 3, 0]))
-    release = Release(table.variables, (publish("n", table.over([]), Random(3), np.asarray(6)),))
-    found = posterior(release, {"V1": 0}, within=(0, 8), terms=True)
-    exact = exact_posterior(release, {"V1": 0})
-    assert chances(found) == pytest.approx(chances(exact))
-
-
-def test_likelihoods_of_sums_and_terms_at_the_edges() -> None:
+def test_the_likelihood_of_a_sum_at_the_edges() -> None:
     table = Published("t", (), np.asarray(3), Random(3))
     assert sum_likelihood(table, [()], np.arange(8)).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 2 / 3, 1 / 3, 0, 0])
-    assert term_likelihood(table, (), np.arange(7), 0).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 2 / 3, 1 / 3, 0])
 
 
 def population(seed: int) -> Table:

@@ -179,7 +179,6 @@ def test_cost_matching_takes_the_smallest_combinations_until_the_cost_is_met():
 def test_what_cannot_be_is_refused():
     for words, wrong in (
         ("one of", lambda: fit_models(FILE, "best")),
-        ("number", lambda: best_cells(MATCHING, 0)),
         ("people", lambda: cost_matched(MATCHING, 0.0)),
         ("two levels", lambda: fit_models(KeyFile.from_columns({"a": ["x", "x"], "b": ["y", "y"]}, 0.1))),
         (
