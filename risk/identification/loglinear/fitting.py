@@ -356,24 +356,33 @@ class ClosedForm:
 
     def visit(self, rng: np.random.Generator, exact: int = EXACT_CELLS, drawn: int = DRAWN) -> Visited:
         """All cells of positive mean where they are no more than `exact`, otherwise some drawn from the model."""
-        return self._all() if self.n_cells <= exact else self._some(drawn, rng)
+        return self._walked(rng, 0 if self.n_cells <= exact else drawn)
 
-    def _all(self) -> Visited:
+    def _walked(self, rng: np.random.Generator, drawn: int) -> Visited:
+        """So many cells drawn along the tree, clique by clique; all of them for 0."""
         cliques: dict[int, Integers] = {}
         separators: dict[int, Integers] = {}
         for c, parent in self._walk:
-            own = self._cliques[c]
+            own = self._cliques[c].totals
             if parent < 0:
-                cliques[c] = np.arange(len(own.totals))
+                target = rng.random(drawn) * own.sum()
+                places = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
+                cliques[c] = places if drawn else np.arange(len(own))
                 continue
             at, order, start, size = self._joined(c, parent, cliques[parent])
-            kept = np.repeat(np.arange(len(at)), size)
-            offset = np.arange(len(kept)) - np.repeat(np.cumsum(size) - size, size)
+            kept = np.arange(len(at)) if drawn else np.repeat(np.arange(len(at)), size)
+            if drawn:
+                ends = np.cumsum(own[order])
+                before = np.concatenate([[0.0], ends])[start]
+                target = before + rng.random(drawn) * (ends[start + size - 1] - before)
+                place = np.clip(np.searchsorted(ends, target, side="right"), start, start + size - 1)
+            else:
+                place = start[kept] + np.arange(len(kept)) - np.repeat(np.cumsum(size) - size, size)
             cliques = {k: rows[kept] for k, rows in cliques.items()}
             separators = {k: rows[kept] for k, rows in separators.items()}
             separators[self._edge[c]] = at[kept]
-            cliques[c] = order[start[kept] + offset]
-        return self._visited(cliques, separators, exact=True)
+            cliques[c] = order[place]
+        return self._visited(cliques, separators, exact=not drawn)
 
     def _joined(self, c: int, parent: int, rows: Integers) -> tuple[Integers, ...]:
         """For rows of a parent their separator's row; a clique's rows in the order of the separator's, and which."""
@@ -382,24 +391,6 @@ class ClosedForm:
         mine = s.group[own.first]
         number = np.bincount(mine, minlength=len(s.totals))
         return at, np.argsort(mine, kind="stable"), (np.cumsum(number) - number)[at], number[at]
-
-    def _some(self, drawn: int, rng: np.random.Generator) -> Visited:
-        cliques: dict[int, Integers] = {}
-        separators: dict[int, Integers] = {}
-        for c, parent in self._walk:
-            own = self._cliques[c].totals
-            if parent < 0:
-                target = rng.random(drawn) * own.sum()
-                cliques[c] = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
-                continue
-            at, order, start, size = self._joined(c, parent, cliques[parent])
-            ends = np.cumsum(own[order])
-            before = np.concatenate([[0.0], ends])[start]
-            target = before + rng.random(drawn) * (ends[start + size - 1] - before)
-            place = np.clip(np.searchsorted(ends, target, side="right"), start, start + size - 1)
-            separators[self._edge[c]] = at
-            cliques[c] = order[place]
-        return self._visited(cliques, separators, exact=False)
 
     def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
         rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]

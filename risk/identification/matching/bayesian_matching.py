@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
+from numba import vectorize
 from numpy.typing import ArrayLike
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -61,19 +61,11 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
         raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
-    found = np.empty(sizes.shape)
-    _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(rates).ravel(), found.reshape(-1))
-    return found
+    return np.asarray(_reciprocal(sizes, rates))
 
 
-@njit(nogil=True, cache=True)
-def _fill(f: Integers, rate: Floats, found: Floats) -> None:
-    for i in range(len(f)):
-        found[i] = _one(f[i], rate[i])
-
-
-@njit(nogil=True, cache=True)
-def _one(f: int, rate: float) -> float:
+@vectorize(cache=True)
+def _reciprocal(f: int, rate: float) -> float:
     if rate == 0.0:
         return 1.0 / f
     if f <= rate or f == 1:
