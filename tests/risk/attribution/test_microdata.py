@@ -106,7 +106,7 @@ def test_conditionals_are_those_of_the_table(counts: list[int]) -> None:
     table = Table(VARIABLES, np.asarray(counts).reshape(2, 2, 2))
     model = fitted(table)
     rows = np.asarray([[a, b] for a in (0, 1) for b in (0, 1)])
-    found = beliefs(model, "ill", ("age", "area"), rows)
+    found = beliefs(model, "ill", ("age", "area"), rows, rows[:, 0])
     for (age, area), p in zip(rows.tolist(), found.posterior, strict=True):
         cell = table.counts[area, age]
         assert p == pytest.approx(cell / cell.sum() if cell.sum() else found.prior)

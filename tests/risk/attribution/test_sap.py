@@ -125,7 +125,7 @@ def with_total(counts: NDArray[np.int64]) -> Totalled:
     table, law = Table(anonymous((len(counts),)), counts), Conventional(3)
     tables = [publish(name, own, law, law.rounded(own.counts)) for name, own in (("t", table), ("n", table.over([])))]
     (low, high), top = tables[0].box, int(tables[1].box[1])
-    tightened = retightened_sap(Release(table.variables, tuple(tables), table)).curve
+    tightened = retightened_sap(Release(table.variables, tuple(tables), table), np.random.default_rng(1)).curve
     return Totalled(low, high, top, total_sap(counts, low, high, top), tightened)
 
 
@@ -173,7 +173,7 @@ def test_general_releases_against_enumeration(release: Release) -> None:
     truth = release.truth.counts.ravel()
     if tables is None or truth.sum() > 9:
         return
-    curve = retightened_sap(release).curve
+    curve = retightened_sap(release, np.random.default_rng(1)).curve
     for k in range(int(truth.sum()) + 1):
         bare = [(tables[(tables >= s).all(axis=1)].max(axis=0) == s).any() for s in known(truth, k)]
         assert curve[k] == pytest.approx(np.mean(bare))
@@ -276,8 +276,7 @@ def test_effort_and_truth_are_asked_for() -> None:
     release = Release(table.variables, (publish("t", table, law, shown), publish("n", table.over([]), law)), table)
     wrong = Release(table.variables, release.tables, Table(table.variables, np.full((3, 3), 9)))
     for words, make in (
-        ("given up", lambda: retightened_sap(release, effort=1)),
-        ("true table", lambda: retightened_sap(Release(table.variables, release.tables))),
+        ("true table", lambda: retightened_sap(Release(table.variables, release.tables), np.random.default_rng(1))),
         ("does not satisfy", lambda: Attacker(wrong)),
         ("upper bound", lambda: sap([3, 1], [2, 1])),
     ):

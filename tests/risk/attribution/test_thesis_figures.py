@@ -73,14 +73,12 @@ def test_figure_5_withheld_margins_leave_no_upper_bound() -> None:
     outcome = CellSuppression(cells=RISKY, suppress_margins=True, width=2).protect(publish("t", figure_2()), GENERATOR)
     hidden = (outcome.table.counts < 0).sum() + sum((t.counts < 0).sum() for t in outcome.also)
     assert hidden == 4, "the cell, its row's, its column's and the grand total: no cheaper choice"
-    assert outcome.gap == 0
 
 
 def test_figure_6_complementary_cells_with_margins_kept() -> None:
     """Four cells, of which the risky one can be 0 or 1, in two possible tables."""
     outcome = CellSuppression(cells=RISKY).protect(publish("t", figure_2()), GENERATOR)
     assert (outcome.table.counts < 0).sum() == 4
-    assert outcome.gap == 0
     theirs = np.asarray([[0, -1, 0, -1], [0, -1, 0, -1], [4, 1, 0, 2], [1, 0, 7, 1]])
     for release in (
         Release((ROWS, COLUMNS), (outcome.table, *outcome.also)),
@@ -221,7 +219,7 @@ def test_figure_23_rounded_total_makes_a_risk() -> None:
     )
     expected = [0, 0, 0, 0.25, 1]
     assert np.allclose(total_sap([3, 1], [1, 1], [9, 9], 4), expected)
-    assert np.allclose(retightened_sap(release).curve, expected)
+    assert np.allclose(retightened_sap(release, GENERATOR).curve, expected)
     assert np.allclose(sap([3, 1], bounds(release).upper), expected), "here the released bounds do as well"
     assert len(enumerated(Search(shuttle(release))).tables) == 6
     four = Variable("cell", ("1", "2", "3", "4"))
