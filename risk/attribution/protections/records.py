@@ -24,10 +24,14 @@ class Outcome:
         What is published, with its law.
     also
         What is published or known along with it: margins that the scheme keeps, for example.
+    gap
+        Relative gap to the optimum where the protection is an optimisation: 0 when solved, None where there is nothing
+        to optimise.
     """
 
     table: Published
     also: tuple[Published, ...] = ()
+    gap: float | None = None
 
 
 class Protection(ABC):
@@ -48,7 +52,8 @@ class Chain(Protection):
         outcome = Outcome(given)
         for step in self.steps:
             # What an earlier step made known is of its own output, which the next step hides.
-            outcome = step.protect(outcome.table, generator)
+            made = step.protect(outcome.table, generator)
+            outcome = made if made.gap is not None else replace(made, gap=outcome.gap)
         return outcome
 
 

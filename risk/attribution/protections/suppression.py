@@ -90,6 +90,14 @@ def all_margins(names: Sequence[str]) -> list[tuple[str, ...]]:
     return sorted(found, key=lambda s: -len(s))
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solution and its relative gap to the optimum."""
+
+    values: Floats
+    gap: float
+
+
 def solve(
     objective: Floats,
     rows: Sequence[sparray],
@@ -100,7 +108,7 @@ def solve(
     whole: Floats,
     what: str,
     seconds: float | None,
-) -> Floats:
+) -> Solved:
     """Solve one programme, or raise with the reason."""
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     matrix = vstack(list(rows), format="csr")
@@ -116,7 +124,8 @@ def solve(
         raise parameter(
             "", f"{what}: {reason}", remedy="require less protection, publish fewer margins, or allow more time"
         )
-    return np.asarray(result.x)
+    gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
+    return Solved(np.asarray(result.x), gap)
 
 
 # Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
@@ -171,10 +180,10 @@ class CellSuppression(_ProtectingCells):
         if not self.suppress_margins:
             free[plan.cells :] = 0.0
         found = _programme(plan, risky, self._needed, price, free, binary=True, seconds=self.seconds)
-        hidden = np.rint(found[: len(truth)]) > 0
+        hidden = np.rint(found.values[: len(truth)]) > 0
         hidden[risky] = True
         values = np.where(hidden, UNPUBLISHED, truth)
-        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values))
+        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values), found.gap)
 
 
 @dataclass(frozen=True)
@@ -199,12 +208,12 @@ class IntervalPublication(_ProtectingCells):
         price = 1.0 + generator.random(2 * len(truth)) * 1e-3
         found = _programme(plan, risky, self._needed, price, free, binary=False, seconds=self.seconds)
         n = len(truth)
-        below, above = (np.rint(found[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
+        below, above = (np.rint(found.values[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
         shape = given.counts.shape
         low, high = (truth - below)[: plan.cells], (truth + above)[: plan.cells]
         counts = np.where(low == high, low, UNPUBLISHED).reshape(shape)
         table = replace(given, counts=counts, intervals=(low.reshape(shape), high.reshape(shape)))
-        return Outcome(table, plan.published_margins(truth))
+        return Outcome(table, plan.published_margins(truth), found.gap)
 
 
 def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
@@ -224,14 +233,14 @@ def _programme(
     *,
     binary: bool,
     seconds: float | None,
-) -> Floats:
+) -> Solved:
     """Unknowns: how each published cell may move (a switch, or reaches down and up), then two tables a risky cell."""
     truth, a = plan.counts.astype(float), plan.matrix
     published, own = a.shape
     limit = float(plan.table.counts.sum() + max(need) + 1)  # no attacker's table needs more people in a cell
     tables = 2 * len(risky)
     if not tables:
-        return np.zeros(len(price))
+        return Solved(np.zeros(len(price)), 0.0)
     low_room, high_room = csr_array(-np.diag(truth)), csr_array(-limit * np.eye(published))
     identity = eye_array(published, format="csr")
     rows, lower, upper = [], [], []

@@ -110,8 +110,8 @@ class ControlledRounding(Protection):
             "controlled rounding",
             self.seconds,
         )
-        rounded = self.base * (down[:own] + np.rint(found).astype(np.int64))
-        return _rounded(plan, rounded, laws.Adjacent(self.base))
+        rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
+        return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class UnbiasedControlledRounding(Protection):
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
         rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
         rounded = given.counts - rest + rounded_cells
-        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base))
+        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base), 0.0)
 
 
 def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
@@ -187,9 +187,9 @@ def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _rounded(plan: Layout, cells: Integers, law: laws.Law) -> Outcome:
+def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcome:
     """A table of rounded cells, and the margins that follow from them."""
-    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law))
+    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
 
 
 # Controlled tabular adjustment: risky counts go to a safe value nearby, others move so that margins stay.
@@ -254,8 +254,8 @@ class TabularAdjustment(Protection):
             "controlled tabular adjustment",
             self.seconds,
         )
-        moves = np.rint(found).astype(np.int64)
+        moves = np.rint(found.values).astype(np.int64)
         adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
         table = plan.with_counts(adjusted, laws.Within(maximum, maximum))
-        return Outcome(table, plan.published_margins(plan.counts))
+        return Outcome(table, plan.published_margins(plan.counts), found.gap)
