@@ -169,7 +169,7 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     return np.asarray(_reciprocal_of_sampled(sizes, shares))
 
 
-@vectorize(cache=True)
+@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator]  # compiled
 def _reciprocal_of_sampled(f: int, p: float) -> float:
     q = 1.0 - p
     if q == 0.0:

@@ -64,7 +64,7 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     return np.asarray(_reciprocal(sizes, rates))
 
 
-@vectorize(cache=True)
+@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator]  # compiled
 def _reciprocal(f: int, rate: float) -> float:
     if rate == 0.0:
         return 1.0 / f
