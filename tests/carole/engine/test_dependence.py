@@ -8,30 +8,23 @@ import pytest
 from benchmarks._in_process import linked
 from benchmarks.dependence import kin
 from gemel.carole.blocking.candidates import CandidatePairs
-from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.pairs.check_agreement import RandomPairs
 from gemel.carole.evaluation.link_quality import quality
-from gemel.common.errors import GemelError
 from gemel.coordinator.demonstration.people import two_files
-from tests.carole.engine.progress import quiet
-
-ENOUGH = Resources(memory_bytes=2**28, threads=2)
+from tests.carole.engine.runs import ENOUGH, n_right
 
 
 @pytest.mark.parametrize("scheme", ["multinomial", "exact", "log_lr_weighted"])
 @pytest.mark.parametrize("blocked", [True, False])
-@pytest.mark.parametrize("one_to_one", [True, False])
-def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
-    assignment = "one_to_one" if one_to_one else "none"
-    plan = files.plan(blocked=blocked, scheme=scheme, assignment=assignment, dependence="decomposable")
-    run = link(files.a, files.b, plan, ENOUGH, quiet)
-    right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
-    assert right > 0.8 * files.n_common
-    gamma = run.patterns.gamma
+@pytest.mark.parametrize("assignment", ["one_to_one", "none"])
+def test_a_run_with_dependent_fields(files, scheme, blocked, assignment):
+    settings = {"blocked": blocked, "scheme": scheme, "assignment": assignment, "dependence": "decomposable"}
+    run, plan = files.linked(**settings), files.plan(**settings)
+    assert n_right(run) > 0.8 * files.n_common
     assert (run.scheme.joint is None) == (scheme == "log_lr_weighted")
     if run.scheme.joint is not None:
-        weight = run.scheme.joint.match_weights(run.scheme.estimated(gamma, [8] * 4))
+        weight = run.scheme.joint.match_weights(run.scheme.estimated(run.patterns.gamma, [8] * 4))
         np.testing.assert_allclose(run.patterns.weight, weight)
     reported = findings(run, plan, ENOUGH, {}).plain()["model"]["dependence"]
     assert reported["kind"] == ("none" if run.scheme.joint is None else run.scheme.joint.kind)
@@ -46,32 +39,18 @@ def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
 def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files, blocked, assignment, dependence):
     """Nearly all pairs that agree on several fields are matches: counted as others they would explain themselves."""
     fixed, corrected = (
-        link(
-            files.a,
-            files.b,
-            files.plan(blocked=blocked, assignment=assignment, dependence=dependence, u=u),
-            ENOUGH,
-            quiet,
-        )
+        files.linked(blocked=blocked, assignment=assignment, dependence=dependence, u=u)
         for u in ("all_pairs", "corrected")
     )
-    right = [np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links]) for run in (fixed, corrected)]
-    assert right[0] > 0.95 * right[1]
+    assert n_right(fixed) > 0.95 * n_right(corrected)
     assert len(fixed.links) < 1.1 * len(corrected.links)
     assert fixed.model.expected_matches == pytest.approx(corrected.model.expected_matches, rel=0.1)
 
 
 def test_without_it_independence_is_still_diagnosed(files):
-    run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, quiet)
+    run = files.linked(blocked=True)
     assert run.scheme.joint.kind == "none"
     assert {misfit.within for misfit in run.scheme.misfits} <= {"matches"}
-
-
-def test_threads_change_nothing(files):
-    plan = files.plan(blocked=True, dependence="decomposable")
-    first, second = (link(files.a, files.b, plan, Resources(2**28, threads), quiet) for threads in (1, 3))
-    np.testing.assert_array_equal(first.pairs.link_probability, second.pairs.link_probability)
-    np.testing.assert_array_equal(first.links, second.links)
 
 
 def test_random_pairs_know_which_rules_they_satisfy():
@@ -91,11 +70,6 @@ def test_random_pairs_know_which_rules_they_satisfy():
         assert all(np.array_equal(column[:n], before) for column, before in zip(room, again, strict=True))
     # 5000 draws with replacement of 2000 pairs: 1 - exp(-2.5) of them are expected.
     assert len(seen) == pytest.approx(2000 * (1 - np.exp(-2.5)), rel=0.03)
-
-
-def test_an_unknown_kind_is_refused(files):
-    with pytest.raises(GemelError, match=r"model\.dependence"):
-        LinkagePlan(files.plan(blocked=False).fields, dependence="total")
 
 
 def test_households_are_not_taken_for_persons_where_only_the_records_of_one_file_compete():

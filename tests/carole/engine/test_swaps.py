@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from gemel.common.errors import GemelError
+from gemel.carole.engine import FieldPlan, LinkagePlan, RulePlan, link
+from gemel.common.errors import ErrorCode
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from tests.carole.engine.conftest import BOUNDS
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, links_of, run
+from tests.carole.refusals import refusal
 
-ENOUGH = Resources(memory_bytes=2**28, threads=2)
-BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 N, COMMON = 600, 400
 
 
@@ -44,20 +45,21 @@ def plan(**settings):
     return LinkagePlan(tuple(FieldPlan(name, 256, BOUNDS) for name in ("given", "family", "born")), **settings)
 
 
-def found(run, selected):
-    linked = set(zip(run.pairs.row_a[run.links].tolist(), run.pairs.row_b[run.links].tolist(), strict=True))
-    return sum((i, i) in linked for i in selected.tolist()) / len(selected), sum(i != j for i, j in linked)
+CROSSED = {"swaps": (("given", "family"),)}
+
+
+def share_found(linkage, people):
+    """Of some people in common."""
+    return np.mean([(i, i) in links_of(linkage) for i in people.tolist()])
 
 
 @pytest.mark.parametrize("rules", [(), (RulePlan("born", ("born",)), RulePlan("family", ("family",)))])
 def test_exchanged_names_are_found(files, rules):
     a, b, swapped = files
-    without = link(a, b, plan(rules=rules), ENOUGH, quiet)
-    crossed = link(a, b, plan(rules=rules, swaps=(("given", "family"),)), ENOUGH, quiet)
-    assert found(without, swapped)[0] < 0.5
-    share, false = found(crossed, swapped)
-    assert share > 0.9
-    assert false < 0.03 * COMMON
+    without, crossed = (run(a, b, plan(rules=rules, **more)) for more in ({}, CROSSED))
+    assert share_found(without, swapped) < 0.5
+    assert share_found(crossed, swapped) > 0.9
+    assert sum(i != j for i, j in links_of(crossed)) < 0.03 * COMMON
     q = 3
     assert crossed.model.fields[q].name == "given-family-exchanged"
     assert crossed.model.m[q, 1:].sum() == pytest.approx(len(swapped) / COMMON, abs=0.05)
@@ -68,33 +70,25 @@ def test_exchanged_names_are_found(files, rules):
     assert crossed.n_candidates == without.n_candidates
 
 
-def test_schemes_dependence_and_threads(files):
+@pytest.mark.parametrize(
+    "setting", [{"scheme": "exact"}, {"scheme": "log_lr_weighted"}, {"dependence": "decomposable"}]
+)
+def test_schemes_and_dependence(files, setting):
     a, b, swapped = files
-    for settings in ({"scheme": "exact"}, {"scheme": "log_lr_weighted"}, {"dependence": "decomposable"}):
-        run = link(a, b, plan(swaps=(("given", "family"),), **settings), ENOUGH, quiet)
-        assert found(run, swapped)[0] > 0.9, settings
-    one = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=1), quiet)
-    three = link(a, b, plan(swaps=(("given", "family"),)), replace(ENOUGH, threads=3), quiet)
+    assert share_found(run(a, b, plan(**CROSSED, **setting)), swapped) > 0.9
+
+
+def test_threads_change_nothing(files):
+    one, three = (link(*files[:2], plan(**CROSSED), replace(ENOUGH, threads=n), quiet) for n in (1, 3))
     assert np.array_equal(one.links, three.links)
 
 
-def test_swaps_that_make_no_sense_are_refused(files):
-    for swaps in ((("given", "absent"),), (("given", "family"), ("born", "given")), (("given", "given"),)):
-        with pytest.raises(GemelError, match="swaps"):
-            plan(swaps=swaps)
-    a, b, _ = files
-    short = SignatureSet(
-        "",
-        N,
-        {**a.fields, "born": FieldSignatures(64, a.fields["born"].signatures[:, :1].copy(), a.fields["born"].codes)},
-        {},
-    )
+def test_fields_of_several_lengths_are_not_exchanged(files):
+    sets = []
+    for part in files[:2]:
+        born = part.fields["born"]
+        short = FieldSignatures(64, born.signatures[:, :1].copy(), born.codes)
+        sets.append(replace(part, fields={**part.fields, "born": short}))
     fields = (FieldPlan("given", 256, BOUNDS), FieldPlan("born", 64, BOUNDS))
-    with pytest.raises(GemelError, match="signatures of equal length"):
-        link(
-            short,
-            SignatureSet("", N, {**b.fields, "born": short.fields["born"]}, {}),
-            LinkagePlan(fields, swaps=(("given", "born"),)),
-            ENOUGH,
-            quiet,
-        )
+    with refusal(ErrorCode.ENCODING_MISMATCH, "signatures of equal length"):
+        run(*sets, LinkagePlan(fields, swaps=(("given", "born"),)))

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table, levels_of, similarity_table
-from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from gemel.carole.engine import FieldPlan, LinkagePlan, RulePlan
 from gemel.carole.engine.pairs import preparation
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, pack_values, unpack_values
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.signing import canonical
+from tests.carole.engine.conftest import BOUNDS as EM8
+from tests.carole.engine.runs import n_right, run
+from tests.carole.refusals import refusal
 
-EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
-ENOUGH = Resources(memory_bytes=2**28, threads=2)
 FIELDS = ("given", "family", "born")
 N_COMMON = 120
 
@@ -85,14 +86,13 @@ def test_patterns_are_those_of_the_values(trusted, blocked, tables, monkeypatch)
     monkeypatch.setattr(preparation, "CELLS_PER_PAIR", 100 if tables else 0)
     a, b = trusted
     plan = plan_of(blocked)
-    run = link(a, b, plan, ENOUGH, lambda stage, fraction: None)
+    linkage = run(a, b, plan)
     gamma = vectors(a, b, plan)
     compared = a.blocks["year"][:, None] == b.blocks["year"][None, :] if blocked else np.ones(gamma.shape[:2], bool)
     expected = Counter(map(tuple, gamma[compared].tolist()))
-    found = dict(zip(map(tuple, run.patterns.gamma.tolist()), run.patterns.count.tolist(), strict=True))
-    assert found == dict(expected)
-    right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
-    assert right > 0.7 * N_COMMON
+    patterns = linkage.patterns
+    assert dict(zip(map(tuple, patterns.gamma.tolist()), patterns.count.tolist(), strict=True)) == expected
+    assert n_right(linkage) > 0.7 * N_COMMON
 
 
 @pytest.mark.parametrize("comparator", ["jaro", "jaro_winkler"])
@@ -118,11 +118,9 @@ def test_levels_over_all_pairs_exact_and_sampled(trusted, comparator):
 
 
 def test_values_where_signatures_are_expected_and_the_other_way_round_are_refused(trusted, files):
-    a, b = trusted
     open_plan = LinkagePlan(tuple(FieldPlan(name, 256, EM8) for name in FIELDS))
-    with pytest.raises(GemelError, match="signatures expected, got values") as caught:
-        link(a, b, open_plan, ENOUGH, lambda stage, fraction: None)
-    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    plan = LinkagePlan(tuple(FieldPlan(f.name, f.bits, f.bounds, "jaro") for f in files.plan(blocked=False).fields))
-    with pytest.raises(GemelError, match="alice, field given: values expected"):
-        link(files.a, files.b, plan, ENOUGH, lambda stage, fraction: None)
+    with refusal(ErrorCode.ENCODING_MISMATCH, "signatures expected, got values"):
+        run(*trusted, open_plan)
+    plan = LinkagePlan(tuple(FieldPlan(f.name, f.bits, f.bounds, "jaro") for f in files.plan().fields))
+    with refusal(ErrorCode.ENCODING_MISMATCH, "alice, field given: values expected"):
+        run(files.a, files.b, plan)

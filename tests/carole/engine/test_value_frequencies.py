@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from gemel.carole.engine import FieldPlan, LinkagePlan
 from gemel.carole.engine.inputs.files import joint_codes, rarity, value_weights
 from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall, matching_pairs, quality
-from gemel.common.errors import GemelError
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from tests.carole.engine.runs import run
 
-ENOUGH = Resources(memory_bytes=2**28, threads=2)
 EXACT = (0.9999, 1.0)
 COMMON = 400
 SIZES = {"surname": 3000, "given": 300, "year": 60, "sex": 2}
@@ -89,11 +88,11 @@ def judged(seed, *, rare, assignment):
     (a, b), person_a, person_b = skewed(np.random.default_rng(seed))
     fields = tuple(FieldPlan(name, 128, EXACT, value_frequencies=name in rare) for name in SIZES)
     plan = LinkagePlan(fields, assignment=assignment)
-    run = link(a, b, plan, ENOUGH, lambda stage, fraction: None)
-    match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
-    curve = expected_precision_recall(run.pairs.match_probability, match, COMMON)
-    gap = calibration(run.pairs.match_probability, match).largest_gap
-    return quality(match[run.links], COMMON).f1, curve.auc, abs(gap)
+    found = run(a, b, plan)
+    match = matching_pairs(person_a, person_b, found.pairs.row_a, found.pairs.row_b)
+    curve = expected_precision_recall(found.pairs.match_probability, match, COMMON)
+    gap = calibration(found.pairs.match_probability, match).largest_gap
+    return quality(match[found.links], COMMON).f1, curve.auc, abs(gap)
 
 
 def test_it_helps_where_surnames_are_skewed_and_stays_calibrated():
@@ -122,9 +121,3 @@ def test_values_count_the_same_whatever_their_order_in_the_upload():
     assert code_a[1] == code_b[0]
     assert code_a[0] == code_b[1]
     assert code_a[2] == -1
-
-
-def test_shaded_weights_have_none():
-    fields = (FieldPlan("surname", 128, EXACT, value_frequencies=True),)
-    with pytest.raises(GemelError, match="ratios"):
-        LinkagePlan(fields, scheme="lr_weighted")
