@@ -289,7 +289,6 @@ def canopy_pairs(
 
 @njit(nogil=True, cache=True)
 def _distances(values: U64, centre: U64) -> I64:
-    """Disagreeing bits of each value with one."""
     out = np.zeros(len(values), dtype=np.int64)
     for i in range(len(values)):
         for w in range(values.shape[1]):

@@ -7,7 +7,8 @@ more work than comparing the candidate pairs themselves; `FieldComparison` then 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar
 
@@ -106,7 +107,6 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def field_rows(field: FieldSignatures) -> FieldRows:
-    """A field of one file as the kernels take it."""
     return FieldRows(read_only(field.signatures), read_only(field.codes))
 
 
@@ -140,26 +140,37 @@ def level_table(
     table = np.empty((a.n_distinct, b.n_distinct), dtype=np.int8)
     if table.size == 0:
         return table
-    if comparator != "jaccard":
-        values = [unpack_values(side.signatures, "comparison") for side in (a, b)]
-
-        def compare_values(first: int) -> None:
-            rows = slice(first, first + ROWS_PER_BLOCK)
-            table[rows] = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
-
-        for _ in pool.map(compare_values, range(0, a.n_distinct, ROWS_PER_BLOCK)):
-            pass
-        return table
-    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
-    tiles = read_only(word_major_tiles(b.signatures))
+    strip = _strips(a, b, bounds, comparator, randomised_response)
 
     def compare(first: int) -> None:
         rows = slice(first, first + ROWS_PER_BLOCK)
-        level_block(read_only(padded_words(a.signatures[rows])), tiles, limits, table[rows])
+        table[rows] = strip(rows)
 
-    for _ in pool.map(compare, range(0, a.n_distinct, ROWS_PER_BLOCK)):
-        pass
+    deque(pool.map(compare, range(0, a.n_distinct, ROWS_PER_BLOCK)), maxlen=0)
     return table
+
+
+def _strips(
+    a: FieldSignatures,
+    b: FieldSignatures,
+    bounds: Sequence[float],
+    comparator: AnyComparator,
+    randomised_response: float,
+) -> Callable[[slice], I8]:
+    """A function that gives the levels of some of A's distinct values with all of B's."""
+    if comparator != "jaccard":
+        first, second = (unpack_values(side.signatures, "comparison") for side in (a, b))
+        return lambda rows: levels_of(similarity_table(first[rows], second, comparator), bounds)
+    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
+    tiles = read_only(word_major_tiles(b.signatures))
+
+    def compared(rows: slice) -> I8:
+        signatures = read_only(padded_words(a.signatures[rows]))
+        levels = np.empty((len(signatures), b.n_distinct), dtype=np.int8)
+        level_block(signatures, tiles, limits, levels)
+        return levels
+
+    return compared
 
 
 def level_counts(
@@ -182,23 +193,12 @@ def level_counts(
     total = np.zeros(n_levels, dtype=np.int64)
     if a.n_distinct == 0 or b.n_distinct == 0:
         return total
-    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
-    trusted = comparator != "jaccard"
-    tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
-    values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
+    strip = _strips(a, b, bounds, comparator, randomised_response) if table is None else table.__getitem__
 
     def count(first: int) -> I64:
         rows = slice(first, first + ROWS_PER_BLOCK)
-        if table is not None:
-            levels = table[rows]
-        elif comparator != "jaccard":
-            levels = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
-        else:
-            signatures = read_only(padded_words(a.signatures[rows]))
-            levels = np.empty((len(signatures), b.n_distinct), dtype=np.int8)
-            level_block(signatures, tiles, limits, levels)
         counts = np.zeros(n_levels, dtype=np.int64)
-        weighted_level_counts(levels, weight_a[rows], weight_b, counts)
+        weighted_level_counts(strip(rows), weight_a[rows], weight_b, counts)
         return counts
 
     for counts in pool.map(count, range(0, a.n_distinct, ROWS_PER_BLOCK)):
@@ -233,6 +233,12 @@ class FieldComparison:
     def missing(self) -> int:
         """The digit that stands for "missing on either side": one past the highest level."""
         return self.n_levels
+
+    def levels(self, row_a: I32, row_b: I32) -> I64:
+        """The level of each pair of rows, or `missing`."""
+        level = np.zeros(len(row_a), dtype=np.int64)
+        self.add(row_a, row_b, len(level), 1, level)
+        return level
 
     def add(self, row_a: I32, row_b: I32, n_pairs: int, stride: int, out: I64) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""

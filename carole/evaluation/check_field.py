@@ -63,7 +63,6 @@ class CheckedPairs:
         return np.asarray(((self.likeness == FAR) | (self.likeness == NEAR)).sum(axis=1), dtype=np.int64)
 
     def rows(self, selected: Flags) -> CheckedPairs:
-        """Some of the pairs."""
         return CheckedPairs(self.likeness[selected], self.weight[selected], self.agrees[selected])
 
 

@@ -56,7 +56,6 @@ def check_matches(n_matches: int, found: float) -> None:
 
 
 def wrong(expected: str, got: str) -> GemelError:
-    """The error for inconsistent inputs."""
     return parameter("evaluation", f"expected {expected}", got, "score the pairs again")
 
 
@@ -83,7 +82,6 @@ class Quality:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
         return 2 * self.true_links / (self.links + self.matches) if self.links + self.matches else 1.0
 
 

@@ -24,7 +24,6 @@ class Interval:
     upper: float
 
     def excludes(self, claim: float) -> bool:
-        """Whether a claim lies outside."""
         return not self.lower <= claim <= self.upper
 
 
@@ -137,7 +136,6 @@ class DecoyCount:
 
     @property
     def unlinked(self) -> int:
-        """Records without a link."""
         return self.records - self.linked_records
 
 

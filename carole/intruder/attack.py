@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.carole.comparison.counting import PatternCounter, merged
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
@@ -65,27 +66,16 @@ class AllPairs:
         first_b, self._of_b = distinct_rows(b + 1, levels)
         self._distinct_a, self._distinct_b = a[first_a], b[first_b]
         weight_a, weight_b = np.bincount(self._of_a), np.bincount(self._of_b)
-        totals = np.zeros(3 ** len(keys), dtype=np.int64) if len(keys) <= 12 else None
-        found: dict[int, int] = {}
+        table = PatternCounter(3 ** len(keys))
         step = max(1, _PART // len(first_b))
+        no_rules = np.zeros(step * len(first_b), dtype=np.uint32)
         for start in range(0, len(first_a), step):
             code = self._pattern_codes(slice(start, start + step))
             weight = weight_a[start : start + step, None] * weight_b
-            if totals is not None:
-                totals += np.bincount(code.ravel(), weight.ravel(), len(totals)).astype(np.int64)
-                continue
-            own, inverse = np.unique(code, return_inverse=True)
-            sums = np.bincount(inverse.ravel(), weight.ravel()).astype(np.int64)
-            for pattern, count in zip(own.tolist(), sums.tolist(), strict=True):
-                found[pattern] = found.get(pattern, 0) + count
-        if totals is not None:
-            self._codes = np.flatnonzero(totals)
-            counts = totals[self._codes]
-        else:
-            self._codes = np.array(sorted(found), dtype=np.int64)
-            counts = np.array([found[x] for x in self._codes.tolist()], dtype=np.int64)
+            table.add(code.ravel(), no_rules, weight.ravel(), code.size)
+        self._codes, masks, counts = merged([table])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
-        self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
+        self.patterns = PatternCounts(gamma, masks, counts)
 
     def _pattern_codes(self, rows: slice) -> I64:
         """The pattern of each distinct combination of A in `rows` with each of B: a digit for each key, missing 0."""

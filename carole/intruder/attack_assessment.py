@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -111,7 +111,7 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
 
 
 def _claims(claims: Claims) -> dict[str, Any]:
-    return {"number": claims.number, "claimed": claims.claimed, "true": claims.true, "correct": claims.correct}
+    return asdict(claims) | {"correct": claims.correct}
 
 
 def assess(
@@ -131,6 +131,10 @@ def assess(
     dict
         Ready for JSON; no record and no value is in it.
     """
+
+    def by_each(attacked: AttackedFiles) -> dict[str, Any]:
+        return {name: judged(attacked, intruder(attacked), minimum) for name, intruder in INTRUDERS.items()}
+
     found: dict[str, Any] = {
         "people": len(files.known),
         "records": len(files.released),
@@ -139,19 +143,11 @@ def assess(
         "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
         "training": 0 if files.training is None else len(files.training),
         "truth_known": files.record_of is not None,
-        "intruders": {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()},
+        "intruders": by_each(files),
         "dummies": [],
     }
     for share in dummies:
         rng = np.random.default_rng((seed, round(1e6 * share)))
         changed = with_dummies(files, round(share * len(files.released)), rng, kind)
-        found["dummies"].append(
-            {
-                "share": share,
-                "kind": kind,
-                "intruders": {
-                    name: judged(changed, intruder(changed), minimum) for name, intruder in INTRUDERS.items()
-                },
-            }
-        )
+        found["dummies"].append({"share": share, "kind": kind, "intruders": by_each(changed)})
     return found

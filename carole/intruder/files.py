@@ -132,7 +132,6 @@ class AttackedFiles:
 
     @property
     def n_matches(self) -> int | None:
-        """People who are in the release."""
         return None if self.record_of is None else int((self.record_of != NO_PERSON).sum())
 
     def is_match(self, row_known: Ints, row_released: Ints) -> Flags | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.run.contribution import malformed, n_distinct, pair_numbers
 from gemel.carole.engine.run.result import Linkage
-from gemel.common.errors import GemelError
 
 GROUP = 20
 """Minimum number of links with the same probability."""
@@ -114,5 +114,4 @@ def micro_aggregated(probability: F64) -> F64:
     return np.clip(found, 0.0, 1.0)
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "the resolver's links by rows of codes are not those of its result")
+_malformed = partial(malformed, what="the resolver's links by rows of codes are not those of its result")

@@ -104,7 +104,6 @@ def decoys_of_files(
 
 
 def _rows(part: SignatureSet, rows: slice) -> SignatureSet:
-    """Some rows, with all signatures."""
     fields = {
         name: FieldSignatures(field.bits, field.signatures, field.codes[rows], field.content)
         for name, field in part.fields.items()

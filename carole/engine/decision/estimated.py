@@ -11,14 +11,13 @@ from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
-from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns
+from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence, OutsideBlocks
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
 from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
@@ -42,7 +41,6 @@ def believed_model(
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
-    """The estimation's settings from the plan."""
     return Estimation(
         u=plan.u,
         one_to_one=plan.one_to_one,
@@ -175,25 +173,23 @@ def decide(
     copies : pair of ndarray of int, optional
         Of each record the first of its file that is the same person; used under clusters only, which links persons.
     """
-    weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
-    order = np.lexsort((kept.row_b, kept.row_a, -weight))
-    row_a, row_b, pattern, weight = kept.row_a[order], kept.row_b[order], kept.pattern[order], weight[order]
     if extra is None:
-        probability = scored.probability[pattern]
+        weight, probability = scored.weight[kept.pattern], scored.probability[kept.pattern]
     else:
-        probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
-    given_rivals = probability
-    if posterior is not None and plan.assignment != "greedy":
-        given_rivals = posterior.probability[order]
-    a, b = (row_a, row_b) if plan.assignment != "clusters" else of_persons(row_a, row_b, copies)
+        weight = scored.weight[kept.pattern] + extra
+        probability = match_probabilities(weight, p)
+    given_rivals = probability if posterior is None or plan.assignment == "greedy" else posterior.probability
+    order = np.lexsort((kept.row_b, kept.row_a, -weight)).astype(np.int64, copy=False)
+    pairs = ScoredPairs(kept.row_a, kept.row_b, kept.pattern, weight, probability, given_rivals).of(order)
+    rows = (pairs.row_a, pairs.row_b)
+    a, b = rows if plan.assignment != "clusters" else of_persons(*rows, copies)
     if plan.false_link_rate is None:
         threshold = plan.threshold
-        links = assigned(a, b, given_rivals, threshold, plan.assignment)
+        links = assigned(a, b, pairs.link_probability, threshold, plan.assignment)
     else:
-        possible = assigned(a, b, given_rivals, MIN_LINK, plan.assignment)
-        links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
-    pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
-    return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)
+        possible = assigned(a, b, pairs.link_probability, MIN_LINK, plan.assignment)
+        links, threshold = within_rate(pairs.link_probability, possible, plan.false_link_rate)
+    return Decision(pairs, order, links, threshold)
 
 
 @dataclass(frozen=True)
@@ -244,7 +240,6 @@ def estimated(
 
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
-    """The pairwise fit."""
     return fit_scheme(
         plan.scheme,
         patterns,
@@ -262,7 +257,6 @@ def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: in
 
 
 def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
-    """All vectors with their scores."""
     gamma = patterns.gamma
     return ScoredPatterns(
         gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)

@@ -59,8 +59,6 @@ from gemel.common.progress import StageProgress
 
 @dataclass(frozen=True)
 class Decided:
-    """What a run decides on some pairs."""
-
     links: I64 = dataclass_field(repr=False)
     claim: Claim
 
@@ -241,7 +239,6 @@ def by_decoys(
 
 
 def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
-    """The links' precision and recall by replicates of the run."""
     return QualityEstimate(
         "bootstrap",
         corrected_claim(claim.precision, found.claimed[:, 0], found.true[:, 0]),

@@ -20,6 +20,7 @@ from gemel.carole.engine.documents.insights import (
     examples,
     floats,
     model_section,
+    plain,
     shown_threshold,
     thresholds,
     unlinkable,
@@ -27,8 +28,7 @@ from gemel.carole.engine.documents.insights import (
 from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import FEWEST, LatentEffect, LatentResult, Linkage
-from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.common.documents.model_document import StatisticsDocument
@@ -77,12 +77,9 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "threshold": shown_threshold(linkage, plan),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
-        "duplicates": {
-            side: {"equal": found.equal, "same_partner": found.same_partner}
-            for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
-        },
+        "duplicates": {side: plain(found) for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)},
         "expected": _expected(linkage),
-        "quality": [_quality(estimate) for estimate in linkage.quality],
+        "quality": [plain(estimate) for estimate in linkage.quality],
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
         "unlinkable": unlinkable(linkage, plan),
@@ -156,20 +153,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
             }
             for group in found.explained
         ],
-        "effect": None if found.effect is None else _effect(found.effect),
-    }
-
-
-def _effect(effect: LatentEffect) -> dict[str, Any]:
-    return {
-        "made": effect.made,
-        "undone": effect.undone,
-        "divergence": effect.divergence,
-        "interval": None if effect.interval is None else list(effect.interval),
-        "dependences": [
-            {"variables": list(moved.variables), "joint": moved.joint, "links": moved.links}
-            for moved in effect.dependences
-        ],
+        "effect": None if found.effect is None else plain(found.effect),
     }
 
 
@@ -182,16 +166,6 @@ def _expected(linkage: Linkage) -> dict[str, float] | None:
     if claim is None or linkage.links.size < FEWEST:
         return None
     return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
-
-
-def _quality(estimate: QualityEstimate) -> dict[str, Any]:
-    return {
-        "method": estimate.method,
-        "precision": vars(estimate.precision),
-        "recall": None if estimate.recall is None else vars(estimate.recall),
-        "observations": estimate.observations,
-        "supposes": list(estimate.supposes),
-    }
 
 
 def _histogram(weight: F64, links: I64) -> dict[str, Any]:

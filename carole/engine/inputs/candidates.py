@@ -76,7 +76,6 @@ class Candidates:
         return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b
 
     def posterior(self, row_a: I32, row_b: I32, plan: LinkagePlan) -> LinkPosterior:
-        """Of some pairs, under the plan's assignment."""
         copies = self.counted(plan)
         return LinkPosterior(
             plan.assignment,

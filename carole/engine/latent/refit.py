@@ -21,12 +21,13 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import Arrays, array_of
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
+from gemel.carole.engine.run.result import match_probabilities
 from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedSettings, Pairs, Refitted, Values
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
-from gemel.carole.fellegi_sunter.model import level_counts, probability
+from gemel.carole.fellegi_sunter.model import level_counts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.progress import StageProgress
@@ -91,12 +92,10 @@ class KeptByValues:
 
     @property
     def bits(self) -> F64:
-        """Binary logarithm of each pair's Bayes factor."""
         return self.pairs.log_factor / math.log(2.0)
 
     @property
     def rows(self) -> KeptPairs:
-        """The pairs without their factors."""
         return KeptPairs(self.pairs.row_a, self.pairs.row_b, self.pairs.pattern)
 
 
@@ -114,11 +113,9 @@ class RunRefit:
 
     @property
     def latent(self) -> LatentPlan:
-        """The plan's latent step."""
         return self.plan.latent or LatentPlan()
 
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
-        """Estimate again."""
         found, plan, scheme = self.found, self.plan, self.scheme
         held = scheme.model.p if self.latent.p == "held" else None
         kept = None
@@ -177,9 +174,7 @@ def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> 
 
 def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match probability of a pair of each class, without its rivals."""
-    p = scheme.model.p
-    log_odds = class_weights(scheme, found, classes) * math.log(2.0) + math.log(p) - math.log1p(-p)
-    return probability(log_odds)
+    return match_probabilities(class_weights(scheme, found, classes), scheme.model.p)
 
 
 # What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.
@@ -232,11 +227,9 @@ class KnownRecords:
 
     @property
     def n_bytes(self) -> int:
-        """Memory held."""
         return sum(array.nbytes for array in (self.training, self.cells, self.counts) if array is not None)
 
     def arrays(self) -> Arrays:
-        """Them by name, for an archive of a resolution."""
         held = zip(_NAMES, (self.training, self.cells, self.counts), strict=True)
         return {name: array for name, array in held if array is not None}
 

@@ -295,7 +295,6 @@ def latent_result(
     weighted: WeightedPairs,
     seed: int,
 ) -> LatentResult:
-    """The step's results beside the scored pairs."""
     model = fit.scheme.model
     expected = before.pairs.link_probability
     bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]

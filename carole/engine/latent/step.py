@@ -201,24 +201,13 @@ def extended(
 def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:
     """The scored pairs, and after them all others, by descending weight."""
     every = keep(pairs, fit.factors, np.zeros(len(scored.weight)), -math.inf, lambda done: None)
-    n_b = fit.values.n_b
-    own, all_pairs = (part.row_a.astype(np.int64) * n_b + part.row_b for part in (scores, every))
-    left = np.flatnonzero(~np.isin(all_pairs, own))
-    bits = every.log_factor[left] / math.log(2.0)
-    weight = scored.weight[every.pattern[left]] + bits
-    order = np.lexsort((every.row_b[left], every.row_a[left], -weight))
-    left, bits, weight = left[order], bits[order], weight[order]
+    bits = every.log_factor / math.log(2.0)
+    weight = scored.weight[every.pattern] + bits
     chance = probability(weight * math.log(2.0) + fit.log_prior_odds)
-    assert scores.value_bits is not None  # noqa: S101 - of this step
-    return ScoredPairs(
-        np.concatenate([scores.row_a, every.row_a[left]]),
-        np.concatenate([scores.row_b, every.row_b[left]]),
-        np.concatenate([scores.pattern, every.pattern[left]]),
-        np.concatenate([scores.weight, weight]),
-        np.concatenate([scores.match_probability, chance]),
-        np.concatenate([scores.link_probability, chance]),
-        np.concatenate([scores.value_bits, bits]),
-    )
+    others = ScoredPairs(every.row_a, every.row_b, every.pattern, weight, chance, chance, bits)
+    own, all_pairs = (pair_numbers(part.row_a, part.row_b) for part in (scores, others))
+    others = others.of(~np.isin(all_pairs, own))
+    return scores.followed_by(others.of(np.lexsort((others.row_b, others.row_a, -others.weight))))
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:

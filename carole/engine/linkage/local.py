@@ -67,8 +67,6 @@ def compare(
 
 
 class Run:
-    """The state of one run."""
-
     def __init__(self, files: LinkageInput, plan: LinkagePlan, resources: Resources, progress: Progress) -> None:
         files.check(plan)
         self._files, self._plan = files, plan
@@ -161,12 +159,10 @@ class Run:
         )
 
     def _rarity(self, kept: KeptPairs) -> F64 | None:
-        """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
 
     def _checked(self, kept: KeptPairs, pairs: ComparedPairs) -> CheckAgreement | None:
-        """Agreement of the kept pairs in the check field."""
         if self._plan.check_field is None or kept.agrees is None:
             return None
         return CheckAgreement(kept.agrees, pairs.by_chance.strangers(self._plan.check_field))
@@ -186,7 +182,6 @@ class Run:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:
-        """Time a stage and report its progress."""
         started = time.perf_counter()
         self._progress(name, 0.0)
         yield lambda fraction: self._progress(name, fraction)

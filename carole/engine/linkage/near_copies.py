@@ -24,12 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, I64, U64, Flags
+from gemel.carole.arrays import F64, I8, I64, U64, Flags
 from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import Contribution, Packing, row_numbers
+from gemel.carole.engine.run.contribution import Contribution, row_numbers
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
-from gemel.carole.engine.run.resources import packing_of
 from gemel.common.signatures.layout import GROUPS
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 
@@ -81,7 +80,6 @@ class NearCopies:
 
     @property
     def share(self) -> float:
-        """Of the file's records."""
         return min(1.0, self.rows / self.records) if self.records else 0.0
 
 
@@ -171,9 +169,9 @@ def _chance(
         n = min(CHANCE_PAIRS, samples[0].n_rows * samples[1].n_rows)
         row_a, row_b = (rng.integers(0, part.n_rows, n).astype(np.int32) for part in samples)
     bits = []
-    gamma = _levels(samples, plan, row_a, row_b)
+    gamma, place = ComparisonVectors(*samples, plan).distinct(row_a, row_b)
     for q, field in enumerate(plan.fields):
-        level = gamma[:, q][gamma[:, q] >= 0]
+        level = gamma[place, q][gamma[place, q] >= 0]
         reached = np.cumsum(np.bincount(level, minlength=len(field.bounds))[::-1])[::-1]
         # One pair more: what no random pair shows is as rare as the sample can show.
         bits.append(-np.log2((reached + 1) / (len(level) + 1)))
@@ -205,7 +203,7 @@ def _of_rule(
     numbers = file.sets_of(rule)
     found = []
     for number in numbers:
-        part = file.read(number)
+        part = file.reference(number).read()
         rows, keys = np.arange(part.n_rows), part.blocks[rule]
         # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
         block = np.unique(keys, return_inverse=True)[1]
@@ -260,7 +258,7 @@ def _within_blocks(
     if of_candidates.sum() > max_pairs:
         n = max(1, int(len(candidates) * max_pairs / of_candidates.sum()))
         chosen = np.sort(rng.choice(candidates, n, replace=False))
-    vectors, packing = _vectors((part, part), plan)
+    vectors = ComparisonVectors(part, part, plan)
     partners = np.zeros(len(chosen), dtype=np.int64)
     begin = 0
     sizes = size[block[chosen]]
@@ -272,10 +270,8 @@ def _within_blocks(
         which = np.repeat(np.arange(len(own)), length)
         at = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
         other = start[block[own]][which] + at
-        code = np.empty(len(which), dtype=np.int64)
-        vectors.write(row[own][which], row[other], len(code), code)
-        different, place = np.unique(code, return_inverse=True)
-        near = evidence.near(packing.unpack(different)[:, : len(plan.fields)], n_records)[place]
+        gamma, place = vectors.distinct(row[own][which], row[other])
+        near = evidence.near(gamma[:, : len(plan.fields)], n_records)[place]
         near &= other != own[which]
         partners[begin:end] = np.bincount(which[near], minlength=len(own))
         begin = end
@@ -286,17 +282,3 @@ def _within_blocks(
         share = (hit + 1) / (len(chosen) + 2)  # an error remains where all or none of the sample count
         error = len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
     return NearCopies(n_records, hit * scale, len(chosen), error, distinguishing=True)
-
-
-def _levels(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan, row_a: I32, row_b: I32) -> I8:
-    vectors, packing = _vectors(parts, plan)
-    code = np.empty(len(row_a), dtype=np.int64)
-    for begin in range(0, len(code), _PART):
-        here = slice(begin, begin + _PART)
-        vectors.write(row_a[here], row_b[here], len(code[here]), code[here])
-    return packing.unpack(code)[:, : len(plan.fields)]
-
-
-def _vectors(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan) -> tuple[ComparisonVectors, Packing]:
-    packing = packing_of(plan)
-    return ComparisonVectors(*parts, plan, packing, {}), packing

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison.crosswise import CrosswiseComparison
@@ -33,7 +32,6 @@ TABLES_SHARE = 0.5
 
 
 def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
-    """Raise `GemelError` unless both sets hold what the plan needs."""
     for side, part in (("alice", a), ("bob", b)):
         check_fields(side, part.n_rows, part.layout, plan)
 
@@ -67,7 +65,6 @@ def mismatch(
 
 
 def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
-    """The comparison of a field, as the plan has it."""
     sides = a.fields[field.name], b.fields[field.name]
     return FieldComparison(*sides, field.bounds, table, field.comparator, field.randomised_response)
 
@@ -89,7 +86,6 @@ def levels_of_all(
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
-    """The comparisons of fields that may be exchanged."""
     made = []
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
@@ -98,15 +94,6 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
             raise mismatch(what, f"swaps, {first} and {second}", "several lengths", "give both the same number of bits")
         made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made
-
-
-def input_bytes(*sets: SignatureSet) -> int:
-    """Memory of signature sets; what several of them share is counted once."""
-    arrays: list[NDArray[np.generic]] = []
-    for part in sets:
-        arrays += [array for field in part.fields.values() for array in (field.signatures, field.codes)]
-        arrays += [*part.blocks.values(), *(variable.codes for variable in part.variables.values())]
-    return sum({id(array): array.nbytes for array in arrays}.values())
 
 
 def level_tables(
@@ -214,7 +201,6 @@ def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
 
 
 def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
-    """The same of `n_a` and `n_b` rows."""
     size_a, size_b = n_a // groups, n_b // groups
     row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
     in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
@@ -223,9 +209,7 @@ def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
 
 def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
     """Numbers of pairs by level of one field; pairs where a value is missing are not counted."""
-    compared = comparison_of(*samples, field)
-    level = np.zeros(len(rows[0]), dtype=np.int64)
-    compared.add(*rows, len(level), 1, level)
+    level = comparison_of(*samples, field).levels(*rows)
     return np.bincount(level, minlength=len(field.bounds) + 1)[: len(field.bounds)].astype(np.float64)
 
 

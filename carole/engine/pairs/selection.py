@@ -31,8 +31,6 @@ MAX_PAIRS = 5_000_000
 
 @dataclass(frozen=True)
 class Selection:
-    """Comparison vectors whose pairs are kept."""
-
     patterns: I64
     n_pairs: int
     floor: float

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from gemel.carole.engine.pairs.selection import FieldsPresent, summed_fields_pre
 from gemel.carole.engine.pairs.shards import (
     Shard,
     ShardReference,
-    Unit,
     UnitReference,
     count_unit,
     digest_of_blocks,
@@ -42,8 +41,15 @@ from gemel.common.keys.suite import Suite
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
 
-Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+class Task(NamedTuple):
+    """What a function works on, wherever it does: its name in errors, and its share of the progress."""
+
+    name: str
+    size: int
+    reference: Any
 
 
 class ShardedPairs:
@@ -57,30 +63,32 @@ class ShardedPairs:
         self.by_chance = SampledAgreement(samples, context, {}, _mark_nothing)
         self.skews: tuple[Skew, ...] = ()
         self.n_rows = a.starts[-1], b.starts[-1]
-        shards = list(shards_of(a, b, [rule.name for rule in context.plan.rules]))
-        self._in_flight = self._room_for(shards)
-        above = min(LARGE_BLOCK, *(rule.limit for rule in context.plan.rules))
-        sizes = list(self._each(partial(shard_size, above=above), shards, self._referenced, self._named, progress))
+        rules = context.plan.rules
+        shards = [ShardReference.of(a, b, shard) for shard in shards_of(a, b, [rule.name for rule in rules])]
+        self._in_flight = self._room_for([shard.place for shard in shards])
+        above = min(LARGE_BLOCK, *(rule.limit for rule in rules))
+        tasks = [Task(self._named(shard), 1, shard) for shard in shards]
+        sizes = list(self._each(partial(shard_size, above=above), tasks, progress))
         large = tuple(block for size in sizes for block in size.large)
         for block in large:
-            refuse_above_limit(block, context.plan.rules[block.rule])
-        self._units = [unit for shard, size in zip(shards, sizes, strict=True) for unit in units_of(shard, size.pairs)]
-        per_rule = [0] * len(context.plan.rules)
-        for shard, size in zip(shards, sizes, strict=True):
-            per_rule[shard.rule] += size.pairs
+            refuse_above_limit(block, rules[block.rule])
+        per_rule = [0] * len(rules)
+        self._units: list[Task] = []
+        for task, size in zip(tasks, sizes, strict=True):
+            per_rule[task.reference.place.rule] += size.pairs
+            for unit in units_of(task.reference.place, size.pairs):
+                self._units.append(Task(task.name, unit.stop - unit.start, UnitReference(task.reference, unit)))
         self.blocked = BlocksBySize(tuple(per_rule), large)
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all rules, those that satisfy several counted several times."""
         return sum(self.blocked.pairs_per_rule)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors of all pairs."""
         maximum = self._context.max_patterns(self.n_pairs)
         tally = Tally()
-        count = partial(count_unit, plan=self._context.plan, packing=self._context.packing, max_patterns=maximum)
-        for counts in self._each_unit(count, progress):
+        count = partial(count_unit, plan=self._context.plan, max_patterns=maximum)
+        for counts in self._each(count, self._units, progress):
             tally.add(counts)
         counted = tally.total()
         if len(counted[0]) > maximum:
@@ -90,16 +98,16 @@ class ShardedPairs:
     def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
         selected = self._context.units.shared((code, mask, pattern))
-        keep = partial(keep_unit, plan=self._context.plan, packing=self._context.packing)
-        return joined(list(self._each_unit(keep, progress, selected)))
+        keep = partial(keep_unit, plan=self._context.plan)
+        return joined(list(self._each(keep, self._units, progress, selected)))
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
         """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
         plan, found = self._context.plan, []
         for part in (self._a, self._b):
-            facts, rule = partial(record_facts, plan=plan), part.largest_rule
-            numbers = part.sets_of(rule)
-            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, quiet)))
+            rule = part.largest_rule
+            sets = [Task(f"rule {rule}, set {number}", 1, part.reference(number)) for number in part.sets_of(rule)]
+            found.append(list(self._each(partial(record_facts, plan=plan), sets, quiet)))
         present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
         equal = [sum(facts.equal for facts in of_file) for of_file in found]
         return (present[0], present[1]), (equal[0], equal[1])
@@ -114,45 +122,27 @@ class ShardedPairs:
         )
         return context.units.room_for(largest + PairStream.workspace_bytes(1), context.budget)
 
-    def _each_unit(self, function: Callable[..., Result], progress: StageProgress, *shared: Any) -> Iterator[Result]:
-        def referenced(unit: Unit) -> UnitReference:
-            return UnitReference(self._referenced(unit.shard), unit)
-
-        def named(unit: Unit) -> str:
-            return self._named(unit.shard)
-
-        return self._each(function, self._units, referenced, named, progress, _pairs, *shared)
-
     def _each(
-        self,
-        function: Callable[..., Result],
-        tasks: Sequence[Task],
-        referenced: Callable[[Task], Any],
-        named: Callable[[Task], str],
-        progress: StageProgress,
-        size: Callable[[Task], int] = lambda _: 1,
-        *shared: Any,
+        self, function: Callable[..., Result], tasks: Sequence[Task], progress: StageProgress, *shared: Any
     ) -> Iterator[Result]:
-        """The results of `function` for the reference to each task, in their order."""
-        total, done = max(1, sum(map(size, tasks))), 0
-        executor = self._context.units.executor
-        results = in_order(executor, function, map(referenced, tasks), self._in_flight, *shared)
+        """The results of `function` for the reference of each task, in their order."""
+        total, done = max(1, sum(task.size for task in tasks)), 0
+        references = (task.reference for task in tasks)
+        results = in_order(self._context.units.executor, function, references, self._in_flight, *shared)
         for task in tasks:
             try:
                 result = next(results)
             except GemelError as error:
-                raise _at(named(task), error) from None
+                raise _at(task.name, error) from None
             except LostUnitError as error:
-                raise _lost(named(task), error) from None
+                raise _lost(task.name, error) from None
             yield result
-            done += size(task)
+            done += task.size
             progress(done / total)
 
-    def _referenced(self, shard: Shard) -> ShardReference:
-        return ShardReference.of(self._a, self._b, shard)
-
-    def _named(self, shard: Shard) -> str:
-        return f"rule {self._context.plan.rules[shard.rule].name}, sets {shard.set_a} and {shard.set_b}"
+    def _named(self, shard: ShardReference) -> str:
+        rule, set_a, set_b = shard.place
+        return f"rule {self._context.plan.rules[rule].name}, sets {set_a} and {set_b}"
 
 
 def set_memory(part: SetLayout, n_rules: int) -> int:
@@ -161,12 +151,7 @@ def set_memory(part: SetLayout, n_rules: int) -> int:
     return part.total_bytes + part.rows * (4 * fixed + 8 * n_rules + 56)
 
 
-def _pairs(unit: Unit) -> int:
-    return unit.stop - unit.start
-
-
 def _mark_nothing(row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-    """No rule."""
     mask[:n] = 0
 
 

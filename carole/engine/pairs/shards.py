@@ -22,7 +22,7 @@ from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import agreement
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream
-from gemel.carole.engine.run.contribution import Contribution, Packing, SetReference
+from gemel.carole.engine.run.contribution import Contribution, SetReference
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import quiet
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -52,7 +52,6 @@ class ShardReference:
 
     @classmethod
     def of(cls, a: Contribution, b: Contribution, shard: Shard) -> ShardReference:
-        """The reference to a shard of two contributions."""
         before = a.starts[shard.set_a], b.starts[shard.set_b]
         return cls(shard, a.reference(shard.set_a), b.reference(shard.set_b), before)
 
@@ -92,13 +91,11 @@ def shards_of(a: SetsByRule, b: SetsByRule, rules: Sequence[str]) -> Iterator[Sh
 
 
 def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
-    """The units of a shard with so many pairs."""
     for start in range(0, pairs, UNIT_PAIRS):
         yield Unit(shard, pairs, start, min(start + UNIT_PAIRS, pairs))
 
 
 def refuse_above_limit(block: Block, rule: RulePlan) -> None:
-    """Refuse a block of more pairs than its rule allows."""
     if block.pairs > rule.limit:
         raise parameter(
             f"blocking.{rule.name}",
@@ -137,8 +134,6 @@ class RecordFacts:
 
 @dataclass(frozen=True)
 class UnitReference:
-    """A unit, and the shard that it is of."""
-
     shard: ShardReference
     unit: Unit
 
@@ -149,8 +144,7 @@ def shard_size(shard: ShardReference, above: int) -> ShardSize:
 
 
 def digest_of_blocks(part: Contribution, number: int) -> bytes:
-    """SHA-256 of the digests of the blocks of a set's rows."""
-    return hashlib.sha256(np.ascontiguousarray(part.digests(number), dtype="<u8").tobytes()).digest()
+    return hashlib.sha256(part.reference(number).digests().astype("<u8").tobytes()).digest()
 
 
 def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
@@ -160,17 +154,17 @@ def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
     return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
 
 
-def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_patterns: int) -> Counts:
+def count_unit(unit: UnitReference, plan: LinkagePlan, max_patterns: int) -> Counts:
     """Count the comparison vectors of a unit's pairs."""
     with ThreadPoolExecutor(1) as pool:
-        stream, _ = _stream(unit, plan, packing, pool, max_patterns)
+        stream, _ = _stream(unit, plan, pool, max_patterns)
         return stream.count(quiet)
 
 
-def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packing: Packing) -> KeptPairs:
+def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan) -> KeptPairs:
     """Find those of a unit's pairs that have one of some comparison vectors; errors as `count_unit`."""
     with ThreadPoolExecutor(1) as pool:
-        stream, (in_a, in_b) = _stream(unit, plan, packing, pool, 1)
+        stream, (in_a, in_b) = _stream(unit, plan, pool, 1)
         kept = stream.keep(*selected, quiet)
     agrees = None
     if plan.check_field is not None:
@@ -180,7 +174,7 @@ def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packin
 
 
 def _stream(
-    unit: UnitReference, plan: LinkagePlan, packing: Packing, pool: ThreadPoolExecutor, max_patterns: int
+    unit: UnitReference, plan: LinkagePlan, pool: ThreadPoolExecutor, max_patterns: int
 ) -> tuple[PairStream, tuple[SignatureSet, SignatureSet]]:
     shard, stretch = unit.shard.place, unit.unit
     in_a, in_b = unit.shard.a.read(), unit.shard.b.read()
@@ -193,7 +187,7 @@ def _stream(
             got=f"{pairs.of_blocks:,} pairs",
             remedy="start the run again; if that fails too, check the store's disk and contribute again",
         )
-    vectors = ComparisonVectors(in_a, in_b, plan, packing, _fixed_levels(in_a, plan))
+    vectors = ComparisonVectors(in_a, in_b, plan, _fixed_levels(in_a, plan))
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,9 +20,8 @@ from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking.candidates import PairSource, Part
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
 from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import in_order
+from gemel.carole.engine.run.resources import in_order, packing_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -31,14 +30,12 @@ from gemel.common.signatures.signature_sets import SignatureSet
 class ComparisonVectors:
     """How the rows of two sets compare under a plan."""
 
-    def __init__(
-        self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, packing: Packing, tables: dict[str, I8]
-    ) -> None:
+    def __init__(self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, tables: Mapping[str, I8] = {}) -> None:
+        self._packing = packing = packing_of(plan)
         self._fields = [comparison_of(a, b, field, tables.get(field.name)) for field in plan.fields]
         position = {field.name: q for q, field in enumerate(plan.fields)}
         exchanged = [(position[first], position[second]) for first, second in plan.swaps]
         present = [position[name] for name in plan.present]
-        self._packing = packing
         self._exchanges = [
             (comparison, fields, packing.strides[q])
             for comparison, fields, q in zip(crosswise(a, b, plan), exchanged, plan.swapped, strict=True)
@@ -60,6 +57,13 @@ class ComparisonVectors:
         for exchange, (first, second), stride in self._exchanges:
             straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
             exchange.add(row_a, row_b, n, stride, straight, code)
+
+    def distinct(self, row_a: I32, row_b: I32) -> tuple[I8, I64]:
+        """The distinct vectors of some pairs of rows, shape (n, n_compared), and which of them each pair has."""
+        code = np.empty(len(row_a), dtype=np.int64)
+        self.write(row_a, row_b, len(code), code)
+        packed, place = np.unique(code, return_inverse=True)
+        return self._packing.unpack(packed), place
 
 
 Result = TypeVar("Result")
@@ -99,13 +103,8 @@ def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
     if not parts:
         none = np.empty(0, dtype=np.int32)
         return KeptPairs(none, none, none)
-    agrees = [part.agrees for part in parts if part.agrees is not None]
-    return KeptPairs(
-        np.concatenate([part.row_a for part in parts]),
-        np.concatenate([part.row_b for part in parts]),
-        np.concatenate([part.pattern for part in parts]),
-        np.concatenate(agrees) if agrees else None,
-    )
+    columns = ((name, [getattr(part, name) for part in parts]) for name in vars(parts[0]))
+    return KeptPairs(**{name: None if column[0] is None else np.concatenate(column) for name, column in columns})
 
 
 class PairStream:
@@ -137,12 +136,10 @@ class PairStream:
 
     @staticmethod
     def workspace_bytes(threads: int) -> int:
-        """Memory of the threads' working arrays."""
         return threads * PART_PAIRS * _PAIR_BYTES
 
     @staticmethod
     def stored_bytes(n_pairs: int) -> int:
-        """Memory of stored vectors."""
         return 8 * n_pairs
 
     def count(self, progress: StageProgress) -> Counts:
@@ -247,7 +244,6 @@ class PairStream:
 
     @staticmethod
     def too_many_patterns(maximum: int) -> GemelError:
-        """The error where more distinct vectors occur than memory allows."""
         return GemelError(
             ErrorCode.MEMORY,
             f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
@@ -269,7 +265,6 @@ class StreamedPairs:
     n_pairs: int
 
     def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
-        """Visit every part: see `PairStream.map`."""
         return self.stream.map(self.code, self.mask, visit, progress)
 
 

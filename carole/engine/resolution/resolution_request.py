@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.errors import GemelError
 
 
 @dataclass(frozen=True)
@@ -192,5 +192,4 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
         raise _malformed("other pairs than those of the chosen comparison vectors")
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "Carole's request cannot be one of a comparison under the specification")
+_malformed = partial(malformed, what="Carole's request cannot be one of a comparison under the specification")

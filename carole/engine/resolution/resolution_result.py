@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,6 @@ class ResolutionResult:
 
 
 def pack_result(result: ResolutionResult) -> bytes:
-    """A result as the bytes of an archive."""
     arrays: Arrays = {f"share_{side}": np.frombuffer(sealed, dtype=np.uint8) for side, sealed in result.shares.items()}
     if result.coded is not None:
         coded = result.coded
@@ -217,5 +217,4 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         raise _malformed(f"a document that counts other {', '.join(wrong)}")
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "the resolver's result cannot be one of the request")
+_malformed = partial(malformed, what="the resolver's result cannot be one of the request")

@@ -51,12 +51,6 @@ class SetReader(Protocol):
     def reference(self, number: int) -> SetReference:
         """Where a set is."""
 
-    def read(self, number: int) -> SignatureSet:
-        """A set, checked; as much memory as it has bytes."""
-
-    def digests(self, number: int) -> U64:
-        """The digests of the blocks of a set's rows, shape (n_rows,); nothing else of the set is read."""
-
 
 class Contribution:
     """One custodian's contribution.
@@ -80,18 +74,9 @@ class Contribution:
         assert places == list(range(len(places)))  # noqa: S101 - the samples come after the rules
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
-        self.sample = _copied(reader.read(len(places)))
-
-    def read(self, number: int) -> SignatureSet:
-        """One of `sets`, by its number."""
-        return self._reader.read(number)
-
-    def digests(self, number: int) -> U64:
-        """The digests of the blocks of a set's rows, shape (n_rows,)."""
-        return self._reader.digests(number)
+        self.sample = _copied(self.reference(len(places)).read())
 
     def reference(self, number: int) -> SetReference:
-        """Where one of `sets` is, by its number."""
         return self._reader.reference(number)
 
     def sets_of(self, rule: str) -> range:

@@ -13,6 +13,7 @@ from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import parameter
+from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 
@@ -56,32 +57,6 @@ class FieldPlan:
             )
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Locality-sensitive hashing of a field: a number of bands, and of signature bits in each."""
-
-    field: str
-    bands: int
-    bits: int
-
-
-@dataclass(frozen=True)
-class Canopies:
-    """Canopies of a field's values."""
-
-    field: str
-    tight: float
-    loose: float
-
-
-@dataclass(frozen=True)
-class Similar:
-    """Values of a field with a minimum estimated similarity."""
-
-    field: str
-    minimum: float
-
-
 PRESENT_BOUNDS = (0.5, 1.0)
 """Levels of the comparison of presence: missing on either side, present on both."""
 
@@ -91,11 +66,9 @@ MAX_BLOCK_PAIRS = 100_000_000
 
 @dataclass(frozen=True)
 class RulePlan:
-    """A blocking rule."""
-
     name: str
     fields: tuple[str, ...]
-    formed: Bands | Canopies | Similar | None = None
+    formed: Bands | Canopies | SimilarValues | None = None
     limit: int = MAX_BLOCK_PAIRS
     split: str | None = None
 
@@ -111,8 +84,6 @@ class VariablePlan:
 
 @dataclass(frozen=True)
 class LatentPlan:
-    """The extended latent step."""
-
     variables: tuple[VariablePlan, ...] = ()
     keys: tuple[str, ...] = ()
     search: Literal["greedy", "annealing"] = "greedy"
@@ -125,7 +96,6 @@ class LatentPlan:
     p_prior: tuple[float, float] = (0.0, 0.0)
 
     def held_by(self, side: str) -> tuple[VariablePlan, ...]:
-        """The variables in the file of one custodian."""
         return tuple(variable for variable in self.variables if variable.holder in (side, "both"))
 
 

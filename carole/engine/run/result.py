@@ -11,7 +11,7 @@ from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
-from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.model import Model, probability
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning
@@ -86,22 +86,26 @@ class ScoredPairs:
     link_probability: F64
     value_bits: F64 | None = None
 
-    def of(self, chosen: Flags) -> ScoredPairs:
-        """Some of the pairs, in the same order."""
+    def of(self, chosen: Flags | I64) -> ScoredPairs:
+        """Some of the pairs, in their order or in that of their places."""
+        columns = vars(self).items()
+        return ScoredPairs(**{name: None if column is None else column[chosen] for name, column in columns})
+
+    def followed_by(self, others: ScoredPairs) -> ScoredPairs:
+        """The pairs, and after them others; both with `value_bits` or without."""
+        columns = ((name, column, getattr(others, name)) for name, column in vars(self).items())
         return ScoredPairs(
-            self.row_a[chosen],
-            self.row_b[chosen],
-            self.pattern[chosen],
-            self.weight[chosen],
-            self.match_probability[chosen],
-            self.link_probability[chosen],
-            None if self.value_bits is None else self.value_bits[chosen],
+            **{name: None if own is None else np.concatenate([own, other]) for name, own, other in columns}
         )
 
     @property
     def n_bytes(self) -> int:
-        """Memory of all columns."""
         return sum(column.nbytes for column in vars(self).values() if column is not None)
+
+
+def match_probabilities(weight: F64, p: float) -> F64:
+    """Match probability of pairs of these weights, in bits, by themselves, where the share `p` of all pairs matches."""
+    return probability(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
 
 
 @dataclass(frozen=True)

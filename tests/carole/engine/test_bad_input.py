@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine import RulePlan
-from gemel.carole.engine.run.plan import Bands, Canopies, Similar
 from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode
 from gemel.common.signatures.signature_sets import FieldSignatures
+from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
 from tests.carole.engine.runs import constant, emptied, of_rows, run
 from tests.carole.refusals import refusal
 
 EVERY_SCHEME = pytest.mark.parametrize("scheme", SCHEMES)
-FORMED = [Bands("town", 4, 16), Canopies("town", 0.9, 0.6), Similar("town", 0.8)]
+FORMED = [
+    Bands(field="town", bands=4, bits=16),
+    Canopies(field="town", tight=0.9, loose=0.6),
+    SimilarValues(field="town", minimum=0.8),
+]
 EVERY_RULE = pytest.mark.parametrize("formed", FORMED, ids=lambda rule: type(rule).__name__)
 
 

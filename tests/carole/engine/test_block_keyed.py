@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
+from gemel.carole.engine import Contribution, LinkagePlan, compare
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
 from gemel.carole.engine.pairs import shards
 from gemel.carole.engine.run.plan import FieldPlan, RulePlan
 from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, SEED
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
-SEED = Seed(bytes(range(32)))
 TEXT = (
     heading("separate", "block_keyed")
     + """
@@ -45,7 +44,6 @@ PLAN = LinkagePlan(
     tuple(RulePlan(rule.name, rule.fields) for rule in SPEC.blocking),
     dependence="none",
 )
-RESOURCES = Resources(2 << 30, 2)
 
 
 def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, pl.Series]:
@@ -64,11 +62,6 @@ def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, Contribution]:
     return made, contribution_of(made.sets, len(given["sex"]))
 
 
-def records(made: Encoded, part: Contribution, rows: np.ndarray) -> np.ndarray:
-    assert part.starts[-1] == sum(len(made.orders[rule.name]) for rule in SPEC.blocking)
-    return made.order[rows]
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -82,11 +75,9 @@ def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(
         code, mask, count = pairs.count(quiet)
         kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
     assert np.array_equal(np.bincount(kept.pattern), count)
-    in_a, in_b = records(made_a, a, kept.row_a), records(made_b, b, kept.row_b)
-    found: dict[tuple[int, int], int] = {}
-    for pair in zip(in_a.tolist(), in_b.tolist(), mask[kept.pattern].tolist(), strict=True):
-        assert pair[:2] not in found
-        found[pair[:2]] = pair[2]
+    pairs_of_records = zip(made_a.order[kept.row_a].tolist(), made_b.order[kept.row_b].tolist(), strict=True)
+    found = dict(zip(pairs_of_records, mask[kept.pattern].tolist(), strict=True))
+    assert len(found) == len(kept.pattern)
     expected = {}
     for i in range(40):
         for j in range(30):
@@ -107,8 +98,7 @@ def test_u_comes_from_the_samples_whatever_the_populations() -> None:
     rng = np.random.default_rng(7)
     n = 6000
     (_, a), (_, b) = contribution(columns(n, rng, 0.95)), contribution(columns(n, rng, 0.5))
-    found, _ = compare(a, b, PLAN, RESOURCES, lambda stage, done: None)
-    assert found.levels is not None
+    found, _ = compare(a, b, PLAN, ENOUGH, quiet)
     u = found.levels[2] / found.levels[2].sum()
     # u = x y + (1 - x)(1 - y): five standard errors of shares in two samples of 6,000 records, some of them twice.
     error = 5 * np.sqrt(((2 * 0.5 - 1) ** 2 * 0.95 * 0.05 + (2 * 0.95 - 1) ** 2 * 0.25) / 6000)
@@ -116,40 +106,33 @@ def test_u_comes_from_the_samples_whatever_the_populations() -> None:
     assert found.n_a == n
 
 
-def test_the_same_links_as_in_mode_open() -> None:
-    spec, files = people(1500, 0.4, 11)
-    f1 = {mode: judged(link_in(mode, spec, files, SEED), files, "person")[0] for mode in ("open", "block_keyed")}
-    # Some three of 750 links: the full comparison is `python -m benchmarks modes`.
-    assert f1["open"] > 0.97
-    assert abs(f1["open"] - f1["block_keyed"]) < 0.004
-
-
-@pytest.mark.long
-def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
-    """FEBRL4 without its social security numbers, three rules: within .002, as `python -m benchmarks modes` prints."""
-    if not (shared / "data" / "febrl").is_dir():
+@pytest.mark.parametrize(
+    ("data", "least", "apart"), [("people", 0.97, 0.004), pytest.param("febrl", 0.99, 0.002, marks=pytest.mark.long)]
+)
+def test_the_same_links_as_in_mode_open(data: str, least: float, apart: float, request: pytest.FixtureRequest) -> None:
+    """Some three of 750 links, and FEBRL4 without its social security numbers: as `benchmarks modes` prints."""
+    if data == "febrl" and not (request.getfixturevalue("shared") / "data" / "febrl").is_dir():
         pytest.skip("FEBRL4 is not beside this checkout")
-    spec, files = febrl()
+    spec, files = febrl() if data == "febrl" else people(1500, 0.4, 11)
     f1 = {mode: judged(link_in(mode, spec, files, SEED), files, "person")[0] for mode in ("open", "block_keyed")}
-    assert f1["open"] > 0.99
-    assert abs(f1["open"] - f1["block_keyed"]) < 0.002
+    assert f1["open"] > least
+    assert abs(f1["open"] - f1["block_keyed"]) < apart
 
 
 def test_a_block_above_its_rules_limit_is_refused() -> None:
     rng = np.random.default_rng(1)
     (_, a), (_, b) = contribution(columns(400, rng)), contribution(columns(400, rng))
     plan = plan_of(load_specification(TEXT.replace("[{field: town}]}", "[{field: town}], limit: 1000}")))
-    with pytest.raises(GemelError, match="a block may have at most") as caught:
-        compare(a, b, plan, RESOURCES, lambda stage, done: None)
-    assert caught.value.code is ErrorCode.PARAMETER
+    with refusal(ErrorCode.PARAMETER, "a block may have at most"):
+        compare(a, b, plan, ENOUGH, quiet)
 
 
 def test_records_without_a_key_are_reported() -> None:
     rng = np.random.default_rng(1)
     part, other = columns(300, rng), columns(300, rng)
     nobody = pl.Series([None] * 300, dtype=pl.String)
-    part |= {"town": nobody, "given": nobody}
-    part["surname"] = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
+    surname = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
+    part |= {"town": nobody, "given": nobody, "surname": surname}
     (_, a), (_, b) = contribution(part), contribution(other)
     (reported, *others) = BlockKeyedFiles(a, b).warnings()
     assert reported.code == "records_without_key"

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.duplicates import copied, inside
-from gemel.carole.engine import Resources
 from gemel.carole.engine.linkage.linking import OneFile, deduplicate
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.evaluation.link_quality import quality
 from gemel.coordinator.demonstration.people import two_files
 from tests.carole.engine.progress import quiet
-
-ENOUGH = Resources(memory_bytes=2**28, threads=1)
+from tests.carole.engine.runs import ENOUGH, codes_of, links_of, of_rows, pairs_of
 
 
 def compared(part, plan):
@@ -28,7 +26,7 @@ def compared(part, plan):
 @pytest.mark.parametrize("n", [149, 150])
 @pytest.mark.parametrize("blocked", [False, True])
 def test_each_pair_of_records_is_compared_once(files, blocked, n):
-    part = first_rows(files.a, n)
+    part = of_rows(files.a, slice(n))
     found, kept, _ = compared(part, replace(files.plan(blocked=blocked), assignment="one_to_many"))
     if blocked:
         keys = np.stack([part.blocks[name] for name in ("by-family", "by-born")])
@@ -40,23 +38,18 @@ def test_each_pair_of_records_is_compared_once(files, blocked, n):
     assert found.patterns.n_pairs == expected
     assert found.n_a * found.n_b == (n + 1 - n % 2) * (n - n % 2) // 2
     assert (kept.row_a < kept.row_b).all()
-    assert len(set(zip(kept.row_a.tolist(), kept.row_b.tolist(), strict=True))) == len(kept.row_a)
+    assert len(pairs_of(kept)) == len(kept.row_a)
 
 
 def test_levels_over_all_pairs_are_those_of_two_records(files):
     """Blocked, they come from the product of the file with itself: twice each pair, and each record with itself."""
-    part = first_rows(files.a, 149)
+    part = of_rows(files.a, slice(149))
     blocked, *_ = compared(part, replace(files.plan(blocked=True), assignment="one_to_many"))
     every, *_ = compared(part, replace(files.plan(blocked=False), assignment="one_to_many"))
     gamma, count = every.patterns.gamma, every.patterns.count
     for q in range(gamma.shape[1]):
         pairs = np.bincount(gamma[gamma[:, q] >= 0, q], count[gamma[:, q] >= 0], minlength=blocked.levels.shape[1])
         np.testing.assert_allclose(blocked.levels[q], 2 * pairs)
-
-
-def first_rows(part, n):
-    fields = {name: replace(field, codes=field.codes[:n]) for name, field in part.fields.items()}
-    return replace(part, n_rows=n, fields=fields, blocks={name: keys[:n] for name, keys in part.blocks.items()})
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -67,13 +60,12 @@ def test_people_who_are_twice_are_found(block):
     found = inside(table, block)
     assert quality(found.match[found.linkage.links], found.matches).f1 > 0.95
     assert found.linkage.pairs.link_probability.sum() == pytest.approx(found.matches, rel=0.05)
-    assert not {"equal_records", "shared_partner"} & {warning.code for warning in found.linkage.warnings}
+    assert not {"equal_records", "shared_partner"} & codes_of(found.linkage)
 
 
 def test_persons_are_whole_and_begin_with_their_first_record(files):
-    found = deduplicate(first_rows(files.a, 150), files.plan(blocked=False), ENOUGH, quiet)
+    found = deduplicate(of_rows(files.a, slice(150)), files.plan(blocked=False), ENOUGH, quiet)
     assert found.person.shape == (150,)
     assert (found.person <= np.arange(150)).all()
     assert (found.person[found.person] == found.person).all()
-    links = found.linkage.pairs, found.linkage.links
-    assert (found.person[links[0].row_a[links[1]]] == found.person[links[0].row_b[links[1]]]).all()
+    assert all(found.person[i] == found.person[j] for i, j in links_of(found.linkage))

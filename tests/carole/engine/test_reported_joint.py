@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.latent.step import of_few_links, reported_joint
-from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_exchange import Resolved, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.common.specification import ReleaseSpec, Specification
 from gemel.coordinator.demonstration.people.insured import insured_specification
-from tests.carole.engine.test_latent import PLAN, Insured
-from tests.carole.engine.test_latent_resolved import compared, quiet
+from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import DIGESTS, codes_of
+from tests.carole.engine.test_latent import PLAN, compared, invented
+from tests.carole.engine.test_latent_resolved import handles_of
 
 PLAIN = insured_specification("insurers", mode="block_keyed")
 GRANTED = Specification.model_validate(PLAIN.model_copy(update={"release": ReleaseSpec(joint="bob")}).model_dump())
@@ -25,20 +27,16 @@ class Comparison:
     """A comparison, of which any of the pairs may be requested."""
 
     def __init__(self, seed: int) -> None:
-        self.insured = Insured(seed)
+        self.insured = invented(seed)
         self.found, self.kept = compared(self.insured, PLAN)
         self.whole = self.decided(np.arange(len(self.kept.pattern)))
         self.links = self.whole.order[self.whole.linkage.links]
 
     def decided(self, chosen: NDArray[np.int64]) -> Resolved:
         """The resolver's decision on some of the pairs, with the codes of their records."""
-        handles = []
-        for part, rows in zip(self.insured.sets, (self.kept.row_a[chosen], self.kept.row_b[chosen]), strict=True):
-            known, place = np.unique(rows, return_inverse=True)
-            codes = {name: replace(each, codes=each.codes[known]) for name, each in part.variables.items()}
-            handles.append(ResolvedHandles(place.astype(np.int32), len(known), values=codes))
+        handles = handles_of(self.insured, self.kept, chosen)
         found = replace(self.found, pattern=self.found.pattern[chosen])
-        return decide(ResolutionRequest(found, (bytes(32), bytes(32)), 1), *handles, PLAN, quiet, "run")
+        return decide(ResolutionRequest(found, DIGESTS, 1), *handles, PLAN, quiet, "run")
 
     def codes_of(self, pair: int) -> dict[str, int]:
         """The codes of both records of a pair, where they have any; of a key that differs neither."""
@@ -57,21 +55,18 @@ def comparison() -> Comparison:
 def test_of_many_links_it_is_reported_where_it_is_released_or_assessed(comparison: Comparison) -> None:
     linkage = comparison.whole.linkage
     assert len(linkage.links) > GROUP
-    assert linkage.latent is not None
     assert reported_joint(linkage, GRANTED) is linkage.latent.joint is not None
     assert reported_joint(linkage, PLAIN) is None
     assert reported_joint(replace(linkage, latent=None), GRANTED) is None
-    assert "joint_withheld" not in {warning.code for warning in linkage.warnings}
+    assert "joint_withheld" not in codes_of(linkage)
 
 
 @pytest.mark.parametrize("place", range(5))
 def test_of_one_pair_it_shows_every_code_and_is_withheld(comparison: Comparison, place: int) -> None:
     pair = int(comparison.links[place])
     resolved = comparison.decided(np.array([pair]))
-    latent, codes = resolved.linkage.latent, comparison.codes_of(pair)
-    assert latent is not None
-    assert latent.joint is not None
-    read = {name: int(latent.joint.table([name]).argmax()) for name in codes}
+    joint, codes = resolved.linkage.latent.joint, comparison.codes_of(pair)
+    read = {name: int(joint.table([name]).argmax()) for name in codes}
     assert read == codes
     assert len(codes) > 5
     assert reported_joint(resolved.linkage, GRANTED) is None

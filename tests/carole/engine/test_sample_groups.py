@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,14 +13,14 @@ from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.check_agreement import RandomPairs
 from gemel.carole.engine.pairs.preparation import all_pairs_levels, grouped_levels, pairs_in_groups
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.keys.derivation import Seed
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS, SAMPLES
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
+from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import SEED, of_rows
 from tests.specifications import heading
 
-SEED = Seed(bytes(range(32)))
 SPEC = load_specification(
     heading("groups", "block_keyed")
     + """
@@ -57,27 +56,17 @@ def contribution(n: int, seed: int) -> Contribution:
     return contribution_of(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
 
 
-def rows_to(part: SignatureSet, stop: int, start: int = 0) -> SignatureSet:
-    fields = {name: replace(field, codes=field.codes[start:stop]) for name, field in part.fields.items()}
-    return SignatureSet("", stop - start, fields, {})
-
-
-def group(part: SignatureSet, number: int) -> SignatureSet:
-    size = part.n_rows // GROUPS
-    return rows_to(part, (number + 1) * size, number * size)
-
-
 def test_levels_are_those_of_the_pairs_of_each_group_of_any_size() -> None:
     """Also of fields that may be exchanged, and of a value that is missing."""
     a, b = contribution(300, 1).sample, contribution(20, 2).sample
     assert (a.n_rows, b.n_rows) == (GROUPS * GROUP_ROWS, GROUPS * 20)
-    few = 20
-    found = grouped_levels((rows_to(a, few * GROUP_ROWS), rows_to(b, few * 20)), few, PLAN)
+    few, sizes = 20, (GROUP_ROWS, 20)
+    both = [of_rows(part, slice(few * size)) for part, size in zip((a, b), sizes, strict=True)]
+    found, parts = grouped_levels((both[0], both[1]), few, PLAN), []
     with ThreadPoolExecutor(2) as pool:
-        parts = [
-            all_pairs_levels(group(a, number), group(b, number), PLAN, {}, pool, lambda done: None)
-            for number in range(few)
-        ]
+        for number in range(few):
+            group = (of_rows(part, slice(number * n, (number + 1) * n)) for part, n in zip(both, sizes, strict=True))
+            parts.append(all_pairs_levels(*group, PLAN, {}, pool, quiet))
     np.testing.assert_array_equal(found, np.sum(parts, axis=0))
     for field, counted in zip(PLAN.compared, found, strict=True):
         assert min(counted[0], counted[len(field.bounds) - 1]) > 0, field.name

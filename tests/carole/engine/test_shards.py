@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.engine import LinkagePlan, Resources, compare
+from gemel.carole.engine import Candidates, LinkagePlan, compare
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, HeldSet, HeldSets, contribution_of
 from gemel.carole.engine.pairs import shards
 from gemel.carole.engine.pairs.sharded_pairs import request_order
@@ -21,8 +22,7 @@ from gemel.carole.engine.pairs.shards import shards_of
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures import intervals
 from gemel.common.signatures.intervals import Interval
@@ -30,10 +30,12 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, SEED
 from tests.carole.engine.whole_rows import whole_comparison
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
-SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
+NOISE = NoiseKey(bytes(range(1, 33)))
 TEXT = (
     heading("shards", "block_keyed")
     + """
@@ -76,6 +78,20 @@ def sets_of(columns: dict[str, pl.Series], rows: int) -> tuple[SignatureSet, ...
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intervals, "INTERVAL_ROWS", rows)
         return encode_records(columns, SPEC, SEED, 1, noise=NOISE).sets
+
+
+def in_lists(found: Candidates) -> list[Any]:
+    """All that a comparison has found but for rows' numbers, to the last bit."""
+    return [
+        *(column.tolist() for column in (found.patterns.gamma, found.patterns.mask, found.patterns.count)),
+        sorted(zip(found.pattern.tolist(), found.checked.agrees.tolist(), strict=True)),
+        found.checked.strangers,
+        found.levels.tolist(),
+        [(part.missing.tolist(), part.records.tolist()) for part in found.lacking],
+        found.equal,
+        found.missing,
+        [warning.plain() for warning in found.warnings],
+    ]
 
 
 def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, threads: int = 2) -> tuple[object, ...]:
@@ -132,25 +148,11 @@ def test_the_whole_comparison_is_the_same_to_the_last_bit_in_one_set_or_many(mon
     for rows, unit, threads in ((10_000, 1 << 22, 1), (40, 1000, 2), (9, 77, 3)):
         monkeypatch.setattr(shards, "UNIT_PAIRS", unit)
         a, b = (contribution_of(sets_of(of_side, rows), len(of_side["sex"])) for of_side in columns)
-        candidates, kept = compare(a, b, replace(PLAN, threshold=0.2), Resources(1 << 30, threads), quiet)
-        assert candidates.checked is not None
-        found.append(
-            [
-                candidates.patterns.gamma.tolist(),
-                candidates.patterns.mask.tolist(),
-                candidates.patterns.count.tolist(),
-                sorted(zip(candidates.pattern.tolist(), candidates.checked.agrees.tolist(), strict=True)),
-                candidates.checked.strangers,
-                None if candidates.levels is None else candidates.levels.tolist(),
-                [(part.missing.tolist(), part.records.tolist()) for part in candidates.lacking],
-                candidates.equal,
-                candidates.missing,
-                [warning.plain() for warning in candidates.warnings],
-            ]
-        )
+        candidates, kept = compare(a, b, replace(PLAN, threshold=0.2), replace(ENOUGH, threads=threads), quiet)
+        found.append(in_lists(candidates))
         assert len(request_order(a, b, kept)) == len(kept.pattern)
     assert found[0] == found[1] == found[2]
-    assert found[0][7][0] > 0, "equal records are counted across the sets of a rule"
+    assert candidates.equal[0] > 0, "equal records are counted across the sets of a rule"
 
 
 @dataclass(frozen=True)
@@ -171,28 +173,34 @@ class Elsewhere(HeldSets):
         self._other = other
 
     def reference(self, number: int) -> HeldSet:
-        return Changed(self.read(number), self._other[number]) if number == 1 else super().reference(number)
+        held = super().reference(number)
+        return Changed(held.part, self._other[number]) if number == 1 else held
 
 
 def test_a_shard_that_is_not_the_plans_ends_the_run() -> None:
     sets, other = sets_of(people(100, 1), 30), sets_of(people(100, 2), 30)
     a, b = Contribution(Elsewhere(sets, other)), contribution_of(other, 100)
-    with pytest.raises(GemelError, match="the plan of the run has") as caught:
-        compare(a, b, PLAN, Resources(1 << 30, 2), quiet)
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    with refusal(ErrorCode.UPLOAD_CORRUPT, "the plan of the run has") as caught:
+        compare(a, b, PLAN, ENOUGH, quiet)
     assert caught.value.where == "rule town, sets 1 and 1"
 
 
-class Copied(HeldSets):
-    """Sets that are copied whenever they are read, as from a disk."""
+class Copied(HeldSet):
+    """A set that is copied whenever it is read, as from a disk."""
 
-    def read(self, number: int) -> SignatureSet:
-        part = super().read(number)
+    def read(self) -> SignatureSet:
         fields = {
             name: replace(field, signatures=field.signatures.copy(), codes=field.codes.copy())
-            for name, field in part.fields.items()
+            for name, field in self.part.fields.items()
         }
-        return replace(part, fields=fields, blocks={name: keys.copy() for name, keys in part.blocks.items()})
+        return replace(self.part, fields=fields, blocks={name: keys.copy() for name, keys in self.part.blocks.items()})
+
+
+class OnDisk(HeldSets):
+    """Sets that are read again for each unit."""
+
+    def reference(self, number: int) -> HeldSet:
+        return Copied(super().reference(number).part)
 
 
 def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,12 +216,13 @@ def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(intervals, "INTERVAL_ROWS", 500)
             sets = encode_records(columns, spec, SEED, 1, noise=NOISE).sets
-        part, other = Contribution(Copied(sets, n)), Contribution(Copied(sets, n))
+        part, other = Contribution(OnDisk(sets, n)), Contribution(OnDisk(sets, n))
         plan = replace(plan_of(spec), dependence="none")
-        compare(part, other, plan, Resources(1 << 30, 1), quiet)  # compiled
+        one = replace(ENOUGH, threads=1)
+        compare(part, other, plan, one, quiet)  # compiled
         tracemalloc.start()
         try:
-            _, kept = compare(part, other, plan, Resources(1 << 30, 1), quiet)
+            _, kept = compare(part, other, plan, one, quiet)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

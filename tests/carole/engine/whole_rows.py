@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 
@@ -30,7 +29,6 @@ class WholeComparison(NamedTuple):
 
 def whole_comparison(a: Sequence[SignatureSet], b: Sequence[SignatureSet], plan: LinkagePlan) -> WholeComparison:
     """Compare the sets of two contributions rule by rule, in the order of blocks, of A's rows and of B's rows."""
-    packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
     found = []
     for number, rule in enumerate(plan.rules):
         of_a, before_a = _rows(a, rule.name)
@@ -47,7 +45,7 @@ def whole_comparison(a: Sequence[SignatureSet], b: Sequence[SignatureSet], plan:
             in_a, row_a = _place(of_a, i)
             in_b, row_b = _place(of_b, j)
             code = np.zeros(1, dtype=np.int64)
-            vectors = ComparisonVectors(in_a, in_b, plan, packing, {})
+            vectors = ComparisonVectors(in_a, in_b, plan)
             vectors.write(np.array([row_a], np.int32), np.array([row_b], np.int32), 1, code)
             found.append((before_a + i, before_b + j, int(code[0]), mask))
     columns = np.array(found, dtype=np.int64).reshape(-1, 4).T
