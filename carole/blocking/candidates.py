@@ -186,21 +186,9 @@ class AscendingPairs:
 class CandidatePairs:
     """The pairs that share a blocking key under at least one rule, each of them once.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
-    max_rules : int
-        More than `MAX_RULES` only for callers that do not use the masks, which have no bits for them.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are no rules, more than `MAX_RULES`, or arrays of different length on one side.
-
-    Notes
-    -----
-    Building sorts each rule's keys. Memory: see `index_bytes`.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows; `NO_KEY` matches nothing. More
+    rules than `MAX_RULES` (`max_rules`) only for callers that do not use the masks, which have no bits for them. Raises
+    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`.
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
@@ -310,17 +298,9 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
 class BlockKeyedPairs:
     """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
-    start, stop : int
-        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the arrays of a side differ in length.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows: digests of blocks for the rule
+    itself, tags for the others; `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's
+    rows and B's rows. Raises PARAMETER if the arrays of a side differ in length.
     """
 
     def __init__(

@@ -229,24 +229,10 @@ def canopy_pairs(
     a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, maximum: int,
     progress: StageProgress, randomised_response: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
-    """Pairs of values that lie in a common canopy.
+    """Pairs of values that lie in a common canopy; MEMORY if there are more than `maximum`.
 
     A value that is still free is picked at random; all values of estimated similarity `loose` or more to it form a
     canopy, and those of `tight` or more, itself included, are no longer free. This is repeated until none is free.
-
-    Parameters
-    ----------
-    tight, loose : float
-        Similarities, ``loose <= tight``.
-    maximum : int
-        Pairs that memory allows.
-    randomised_response : float
-        Probability with which each bit was randomised, in both files.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there are more.
 
     Notes
     -----

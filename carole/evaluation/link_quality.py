@@ -24,18 +24,10 @@ class TiedClasses:
 
 
 def tied_classes(probability: F64, is_match: Flags) -> TiedClasses:
-    """Group pairs by their probability.
+    """Group pairs by their probability, or any score that rises with it.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Or any score that rises with it.
-    is_match : ndarray of bool, shape (n_pairs,)
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the arrays differ in length or a probability is not a number.
+    `probability`, `is_match` (float64 and bool, shape (n_pairs,)). Raises PARAMETER if the arrays differ in length or a
+    probability is not a number.
     """
     if probability.shape != is_match.shape or probability.ndim != 1:
         raise wrong("one probability and one truth per pair", f"{probability.shape} and {is_match.shape}")
@@ -106,20 +98,8 @@ def quality(is_match: Flags, n_matches: int) -> Quality:
 def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThreshold:
     """Threshold at which linking every pair of at least that probability gives the greatest F1.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,)
-
-    Returns
-    -------
-    BestThreshold
-        The highest threshold among equals; 1 where there is no pair.
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the inputs disagree.
+    `probability`, `is_match` (float64 and bool, shape (n_pairs,)). Returns the highest threshold among equals; 1 where
+    there is no pair. Raises PARAMETER if the inputs disagree.
     """
     classes = tied_classes(probability, is_match)
     if len(probability) == 0:
@@ -164,14 +144,9 @@ def expected_precision_recall(
 ) -> PrecisionRecall:
     """Expected precision and recall at every threshold, and the area under them.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Match or link probabilities, or any score that rises with them.
-    is_match : ndarray of bool, shape (n_pairs,)
-    n_unscored : int
-        Unscored pairs below the floor, treated as one last class that holds the remaining matches. With 0,
-        matches without a score are never reached, and the curve ends before recall 1.
+    `probability` (float64, shape (n_pairs,)): match or link probabilities, or any score that rises with them;
+    `is_match` (bool, shape (n_pairs,)); `n_unscored`: unscored pairs below the floor, treated as one last class that
+    holds the remaining matches. With 0, matches without a score are never reached, and the curve ends before recall 1.
 
     Notes
     -----
@@ -256,17 +231,6 @@ def number_of_matches(person_a: Ints, person_b: Ints) -> int:
 
 
 def matching_pairs(person_a: Ints, person_b: Ints, row_a: Ints, row_b: Ints) -> Flags:
-    """Whether each pair of rows is a match.
-
-    Parameters
-    ----------
-    person_a, person_b : ndarray of int, shape (n_a,) and (n_b,)
-        As for `number_of_matches`.
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-
-    Returns
-    -------
-    ndarray of bool, shape (n_pairs,)
-    """
+    """Whether each pair of rows (int, shape (n_pairs,)) is a match; persons as for `number_of_matches`."""
     of_a, of_b = person_a[row_a], person_b[row_b]
     return np.asarray((of_a == of_b) & (of_a != UNKNOWN))

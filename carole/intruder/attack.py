@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,24 +117,19 @@ _LINK_FLOOR = -9.0
 _LOG2 = math.log(2.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Suspicions:
-    """An intruder's estimate: pairs and their probabilities.
+    """An intruder's estimate: pairs and their probabilities; arrays of shape (n_pairs,).
 
-    Parameters
-    ----------
-    person, record : ndarray of int32, shape (n_pairs,)
-        Rows of the people known and of the release.
-    probability : ndarray of float64, shape (n_pairs,)
-        That the record is the person's; pairs below `FLOOR` are left out.
-    expected_matches
-        Estimated number of the known people in the release.
+    `person`, `record` (int32): rows of the people known and of the release; `probability` (float64): that the record is
+    the person's; pairs below `FLOOR` are left out; `expected_matches`: estimated number of the known people in the
+    release.
     """
 
     method: str
-    person: I32 = field(repr=False)
-    record: I32 = field(repr=False)
-    probability: F64 = field(repr=False)
+    person: I32
+    record: I32
+    probability: F64
     expected_matches: float
     warnings: tuple[ResultWarning, ...]
 
@@ -149,17 +144,10 @@ def fellegi_sunter_attack(
 ) -> Suspicions:
     """Link by agreement of the keys.
 
-    Parameters
-    ----------
-    u
-        How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
-    dependence
-        ``none``: keys agree independently, given whether a pair is a match, as in SE17; ``pairwise`` or
-        ``decomposable``: dependences are estimated (streets lie in towns).
-    one_to_one
-        Evaluate pairs jointly, each person and record in one match at most. SE17 evaluates each pair separately.
-    expected_matches
-        Number of the known people expected in the release, where EM starts.
+    `u`: how u is estimated (`Estimation`); "all_pairs" is SE17's; `dependence`: "none": keys agree independently, given
+    whether a pair is a match, as in SE17; "pairwise" or "decomposable": dependences are estimated (streets lie in
+    towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most; SE17 evaluates each pair
+    separately; `expected_matches`: number of the known people expected in the release, where EM starts.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -188,17 +176,12 @@ def extended_attack(
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
-    """Link by agreement, by how common values are, and by which values occur together.
+    """Link by agreement, by how common values are, and by which values occur together; options as
+    `fellegi_sunter_attack`.
 
-    Parameters
-    ----------
-    training : ndarray of int32, shape (n, n_variables), optional
-        Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
-        the files.
-    prevalence
-        Whether the share of matches is held at the Fellegi-Sunter estimate.
-    seed
-        Seed of the random draws.
+    `training` (int32, shape (n, n_variables)): records of other people with all variables, -1 missing: what an intruder
+    knows beforehand; by default those of the files; `prevalence`: whether the share of matches is held at the
+    Fellegi-Sunter estimate.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)

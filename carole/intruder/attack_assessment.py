@@ -117,19 +117,9 @@ def _claims(claims: Claims) -> dict[str, Any]:
 def assess(
     files: AttackedFiles, *, minimum: float = 0.5, dummies: Sequence[float] = (), kind: Kind = "twins", seed: int = 1
 ) -> dict[str, Any]:
-    """Attack a release with each intruder.
+    """Attack a release with each intruder; `dummies`: numbers of dummy records to try, as shares of the release.
 
-    Parameters
-    ----------
-    dummies
-        Numbers of dummy records to try, as shares of the release.
-    seed
-        Seed of the random draws.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; no record and no value is in it.
+    Ready for JSON; no record and no value is in it.
     """
 
     def by_each(attacked: AttackedFiles) -> dict[str, Any]:

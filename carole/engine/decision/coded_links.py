@@ -8,7 +8,6 @@ and its probabilities are micro-aggregated: an exact one is that of few comparis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from functools import partial
 
 import numpy as np
@@ -29,7 +28,7 @@ PRECISION_DIGITS = 4
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CodedLinks:
     """Links by their rows in the sets of codes.
 
@@ -37,9 +36,9 @@ class CodedLinks:
     (float64, shape (n_links,)): link probabilities, micro-aggregated.
     """
 
-    row_a: I32 = dataclass_field(repr=False)
-    row_b: I32 = dataclass_field(repr=False)
-    probability: F64 = dataclass_field(repr=False)
+    row_a: I32
+    row_b: I32
+    probability: F64
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -57,13 +56,13 @@ from gemel.common.progress import StageProgress
 # Each replicate costs as much as the run's own estimation and decision.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decided:
-    links: I64 = dataclass_field(repr=False)
+    links: I64
     claim: Claim
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What replicates are drawn from.
 
@@ -72,11 +71,11 @@ class Fitted:
     `not_kept`: float64, shape (n_patterns,): expected matches among pairs of each vector that were not kept.
     """
 
-    patterns: PatternCounts = dataclass_field(repr=False)
-    kept: KeptPairs = dataclass_field(repr=False)
-    persons: tuple[Ints, Ints] = dataclass_field(repr=False)
-    probability: F64 = dataclass_field(repr=False)
-    not_kept: F64 = dataclass_field(repr=False)
+    patterns: PatternCounts
+    kept: KeptPairs
+    persons: tuple[Ints, Ints]
+    probability: F64
+    not_kept: F64
     once: tuple[bool, bool]
 
 

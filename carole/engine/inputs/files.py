@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.linkage_input import without_key_warnings
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields, mismatch
-from gemel.carole.engine.pairs.sharded_pairs import ShardedPairs
+from gemel.carole.engine.pairs.shards import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
-from gemel.carole.engine.decision.estimated import refine, rule_fields
+from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs
@@ -83,11 +83,11 @@ KEPT_PAIR_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeptByValues:
     """The pairs kept by agreement and values together, and which classes of pairs they are."""
 
-    pairs: PairsWithFactors = field(repr=False)
+    pairs: PairsWithFactors
     selection: Selection
 
     @property
@@ -128,10 +128,8 @@ class RunRefit:
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
         scheme, levels = with_beliefs(scheme, found, self.latent)
-        fitted, posterior = refine(
-            scheme, found.patterns, rows, links, plan, rule_fields(plan), levels, found.outside_blocks,
-            lambda done: self.progress(0.4 + 0.6 * done), evidence, held, self.latent.p_prior,
-        )  # fmt: skip
+        believed, progress = replace(found, levels=levels), lambda done: self.progress(0.4 + 0.6 * done)
+        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, self.latent.p_prior)
         n = found.patterns.n_patterns
         if posterior is not None:
             matches = np.bincount(rows.pattern, posterior.probability, minlength=n)
@@ -154,9 +152,8 @@ class RunRefit:
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
         maximum = self.budget.free // KEPT_PAIR_BYTES
-        choice = choose_classes(
-            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_PAIR_BYTES, KEPT_PROBABILITY
-        )
+        threshold, minimum = self.plan.threshold, KEPT_PROBABILITY
+        choice = choose_classes(weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum)
         self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution
@@ -196,7 +193,7 @@ PRECISION = 1.0
 """Prior precision of a known distribution: a person, spread evenly over all cells, so that none is impossible."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KnownRecords:
     """Rows of codes, a column for each of the plan's variables in their order.
 
@@ -210,9 +207,9 @@ class KnownRecords:
         What each counts, or its share.
     """
 
-    training: I32 | None = field(default=None, repr=False)
-    cells: I32 | None = field(default=None, repr=False)
-    counts: F64 | None = field(default=None, repr=False)
+    training: I32 | None = None
+    cells: I32 | None = None
+    counts: F64 | None = None
 
     @classmethod
     def of(cls, sets: Iterable[SignatureSet], latent: LatentPlan) -> KnownRecords:

@@ -17,6 +17,7 @@ from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
@@ -229,8 +230,7 @@ def with_entities(
 
 
 def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
-    width = max(int(pairs[1].max(initial=0)), int(kept.row_b.max(initial=0))) + 1
-    new = ~np.isin(pairs[0].astype(np.int64) * width + pairs[1], kept.row_a.astype(np.int64) * width + kept.row_b)
+    new = ~np.isin(pair_numbers(*pairs), pair_numbers(kept.row_a, kept.row_b))
     return pairs[0][new], pairs[1][new]
 
 
@@ -263,23 +263,12 @@ def link(
     progress: Progress,
     known: KnownRecords = NOTHING_KNOWN,
 ) -> Linkage:
-    """Link two signature sets.
+    """Link two signature sets of whole files, with their decoys where the plan has any.
 
-    Parameters
-    ----------
-    a, b : SignatureSet
-        Of the whole files, with their decoys where the plan has any.
-    resources : Resources
-        Memory and threads.
-    progress : callable
-        Called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep", "decide", and
-        "latent" where there is such a step) and the fraction of it done, on the calling thread. An exception from it
-        ends the run.
-
-    Returns
-    -------
-    Linkage
-        The same for a given plan whatever the number of threads; memory only changes the floor of the kept pairs.
+    `progress` is called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep",
+    "decide", and "latent" where there is such a step) and the fraction of it done, on the calling thread; an exception
+    from it ends the run. The linkage is the same for a plan whatever the number of threads; memory only changes the
+    floor of the kept pairs.
 
     Raises
     ------

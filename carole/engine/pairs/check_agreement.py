@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckAgreement:
     """Which pairs agree in the check field.
 
@@ -43,7 +42,7 @@ class CheckAgreement:
     all pairs of records with the field that agree; 0 if there is none.
     """
 
-    agrees: I8 = dataclass_field(repr=False)
+    agrees: I8
     strangers: float
 
     def rows(self, selected: Flags | I64) -> CheckAgreement:

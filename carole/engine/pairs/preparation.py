@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison.crosswise import CrosswiseComparison
-from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
+from gemel.carole.comparison.levels import FieldComparison
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
@@ -66,7 +65,7 @@ def mismatch(
 
 def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
     sides = a.fields[field.name], b.fields[field.name]
-    return FieldComparison(*sides, field.bounds, table, field.comparator, field.randomised_response)
+    return FieldComparison(*sides, field.bounds, field.comparator, field.randomised_response, table)
 
 
 def levels_of_all(
@@ -78,11 +77,7 @@ def levels_of_all(
     table: I8 | None = None,
 ) -> F64:
     """Numbers of pairs of rows at each of a field's levels, of all pairs or of a random sample."""
-    return level_distribution(
-        a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
-        table=table, exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-        comparator=field.comparator, randomised_response=field.randomised_response,
-    )  # fmt: skip
+    return comparison_of(a, b, field, table).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
@@ -112,13 +107,10 @@ def level_tables(
     sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
     tables: dict[str, I8] = {}
     for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
-        side_a, side_b = a.fields[field.name], b.fields[field.name]
-        copies = side_b.signatures.nbytes * 2
+        copies = b.fields[field.name].signatures.nbytes * 2
         cells = sizes[field.name]
         if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
-            tables[field.name] = level_table(
-                side_a, side_b, field.bounds, pool, field.comparator, field.randomised_response
-            )
+            tables[field.name] = comparison_of(a, b, field).level_table(pool)
             budget.give_back(copies)
         progress((done + 1) / len(plan.fields))
     return tables
@@ -185,11 +177,11 @@ Rows = tuple[I32, I32]
 """Rows of pairs: of A's sample, and of B's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples:
     """Rows in which each field separately is distributed as in the records of the files."""
 
-    rows: BothSets = dataclass_field(repr=False)
+    rows: BothSets
     n_records: tuple[int, int]
     groups: int = 1
     within: bool = False

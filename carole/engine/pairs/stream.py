@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -103,8 +103,9 @@ def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
     if not parts:
         none = np.empty(0, dtype=np.int32)
         return KeptPairs(none, none, none)
-    columns = ((name, [getattr(part, name) for part in parts]) for name in vars(parts[0]))
-    return KeptPairs(**{name: None if column[0] is None else np.concatenate(column) for name, column in columns})
+    columns: dict[str, Any] = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+    whole: dict[str, Any] = {name: None if own[0] is None else np.concatenate(own) for name, own in columns.items()}
+    return KeptPairs(**whole)
 
 
 class PairStream:
@@ -173,14 +174,8 @@ class PairStream:
     def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress, *, last: bool = True) -> KeptPairs:
         """Second pass: the pairs that have one of some vectors.
 
-        Parameters
-        ----------
-        code, mask : ndarray of int64, of uint32, shape (n,)
-            Selected packed vectors and masks.
-        pattern : ndarray of int64, shape (n,)
-            The number of each in the result.
-        last
-            Whether no pass follows: stored vectors are then released on the way.
+        `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `pattern` (int64, shape (n,)): the
+        number of each in the result; `last`: no pass follows, and stored vectors are released on the way.
         """
         selected = table_of(code, mask, pattern)
 
@@ -252,7 +247,7 @@ class PairStream:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StreamedPairs:
     """The pairs of a stream that have one of some vectors, for repeated passes.
 
@@ -260,8 +255,8 @@ class StreamedPairs:
     """
 
     stream: PairStream
-    code: I64 = field(repr=False)
-    mask: U32 = field(repr=False)
+    code: I64
+    mask: U32
     n_pairs: int
 
     def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:

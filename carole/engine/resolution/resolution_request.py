@@ -8,7 +8,6 @@ result is in `resolution_result`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from functools import partial
 from typing import Any
 
@@ -27,24 +26,18 @@ from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResolutionRequest:
     """The request to a resolver.
 
-    Attributes
-    ----------
-    found
-        The result of the comparison, for `conclude`.
-    requested
-        Digests of Alice's and of Bob's request for handles of the same pairs.
-    known
-        Training records or the joint distribution, which custodians have contributed for the latent step.
+    `found`: the result of the comparison, for `conclude`; `requested`: digests of Alice's and of Bob's request for
+    handles of the same pairs; `known`: what custodians have contributed beforehand for the latent step.
     """
 
-    found: Candidates = dataclass_field(repr=False)
+    found: Candidates
     requested: tuple[bytes, bytes]
     threads: int
-    known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
+    known: KnownRecords = NOTHING_KNOWN
 
 
 def pack_request(request: ResolutionRequest, order: I64) -> bytes:

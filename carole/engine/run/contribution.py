@@ -55,14 +55,9 @@ class SetReader(Protocol):
 class Contribution:
     """One custodian's contribution.
 
-    Attributes
-    ----------
-    sets
-        The layouts of the sets with rows of rules, in the order of the rules and their intervals.
-    starts
-        The number of each set's first row, and of the row after the last.
-    sample
-        Values of each field, sampled separately; in arrays of its own, which keep nothing else in memory.
+    `sets`: the layouts of the sets with rows of rules, in the order of the rules and their intervals; `starts`: the
+    number of each set's first row, and of the row after the last; `sample`: values of each field, sampled separately;
+    in arrays of its own, which keep nothing else in memory.
     """
 
     def __init__(self, reader: SetReader) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from typing import Any, Protocol, TypeVar
 
 from gemel.carole.blocking.candidates import Block, largest_first
@@ -204,12 +203,12 @@ def packing_of(plan: LinkagePlan) -> Packing:
     return Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BlocksBySize:
     """The blocks of all rules, by their sizes."""
 
     pairs_per_rule: tuple[int, ...]
-    large: tuple[Block, ...] = dataclass_field(repr=False)
+    large: tuple[Block, ...]
     rows_without_key: tuple[int, int] = (0, 0)
 
     def blocks_above(self, pairs: int) -> list[Block]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import NOISE
-from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
-from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine import Candidates, Contribution, Linkage, LinkagePlan, Resources, compare, link
+from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
+from gemel.carole.engine.linkage.local import Run
+from gemel.carole.engine.pairs.linkage_input import LinkageInput
+from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
+from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
+from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -35,7 +41,23 @@ def run(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, **more: Any) -> Lin
     return link(a, b, plan, ENOUGH, quiet, **more)
 
 
-def pairs_of(pairs: ScoredPairs, chosen: Any = slice(None)) -> set[tuple[int, int]]:
+def compared(files: LinkageInput, plan: LinkagePlan) -> tuple[Candidates, KeptPairs, FittedScheme]:
+    """The first half of a run of whole files."""
+    with ThreadPoolExecutor(2) as pool:
+        return Run(files, plan, ENOUGH, quiet).compared(pool)
+
+
+def every_pair(
+    parts: Sequence[Contribution], plan: LinkagePlan, threads: int = 2
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], KeptPairs]:
+    """The comparison vectors of two contributions with their masks and numbers of pairs, and all pairs, kept."""
+    with ThreadPoolExecutor(threads) as pool:
+        pairs = BlockKeyedFiles(*parts).pairs(RunContext.of(plan, MemoryBudget(1 << 30), pool, threads), quiet)
+        code, mask, count = pairs.count(quiet)
+        return code, mask, count, pairs.keep(code, mask, np.arange(len(code)), quiet)
+
+
+def pairs_of(pairs: ScoredPairs | KeptPairs, chosen: Any = slice(None)) -> set[tuple[int, int]]:
     """Some pairs by their rows."""
     return set(zip(pairs.row_a[chosen].tolist(), pairs.row_b[chosen].tolist(), strict=True))
 
@@ -75,6 +97,14 @@ def emptied(part: SignatureSet, name: str) -> SignatureSet:
     """No row has a value of the field."""
     field = part.fields[name]
     return with_field(part, name, signatures=field.signatures[:0], codes=np.full_like(field.codes, -1))
+
+
+def drawn(n: int, rng: np.random.Generator, **fields: Sequence[str | None]) -> dict[str, pl.Series]:
+    """Records whose fields are drawn from the values given, each as likely."""
+    return {
+        name: pl.Series(name, [values[i] for i in rng.integers(0, len(values), n)], dtype=pl.String)
+        for name, values in fields.items()
+    }
 
 
 def encoded(spec: Specification, frame: pl.DataFrame, side: Side, noise: NoiseKey | None, threads: int = 1) -> Encoded:

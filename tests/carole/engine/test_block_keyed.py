@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,13 +11,12 @@ from gemel.carole.engine import Contribution, LinkagePlan, compare
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
 from gemel.carole.engine.pairs import shards
 from gemel.carole.engine.run.plan import FieldPlan, RulePlan
-from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import ENOUGH, SEED
+from tests.carole.engine.runs import ENOUGH, SEED, drawn, every_pair
 from tests.carole.refusals import refusal
 from tests.specifications import heading
 
@@ -48,13 +45,9 @@ PLAN = LinkagePlan(
 
 def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, pl.Series]:
     names = ["smith", "smyth", "jones", "johns", "brown", "bryan", "taylor", None]
-    drawn = {
-        "surname": [names[i] for i in rng.integers(0, 8, n)],
-        "given": [names[i] for i in rng.integers(0, 8, n)],
-        "sex": ["f" if x < women else "m" for x in rng.random(n)],
-        "town": [f"town{i}" if i else None for i in rng.integers(0, 6, n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+    towns = [None, *(f"town{i}" for i in range(1, 6))]
+    sex = pl.Series("sex", np.where(rng.random(n) < women, "f", "m"))
+    return {**drawn(n, rng, surname=names, given=names, town=towns), "sex": sex}
 
 
 def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, Contribution]:
@@ -70,10 +63,7 @@ def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(
     mine, theirs = columns(40, rng), columns(30, rng)
     (made_a, a), (made_b, b) = contribution(mine), contribution(theirs)
     monkeypatch.setattr(shards, "UNIT_PAIRS", 97)
-    with ThreadPoolExecutor(2) as pool:
-        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(PLAN, MemoryBudget(1 << 30), pool, 2), quiet)
-        code, mask, count = pairs.count(quiet)
-        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
+    _, mask, count, kept = every_pair((a, b), PLAN)
     assert np.array_equal(np.bincount(kept.pattern), count)
     pairs_of_records = zip(made_a.order[kept.row_a].tolist(), made_b.order[kept.row_b].tolist(), strict=True)
     found = dict(zip(pairs_of_records, mask[kept.pattern].tolist(), strict=True))

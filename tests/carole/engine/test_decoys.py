@@ -96,14 +96,6 @@ def test_where_all_people_are_in_both_files_it_is_reported_that_decoys_show_noth
     assert "decoys_show_nothing" in codes_of(run)
 
 
-def test_a_wrong_model_is_found_and_warned_of() -> None:
-    """Kin of the people in one file are in the other, and the model takes fields to be independent."""
-    found = claimed.kin(5, 0)
-    interval = found.found["decoys", "precision"]
-    assert found.claimed.precision > 0.95 > 0.85 > found.true.precision
-    assert interval.upper < found.claimed.precision
-
-
 def test_a_decoy_beside_a_linkage_has_its_exact_probability() -> None:
     """Against an enumeration of all linkages of three by three records and a decoy."""
     rng = np.random.default_rng(4)

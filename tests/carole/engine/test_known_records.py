@@ -24,7 +24,7 @@ from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people.insured import KEY, driver_network
 from gemel.custodian.encoding.categories import Relabelling, known_set
 from tests.carole.engine.runs import SEED, codes_of, run
-from tests.carole.engine.test_latent import SMALL, SPEC, Insured, compared, invented
+from tests.carole.engine.test_latent import SMALL, SPEC, Insured, all_pairs, invented
 from tests.carole.refusals import refusal
 
 NETWORK = driver_network()
@@ -231,7 +231,7 @@ def test_more_parameters_than_records_are_reported(insured: Insured):
 
 
 def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insured):
-    found, scheme = compared(insured, SMALL)[0], linked(insured).scheme
+    found, scheme = all_pairs(insured, SMALL)[0], linked(insured).scheme
     latent = replace(
         SMALL.latent, m_prior=(("sex", MPrior(0.8, 10)),), u_prior=(("born", MPrior(0.1, 1_000)),), p_prior=(2.0, 98.0)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 from gemel.carole.engine import LinkagePlan
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import WholeFiles, values_of
-from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import Linkage
@@ -28,8 +26,7 @@ from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, in
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from gemel.risk.models.joint_distribution import JointDistribution
-from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import ENOUGH, SEED, run
+from tests.carole.engine.runs import SEED, compared, run
 from tests.carole.refusals import refusal
 
 SPEC = insured_specification("drivers")
@@ -71,11 +68,9 @@ class Insured:
         return calibration(linkage.pairs.link_probability, found).largest_gap
 
 
-def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
+def all_pairs(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
     """All pairs, each of them kept."""
-    made = Run(WholeFiles(*insured.sets), plan, ENOUGH, quiet)
-    with ThreadPoolExecutor(1) as pool:
-        return made.compared(pool)[:2]
+    return compared(WholeFiles(*insured.sets), plan)[:2]
 
 
 invented = cache(Insured)

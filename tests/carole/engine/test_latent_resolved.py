@@ -39,7 +39,7 @@ from gemel.common.errors import ErrorCode
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.runs import DIGESTS, ENOUGH, links_of
 from tests.carole.engine.test_known_records import joint_set, training_set
-from tests.carole.engine.test_latent import PLAN, SMALL, Insured, compared, invented
+from tests.carole.engine.test_latent import PLAN, SMALL, Insured, all_pairs, invented
 from tests.carole.refusals import refusal
 
 
@@ -85,7 +85,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
 def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
     monkeypatch.setattr(refitting, "KEPT_PROBABILITY", 0.0)
-    found, kept = compared(insured, SMALL)
+    found, kept = all_pairs(insured, SMALL)
     fit = by_library(insured, SMALL, found, kept)
     linkage = insured.linked(SMALL)
     np.testing.assert_allclose(linkage.model.m, fit.scheme.model.m, atol=1e-6)
@@ -117,7 +117,7 @@ def resolved(
     insured: Insured, plan: LinkagePlan, known: KnownRecords = NOTHING_KNOWN
 ) -> tuple[Linkage, tuple[np.ndarray, np.ndarray]]:
     """As a resolver makes it from the same comparison, and the rows of its pairs."""
-    found, kept = compared(insured, plan)
+    found, kept = all_pairs(insured, plan)
     order = np.lexsort((kept.row_b, kept.row_a))
     request = unpack_request(pack_request(ResolutionRequest(found, DIGESTS, 1, known), order), plan)
     decided = decide(request, *handles_of(insured, kept, order), plan, quiet, "run")

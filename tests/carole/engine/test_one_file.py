@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -10,24 +9,17 @@ import pytest
 
 from benchmarks.duplicates import copied, inside
 from gemel.carole.engine.linkage.linking import OneFile, deduplicate
-from gemel.carole.engine.linkage.local import Run
 from gemel.carole.evaluation.link_quality import quality
 from gemel.coordinator.demonstration.people import two_files
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import ENOUGH, codes_of, links_of, of_rows, pairs_of
-
-
-def compared(part, plan):
-    run = Run(OneFile(part), plan, ENOUGH, quiet)
-    with ThreadPoolExecutor(1) as pool:
-        return run.compared(pool)
+from tests.carole.engine.runs import ENOUGH, codes_of, compared, links_of, of_rows, pairs_of
 
 
 @pytest.mark.parametrize("n", [149, 150])
 @pytest.mark.parametrize("blocked", [False, True])
 def test_each_pair_of_records_is_compared_once(files, blocked, n):
     part = of_rows(files.a, slice(n))
-    found, kept, _ = compared(part, replace(files.plan(blocked=blocked), assignment="one_to_many"))
+    found, kept, _ = compared(OneFile(part), replace(files.plan(blocked=blocked), assignment="one_to_many"))
     if blocked:
         keys = np.stack([part.blocks[name] for name in ("by-family", "by-born")])
         shared = ((keys[:, :, None] == keys[:, None, :]) & (keys[:, :, None] != 0)).any(axis=0)
@@ -44,8 +36,8 @@ def test_each_pair_of_records_is_compared_once(files, blocked, n):
 def test_levels_over_all_pairs_are_those_of_two_records(files):
     """Blocked, they come from the product of the file with itself: twice each pair, and each record with itself."""
     part = of_rows(files.a, slice(149))
-    blocked, *_ = compared(part, replace(files.plan(blocked=True), assignment="one_to_many"))
-    every, *_ = compared(part, replace(files.plan(blocked=False), assignment="one_to_many"))
+    blocked, *_ = compared(OneFile(part), replace(files.plan(blocked=True), assignment="one_to_many"))
+    every, *_ = compared(OneFile(part), replace(files.plan(blocked=False), assignment="one_to_many"))
     gamma, count = every.patterns.gamma, every.patterns.count
     for q in range(gamma.shape[1]):
         pairs = np.bincount(gamma[gamma[:, q] >= 0, q], count[gamma[:, q] >= 0], minlength=blocked.levels.shape[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,6 @@ from gemel.carole.engine import Candidates, conclude
 from gemel.carole.engine.decision.quality import Decided, Fitted, drawn_matches, replicates
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.files import WholeFiles
-from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.padded import without
@@ -23,7 +21,7 @@ from gemel.carole.evaluation.quality_estimate import Claim
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.errors import ErrorCode
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import DIGESTS, ENOUGH, codes_of, constant, run
+from tests.carole.engine.runs import DIGESTS, ENOUGH, codes_of, compared, constant, run
 from tests.carole.refusals import refusal
 
 FILES = built_files(500, 250, np.random.default_rng(1), clustered=True)
@@ -32,10 +30,8 @@ PLAN = built_plan(1, 0)
 
 
 @pytest.fixture(scope="module")
-def compared() -> tuple[Candidates, KeptPairs]:
-    made = Run(WholeFiles(FILES.a, FILES.b), PLAN, ENOUGH, quiet)
-    with ThreadPoolExecutor(1) as pool:
-        return made.compared(pool)[:2]
+def halfway() -> tuple[Candidates, KeptPairs]:
+    return compared(WholeFiles(FILES.a, FILES.b), PLAN)[:2]
 
 
 def test_the_check_field_is_no_evidence_and_changes_no_link() -> None:
@@ -50,8 +46,8 @@ def test_the_check_field_is_no_evidence_and_changes_no_link() -> None:
     assert any(CHECK in words for words in estimate.supposes)
 
 
-def test_agreement_is_that_of_the_values(compared: tuple[Candidates, KeptPairs]) -> None:
-    found, kept = compared
+def test_agreement_is_that_of_the_values(halfway: tuple[Candidates, KeptPairs]) -> None:
+    found, kept = halfway
     a, b = FILES.a.fields[CHECK], FILES.b.fields[CHECK]
     value_a, value_b = a.signatures[a.codes], b.signatures[b.codes]
     same = (value_a[kept.row_a] == value_b[kept.row_b]).all(axis=1)
@@ -63,8 +59,9 @@ def test_agreement_is_that_of_the_values(compared: tuple[Candidates, KeptPairs])
 def test_kin_that_the_model_takes_for_matches_are_found_and_warned_of() -> None:
     found = claimed.kin(5, 0)
     assert found.claimed.precision > 0.95 > 0.85 > found.true.precision
-    interval = found.found["check_field", "precision"]
-    assert interval.lower < found.true.precision < interval.upper < found.claimed.precision
+    checked, decoys = (found.found[method, "precision"] for method in ("check_field", "decoys"))
+    assert checked.lower < found.true.precision < checked.upper < found.claimed.precision
+    assert decoys.upper < found.claimed.precision
 
 
 @pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
@@ -105,9 +102,9 @@ def test_without_a_link_there_is_no_estimate() -> None:
 
 
 def test_a_resolver_gets_the_agreement_with_the_pairs_and_estimates_as_carole_would(
-    compared: tuple[Candidates, KeptPairs],
+    halfway: tuple[Candidates, KeptPairs],
 ) -> None:
-    found, kept = compared
+    found, kept = halfway
     order = np.random.default_rng(1).permutation(len(kept.pattern))
     packed = pack_request(ResolutionRequest(found, DIGESTS, 1), order)
     got = unpack_request(packed, PLAN).found

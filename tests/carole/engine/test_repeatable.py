@@ -18,7 +18,7 @@ from benchmarks.modes import NOISE, people
 from gemel.carole.engine import Contribution, Resources, compare, link
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage import near_copies
-from gemel.carole.engine.pairs.sharded_pairs import request_order
+from gemel.carole.engine.pairs.shards import request_order
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, by_appearance, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request

@@ -16,7 +16,7 @@ from gemel.common.specification import ReleaseSpec, Specification
 from gemel.coordinator.demonstration.people.insured import insured_specification
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.runs import DIGESTS, codes_of
-from tests.carole.engine.test_latent import PLAN, compared, invented
+from tests.carole.engine.test_latent import PLAN, all_pairs, invented
 from tests.carole.engine.test_latent_resolved import handles_of
 
 PLAIN = insured_specification("insurers", mode="block_keyed")
@@ -28,7 +28,7 @@ class Comparison:
 
     def __init__(self, seed: int) -> None:
         self.insured = invented(seed)
-        self.found, self.kept = compared(self.insured, PLAN)
+        self.found, self.kept = all_pairs(self.insured, PLAN)
         self.whole = self.decided(np.arange(len(self.kept.pattern)))
         self.links = self.whole.order[self.whole.linkage.links]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import polars as pl
 import pytest
 
 from gemel.carole.engine import Contribution
@@ -18,7 +17,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import SEED, of_rows
+from tests.carole.engine.runs import SEED, drawn, of_rows
 from tests.specifications import heading
 
 SPEC = load_specification(
@@ -38,22 +37,17 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 )
 PLAN = plan_of(SPEC)
 NAMES = ["smith", "smyth", "jones", "johns", "brown", "bryan", "taylor", None]
-
-
-def columns(n: int, seed: int) -> dict[str, pl.Series]:
-    rng = np.random.default_rng(seed)
-    drawn = {
-        "surname": [NAMES[i] for i in rng.integers(0, 8, n)],
-        "given": [NAMES[i] for i in rng.integers(0, 8, n)],
-        "sex": ["f" if x < 0.7 else "m" for x in rng.random(n)],
-        "phone": [f"{i:05d}" if i % 3 else None for i in rng.integers(0, 300, n)],
-        "town": [f"town{i}" for i in rng.integers(0, 60, n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+FIELDS = {
+    "surname": NAMES,
+    "given": NAMES,
+    "sex": ["f"] * 7 + ["m"] * 3,
+    "phone": [f"{i:05d}" if i % 3 else None for i in range(300)],
+    "town": [f"town{i}" for i in range(60)],
+}
 
 
 def contribution(n: int, seed: int) -> Contribution:
-    return contribution_of(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
+    return contribution_of(encode_records(drawn(n, np.random.default_rng(seed), **FIELDS), SPEC, SEED, 1).sets, n)
 
 
 def test_levels_are_those_of_the_pairs_of_each_group_of_any_size() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.engine import Candidates, LinkagePlan, compare
-from gemel.carole.engine.inputs.files import BlockKeyedFiles, HeldSet, HeldSets, contribution_of
+from gemel.carole.engine import Candidates, compare
+from gemel.carole.engine.inputs.files import HeldSet, HeldSets, contribution_of
 from gemel.carole.engine.pairs import shards
-from gemel.carole.engine.pairs.sharded_pairs import request_order
-from gemel.carole.engine.pairs.shards import shards_of
+from gemel.carole.engine.pairs.shards import request_order, shards_of
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
@@ -30,7 +27,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import ENOUGH, SEED
+from tests.carole.engine.runs import ENOUGH, SEED, drawn, every_pair
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.carole.refusals import refusal
 from tests.specifications import heading
@@ -59,18 +56,19 @@ SPEC = load_specification(TEXT)
 PLAN = plan_of(SPEC)
 
 
+NAMES = ["smith", "smyth", "jones", "johns", "brown", "bryan", None]
+FIELDS = {
+    "surname": NAMES,
+    "given": NAMES,
+    "sex": ["f", "m", None],
+    "town": [None, *(f"town{i}" for i in range(1, 9))],
+    "eyes": ["blue", "brown", "green", None],
+    "born": [f"19{y}0111" if y > 11 else None for y in range(10, 40)],
+}
+
+
 def people(n: int, seed: int) -> dict[str, pl.Series]:
-    rng = np.random.default_rng(seed)
-    names = ["smith", "smyth", "jones", "johns", "brown", "bryan", None]
-    drawn: dict[str, list[str | None]] = {
-        "surname": [names[i] for i in rng.integers(0, 7, n)],
-        "given": [names[i] for i in rng.integers(0, 7, n)],
-        "sex": [("f", "m", None)[i] for i in rng.integers(0, 3, n)],
-        "town": [f"town{i}" if i else None for i in rng.integers(0, 9, n)],
-        "eyes": [("blue", "brown", "green", None)[i] for i in rng.integers(0, 4, n)],
-        "born": [f"19{y}0111" if y > 11 else None for y in rng.integers(10, 40, n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+    return drawn(n, np.random.default_rng(seed), **FIELDS)
 
 
 def sets_of(columns: dict[str, pl.Series], rows: int) -> tuple[SignatureSet, ...]:
@@ -94,17 +92,6 @@ def in_lists(found: Candidates) -> list[Any]:
     ]
 
 
-def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, threads: int = 2) -> tuple[object, ...]:
-    """Counts by vector and mask, and all pairs in the order in which they are kept."""
-    with ThreadPoolExecutor(threads) as pool:
-        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(plan, MemoryBudget(1 << 30), pool, threads), quiet)
-        code, mask, count = pairs.count(quiet)
-        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
-    counts = dict(zip(zip(code.tolist(), mask.tolist(), strict=True), count.tolist(), strict=True))
-    of_pairs = [kept.row_a.tolist(), kept.row_b.tolist(), code[kept.pattern].tolist(), mask[kept.pattern].tolist()]
-    return counts, *of_pairs
-
-
 @settings(max_examples=settings.default.max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.tuples(st.integers(3, 60), st.integers(3, 60)), unit=st.integers(1, 400), seed=st.integers(0, 1000))
 def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
@@ -114,9 +101,10 @@ def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
     sets = [sets_of(people(50 - 7 * side, seed + side), rows[side]) for side in range(2)]
     a, b = (contribution_of(of_side, 50) for of_side in sets)
     whole = whole_comparison(*sets, PLAN)
-    counts, *pairs = in_shards(a, b)
-    assert counts == whole.counts()
-    assert pairs == [column.tolist() for column in whole]
+    code, mask, count, kept = every_pair((a, b), PLAN)
+    assert dict(zip(zip(code.tolist(), mask.tolist(), strict=True), count.tolist(), strict=True)) == whole.counts()
+    for column, expected in zip((kept.row_a, kept.row_b, code[kept.pattern], mask[kept.pattern]), whole, strict=True):
+        np.testing.assert_array_equal(column, expected)
 
 
 def overlap(one: Interval, other: Interval) -> bool:

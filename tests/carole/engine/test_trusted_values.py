@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table, levels_of, similarity_table
+from gemel.carole.comparison.levels import FieldComparison, levels_of, similarity_table
 from gemel.carole.engine import FieldPlan, LinkagePlan, RulePlan
 from gemel.carole.engine.pairs import preparation
 from gemel.common.errors import ErrorCode
@@ -100,17 +100,15 @@ def test_levels_over_all_pairs_exact_and_sampled(trusted, comparator):
     a, b = (side.fields["family"] for side in trusted)
     rng = np.random.default_rng(1)
     with ThreadPoolExecutor(2) as pool:
-        table = level_table(a, b, EM8, pool, comparator)
-        by_table = level_distribution(
-            a, b, EM8, pool, rng, table=table, exact_limit=0, sample=16, comparator=comparator
-        )
-        exact = level_distribution(a, b, EM8, pool, rng, exact_limit=2**40, sample=16, comparator=comparator)
-        drawn = level_distribution(a, b, EM8, pool, rng, exact_limit=0, sample=16 * 40_000, comparator=comparator)
+        table = FieldComparison(a, b, EM8, comparator).level_table(pool)
+        by_table = FieldComparison(a, b, EM8, comparator, table=table).distribution(pool, rng, 0, 16)
+        exact = FieldComparison(a, b, EM8, comparator).distribution(pool, rng, 2**40, 16)
+        drawn = FieldComparison(a, b, EM8, comparator).distribution(pool, rng, 0, 16 * 40_000)
     assert by_table.tolist() == exact.tolist()
     assert exact.sum() == np.count_nonzero(a.codes >= 0) * np.count_nonzero(b.codes >= 0)
     assert drawn / drawn.sum() == pytest.approx(exact / exact.sum(), abs=0.01)
     assert drawn[-1] / drawn.sum() == pytest.approx(exact[-1] / exact.sum())
-    pairs = FieldComparison(a, b, EM8, None, comparator)
+    pairs = FieldComparison(a, b, EM8, comparator)
     rows = np.arange(50, dtype=np.int32)
     out = np.zeros(50, dtype=np.int64)
     pairs.add(rows, rows, 50, 3, out)
