@@ -248,7 +248,6 @@ def floats(values: F64) -> list[float]:
     return [float(value) for value in values]
 
 
-def plain(result: Any) -> dict[str, Any]:
-    """A dataclass of numbers and words as JSON has them."""
-    content: dict[str, Any] = json.loads(json.dumps(asdict(result)))
-    return content
+def plain(result: Any) -> Any:
+    """Dataclasses of numbers and words as JSON has them."""
+    return json.loads(json.dumps(result, default=asdict))

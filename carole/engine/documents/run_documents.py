@@ -77,9 +77,9 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "threshold": shown_threshold(linkage, plan),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
-        "duplicates": {side: plain(found) for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)},
+        "duplicates": plain(dict(zip(("alice", "bob"), linkage.duplicates, strict=True))),
         "expected": _expected(linkage),
-        "quality": [plain(estimate) for estimate in linkage.quality],
+        "quality": plain(linkage.quality),
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
         "unlinkable": unlinkable(linkage, plan),
@@ -126,6 +126,13 @@ def _entities(entities: Entities) -> dict[str, Any]:
     }
 
 
+STATED_OF_LATENT = (
+    "alone", "dependences", "records", "precision", "held", "unconstrained_matches", "log_likelihood_gain",
+    "iterations", "converged", "effect",
+)  # fmt: skip
+"""What the document has of the step as it is."""
+
+
 def _latent(found: LatentResult) -> dict[str, Any]:
     """What the extended latent step changed, and the shape of the joint distribution, without its probabilities."""
     recall = None
@@ -133,16 +140,8 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
     return {
         "variables": [] if found.joint is None else list(found.joint.names),
-        "alone": list(found.alone),
-        "dependences": [list(pair) for pair in found.dependences],
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
-        "records": float(found.records),
-        "precision": found.precision,
-        "held": found.held,
-        "unconstrained_matches": found.unconstrained_matches,
-        "log_likelihood_gain": found.log_likelihood_gain,
-        "iterations": found.iterations,
-        "converged": found.converged,
+        **{name: plain(getattr(found, name)) for name in STATED_OF_LATENT},
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
         "bits": floats(found.bits),
         "explained": [
@@ -153,7 +152,6 @@ def _latent(found: LatentResult) -> dict[str, Any]:
             }
             for group in found.explained
         ],
-        "effect": None if found.effect is None else plain(found.effect),
     }
 
 

@@ -99,15 +99,12 @@ def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
     """Raise `GemelError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan assigns to them."""
     for side, part in ((Side.ALICE, a), (Side.BOB, b)):
-        for variable in latent.variables:
-            if variable.holder not in (str(side), "both"):
-                continue
-            found = part.variables.get(variable.name)
-            if found is None or found.categories != variable.categories:
-                got = "none" if found is None else f"{found.categories} categories"
-                raise mismatch(
-                    f"codes of {variable.categories} categories expected", f"{side}, variable {variable.name}", got
-                )
+        for variable in latent.held_by(str(side)):
+            held = part.variables.get(variable.name)
+            if held is None or held.categories != variable.categories:
+                got = "none" if held is None else f"{held.categories} categories"
+                expected = f"codes of {variable.categories} categories expected"
+                raise mismatch(expected, f"{side}, variable {variable.name}", got)
 
 
 def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[ResultWarning]]:

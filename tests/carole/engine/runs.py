@@ -122,13 +122,14 @@ class Keyed:
         spec: Specification,
         files: Mapping[Side, pl.DataFrame],
         noise: Mapping[Side, NoiseKey] = NOISE,
+        threads: int = 2,
         **settings: Any,
     ) -> None:
         self.spec = spec.model_copy(update={"mode": "block_keyed"})
         self.plan = replace(plan_of(self.spec), **settings)
-        self.made = {side: encoded(self.spec, files[side], side, noise[side]) for side in Side}
+        self.made = {side: encoded(self.spec, files[side], side, noise[side], threads) for side in Side}
         self.parts = [contribution_of(self.made[side].sets, files[side].height) for side in Side]
-        self.found, self.kept = compare(*self.parts, self.plan, ENOUGH, quiet)
+        self.found, self.kept = compare(*self.parts, self.plan, replace(ENOUGH, threads=threads), quiet)
         self.rows = self.kept.row_a, self.kept.row_b
         self.records: list[NDArray[np.int32]] = [
             self.made[side].order[rows].astype(np.int32) for side, rows in zip(Side, self.rows, strict=True)

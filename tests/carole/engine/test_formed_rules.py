@@ -88,12 +88,6 @@ def test_bands_and_pairs_that_do_not_fit_are_refused(files):
         link(files.a, files.b, everything, Resources(3 * 2**22 // 100, 1), quiet)
 
 
-def test_keys_that_one_side_lacks_propose_nothing(files):
-    nobody = {name: np.zeros(files.b.n_rows, np.uint64) for name in files.b.blocks}
-    found = run(files.a, replace(files.b, blocks=nobody), replace(files.plan(), rules=RULES))
-    assert found.candidates_per_rule["by-born"] == 0
-
-
 TEXT = (
     heading("salted", alice="record_id", bob="record_id")
     + """

@@ -52,10 +52,6 @@ def test_vectors_hold_it_for_every_pair(files):
     assert found.patterns.count[found.patterns.gamma[:, names.index("town-present")] == 0].sum() == lacks
 
 
-def test_at_random_is_the_default(files):
-    assert len(files.linked().model.fields) == 4
-
-
 def test_a_field_that_is_never_missing_gains_nothing_and_is_named(files):
     sets = (with_field(part, "town", codes=np.maximum(part.fields["town"].codes, 0)) for part in (files.a, files.b))
     found = run(*sets, with_level(files.plan(), "town"))

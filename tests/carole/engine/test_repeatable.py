@@ -15,13 +15,12 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import NOISE, people
-from gemel.carole.engine import Contribution, Resources, compare, link
+from gemel.carole.engine import Contribution, link
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage import near_copies
 from gemel.carole.engine.pairs.shards import request_order
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, by_appearance, decide
-from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.parties import Side
@@ -33,7 +32,7 @@ from gemel.custodian.encoding import samples
 from gemel.custodian.encoding.records import Encoded
 from gemel.custodian.steps.handle_submission import handles_of
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.runs import DIGESTS, Keyed, encoded
+from tests.carole.engine.runs import ENOUGH, Keyed, encoded
 
 Files = Mapping[Side, pl.DataFrame]
 Pairs = dict[tuple[str, str], tuple[float, float, bool]]
@@ -57,23 +56,21 @@ def identifiers(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.Series:
 
 def linked(spec: Specification, files: Files, threads: int) -> Pairs:
     """The whole linkage as the parties make it, with handles drawn from the operating system's random source."""
-    resources, plan = Resources(2 << 30, threads), plan_of(spec)
-    sent = {side: encoded(spec, files[side], side, NOISE[side], threads) for side in Side}
     if spec.mode == "open":
-        found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan, resources, quiet)
+        sent = {side: encoded(spec, files[side], side, NOISE[side], threads) for side in Side}
+        resources = replace(ENOUGH, threads=threads)
+        found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan_of(spec), resources, quiet)
         return by_records(files, sent, found.pairs, found.links)
-    parts = [contribution_of(sent[side].sets, files[side].height) for side in Side]
-    candidates, kept = compare(parts[0], parts[1], plan, resources, quiet)
-    order = request_order(parts[0], parts[1], kept)
-    request = unpack_request(pack_request(ResolutionRequest(candidates, DIGESTS, threads), order), plan)
+    keyed = Keyed(spec, files, threads=threads)
+    order = request_order(*keyed.parts, keyed.kept)
+    request = keyed.request(order, threads=threads)
     handles = [
-        resolved(files[side], sent[side], rows[order])
-        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+        resolved(files[side], keyed.made[side], rows[order]) for side, rows in zip(Side, keyed.rows, strict=True)
     ]
-    decided = decide(request, handles[0], handles[1], plan, quiet, "run")
-    place = order[decided.order]
-    pairs = replace(decided.linkage.pairs, row_a=kept.row_a[place], row_b=kept.row_b[place])
-    return by_records(files, sent, pairs, decided.linkage.links)
+    decided = decide(request, *handles, keyed.plan, quiet, "run")
+    row_a, row_b = (rows[order[decided.order]] for rows in keyed.rows)
+    pairs = replace(decided.linkage.pairs, row_a=row_a, row_b=row_b)
+    return by_records(files, keyed.made, pairs, decided.linkage.links)
 
 
 def resolved(frame: pl.DataFrame, sent: Encoded, rows: NDArray[np.int32]) -> ResolvedHandles:

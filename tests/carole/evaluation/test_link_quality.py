@@ -99,17 +99,6 @@ def test_area_is_the_integral_over_every_class(pairs, more, unscored):
     assert len(points) == len(curve.recall)
 
 
-def test_the_order_of_pairs_does_not_matter():
-    rng = np.random.default_rng(8)
-    probability, is_match = rng.choice([0.1, 0.4, 0.9], 200), rng.random(200) < 0.3
-    shuffled = rng.permutation(200)
-    n = int(is_match.sum())
-    one = expected_precision_recall(probability, is_match, n)
-    other = expected_precision_recall(probability[shuffled], is_match[shuffled], n)
-    assert one.auc == pytest.approx(other.auc, abs=1e-12)
-    np.testing.assert_array_equal(one.precision, other.precision)
-
-
 def test_trapezia_across_ties_flatter():
     """Ten sure matches, then a large class with few: the curve falls at once, the trapezium slowly."""
     probability = np.array([0.9] * 10 + [0.1] * 1000)
