@@ -194,12 +194,8 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
 class UnionPairs:
     """The pairs that satisfy at least one rule.
 
-    `rules`: at most `MAX_RULES`.
-
-    Notes
-    -----
-    As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
-    other rule tests, so that nothing is remembered between parts.
+    `rules`: at most `MAX_RULES`. As `CandidatePairs` does for rules with one key each: a pair is written by the first
+    rule it satisfies, which every other rule tests, so that nothing is remembered between parts.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -276,11 +272,7 @@ MAX_BITS = 63
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
-    Raises PARAMETER if the signatures have fewer bits than the bands need.
-
-    Notes
-    -----
-    O(bands * (distinct values + rows)).
+    Raises PARAMETER if the signatures have fewer bits than the bands need. O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
         raise parameter(

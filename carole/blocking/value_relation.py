@@ -39,11 +39,8 @@ _QUERIES = 256
 class MultibitTree:
     """A multibit tree.
 
-    `signatures` (uint64, shape (n, words)): distinct.
-
-    Notes
-    -----
-    Built in O(n * depth * words) and n/4 nodes of two signatures each, at most twice that.
+    `signatures` (uint64, shape (n, words)): distinct. Built in O(n * depth * words) and n/4 nodes of two signatures
+    each, at most twice that.
     """
 
     def __init__(self, signatures: U64) -> None:

@@ -201,8 +201,6 @@ def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response:
     are the levels' inclusive upper bounds, ascending to 1. Returns int16, shape (len(bounds) - 1,): a pair with `d`
     disagreeing bits has level `sum(d <= limits)`; a bound that no pair can exceed has a limit of -1.
 
-    Notes
-    -----
     `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
     """
     contrast = (1 - 2 * Fraction(str(randomised_response))) ** 2

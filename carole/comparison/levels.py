@@ -175,8 +175,6 @@ class FieldComparison:
     def level_table(self, pool: Executor) -> I8:
         """Level of every pair of distinct signatures, or in trusted mode values, shape (a.n_distinct, b.n_distinct).
 
-        Notes
-        -----
         O(a.n_distinct * b.n_distinct * bits / 64) word operations; beside the table, a copy of B's signatures.
         """
         table = np.empty((self._a.n_distinct, self._b.n_distinct), dtype=np.int8)
@@ -237,14 +235,10 @@ class FieldComparison:
 
         Up to `exact_limit` pairs of distinct values they are those of all pairs with a value on both sides; above that,
         of `sample` random ones, which they sum to. Values are compared a hundred times slower than signatures, so a
-        sixteenth of both limits applies to them.
-
-        Notes
-        -----
-        A sample has next to no information on equality in a field with many values, yet u matters most there. So
-        the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled. Where bits
-        are randomised, equal values no longer have equal signatures, and u of the top level has the error of the
-        sample.
+        sixteenth of both limits applies to them. A sample has next to no information on equality in a field with many
+        values, yet u matters most there. So the share of equal pairs is exact even then (see `equal_pairs`), and only
+        unequal ones are sampled. Where bits are randomised, equal values no longer have equal signatures, and u of the
+        top level has the error of the sample.
         """
         a, b, n_levels = self._a, self._b, self.n_levels
         rows_a, rows_b = (np.flatnonzero(side.codes >= 0).astype(np.int32) for side in (a, b))
@@ -285,10 +279,8 @@ class FieldComparison:
 def equal_pairs(a: FieldSignatures, b: FieldSignatures) -> int:
     """Exact number of pairs of rows with equal signatures of a field: equal values, unless bits are randomised.
 
-    Notes
-    -----
-    A linear hash of each signature finds the common ones, which are then compared in full. Two different
-    signatures with one hash (chance below n**2/2**64) could hide an equal pair; they cannot invent one.
+    A linear hash of each signature finds the common ones, which are then compared in full. Two different signatures
+    with one hash (chance below n**2/2**64) could hide an equal pair; they cannot invent one.
     """
     if a.n_distinct == 0 or b.n_distinct == 0:
         return 0

@@ -147,9 +147,6 @@ def expected_precision_recall(
     `probability` (float64, shape (n_pairs,)): match or link probabilities, or any score that rises with them;
     `is_match` (bool, shape (n_pairs,)); `n_unscored`: unscored pairs below the floor, treated as one last class that
     holds the remaining matches. With 0, matches without a score are never reached, and the curve ends before recall 1.
-
-    Notes
-    -----
     O(n_pairs log n_pairs).
     """
     return curve_of(tied_classes(probability, is_match), n_matches, n_unscored)
@@ -199,12 +196,9 @@ class Calibration:
 def calibration(probability: F64, is_match: Flags) -> Calibration:
     """Cumulative probability against cumulative matches.
 
-    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,)).
-
-    Notes
-    -----
-    O(n_pairs log n_pairs). The order inside a class is arbitrary, so the curve has one point per class; its observed
-    values are the expectation over the orders (Smith and Elliot 2017, figure 2).
+    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,)). O(n_pairs log n_pairs). The order
+    inside a class is arbitrary, so the curve has one point per class; its observed values are the expectation over the
+    orders (Smith and Elliot 2017, figure 2).
     """
     classes = tied_classes(probability, is_match)
     expected = np.cumsum(classes.probability * classes.pairs)

@@ -41,8 +41,6 @@ BOUNDS = (0.5, 1.0)
 class AllPairs:
     """The product of both files.
 
-    Notes
-    -----
     O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
     """
 

@@ -29,12 +29,9 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
 
     `kind`: ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from
     a decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
-    with everything else from another record: the record is no longer unique.
-
-    Notes
-    -----
-    The truth does not change: no person's record is a dummy. The release's owner must inform users of the data, or
-    remove dummies from every count; their cost is their share of the records.
+    with everything else from another record: the record is no longer unique. The truth does not change: no person's
+    record is a dummy. The release's owner must inform users of the data, or remove dummies from every count; their cost
+    is their share of the records.
     """
     if kind not in get_args(Kind):
         raise parameter("kind", f"must be one of {', '.join(get_args(Kind))}", kind)

@@ -88,12 +88,8 @@ def micro_aggregated(probability: F64) -> F64:
     """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
     `probability` (float64, shape (n,)). Returns float64, shape (n,): the mean of each one's group; the total is
-    unchanged.
-
-    Notes
-    -----
-    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the remaining links
-    at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
+    unchanged. From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the
+    remaining links at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
     """
     n = len(probability)
     order = np.argsort(probability, kind="stable")

@@ -127,8 +127,6 @@ def count_linked(
 ) -> tuple[DecoyCount, DecoyCount]:
     """What becomes of A's and of B's decoys, each added to a decided linkage alone.
 
-    Notes
-    -----
     O(n_pairs log n_pairs), of decoys and of the run.
     """
     persons = _Persons.of(found, kept, fit, plan)

@@ -97,11 +97,7 @@ def replicates(
     """Draw files from a fitted model, and link them again.
 
     `decide`: estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's
-    kept pairs these are.
-
-    Notes
-    -----
-    Beside `decide`, O(n_kept + n_patterns) for each replicate.
+    kept pairs these are. Beside `decide`, O(n_kept + n_patterns) for each replicate.
     """
     patterns, kept = fitted.patterns, fitted.kept
     matches = np.bincount(kept.pattern, fitted.probability, minlength=patterns.n_patterns) + fitted.not_kept

@@ -80,11 +80,8 @@ def value_weights(code_a: Codes, code_b: Codes) -> F64:
 def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, row_b: Ints) -> F64:
     """What the rarity of common values adds to the weight of pairs, in bits.
 
-    `row_a`, `row_b` (int, shape (n_pairs,)). Returns float64, shape (n_pairs,).
-
-    Notes
-    -----
-    O(distinct values log distinct values + rows + pairs) a field.
+    `row_a`, `row_b` (int, shape (n_pairs,)). Returns float64, shape (n_pairs,). O(distinct values log distinct values +
+    rows + pairs) a field.
     """
     total = np.zeros(len(row_a))
     for name in names:

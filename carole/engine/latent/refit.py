@@ -274,11 +274,7 @@ class KnownRecords:
         """The known joint distribution of the values' joint model.
 
         Every dependence that the cells show is kept, as long as the table of all cells has at most `SATURATED_CELLS`;
-        above that, those of the graph that a search finds in them.
-
-        Notes
-        -----
-        O(n_cells log n_cells), and the table of all cells.
+        above that, those of the graph that a search finds in them. O(n_cells log n_cells), and the table of all cells.
         """
         if self.cells is None or self.counts is None or not values.model_columns:
             return None

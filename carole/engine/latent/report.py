@@ -78,8 +78,6 @@ def effect_of_values(
 ) -> LatentEffect:
     """Compare the step's links and joint distribution with those of agreement alone.
 
-    Notes
-    -----
     One estimation from the links, one step of EM for each of both distributions, and O(`GROUPS` * cells) for each
     replicate.
     """

@@ -85,15 +85,11 @@ def near_copies(
     """Count the near-copies in each of two files.
 
     `files`: Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules;
-    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
-
-    Notes
-    -----
-    At most `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks. Of mode
-    block_keyed one set is in memory at a time, and has its share of the comparisons. Whole files
-    without keyed rules are grouped by the values of `GROUPINGS` fields instead. Where rows are sampled (with a seed
-    that follows from the plan) the share p of k compared rows has the standard error sqrt(p (1 - p) / k), with
-    (hits + 1) / (k + 2) for p.
+    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted. At most
+    `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks. Of mode block_keyed one
+    set is in memory at a time, and has its share of the comparisons. Whole files without keyed rules are grouped by the
+    values of `GROUPINGS` fields instead. Where rows are sampled (with a seed that follows from the plan) the share p of
+    k compared rows has the standard error sqrt(p (1 - p) / k), with (hits + 1) / (k + 2) for p.
     """
     first, second = files
     if isinstance(first, Contribution):

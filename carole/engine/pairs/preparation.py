@@ -121,11 +121,8 @@ def all_pairs_levels(
 ) -> F64:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 
-    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros.
-
-    Notes
-    -----
-    Blocks are ignored: u must not treat the block as the match class.
+    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros. Blocks are ignored: u must not
+    treat the block as the match class.
     """
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
@@ -208,8 +205,6 @@ def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
 def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level, as `all_pairs_levels`, over the pairs of rows of the same group.
 
-    Notes
-    -----
     As many comparisons of signatures for each field as there are pairs: 400,000 take some milliseconds.
     """
     rows = pairs_in_groups(samples, groups)

@@ -49,11 +49,8 @@ def choose_classes(
     """Choose the classes of pairs of highest weight that have at most `maximum` pairs.
 
     `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
-    that memory allows; `bytes_each`: memory of a pair, for the error.
-
-    Notes
-    -----
-    Classes of equal weight stay together, so that what is kept does not depend on an arbitrary order.
+    that memory allows; `bytes_each`: memory of a pair, for the error. Classes of equal weight stay together, so that
+    what is kept does not depend on an arbitrary order.
     """
     order = np.argsort(-weight, kind="stable")
     weight, probability = weight[order], probability[order]
@@ -113,11 +110,8 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
     explains is known: of two people's records that have the same fields, the product of u at the highest levels agrees.
     Where that is at most `CHANCE` of the pairs of equal records, these are copies.
 
-    Returns int32, shape (n_rows,); None if no record is a copy.
-
-    Notes
-    -----
-    Records are compared with those that lack the same fields. O(rows * fields).
+    Returns int32, shape (n_rows,); None if no record is a copy. Records are compared with those that lack the same
+    fields. O(rows * fields).
     """
     codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
     group = row_numbers(list(codes.T))
@@ -138,8 +132,6 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
 def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:
     """Duplicates within A and within B, as far as the comparison of the two files shows them.
 
-    Notes
-    -----
     Nothing inside a file is compared but for equality: duplicates that differ, of people whom the other file does not
     have, are not seen. O(pairs).
     """
@@ -201,8 +193,6 @@ def best_possible(
 ) -> tuple[BestPossible, BestPossible]:
     """The highest match probability each record of A and of B could reach, by its agreement with an equal record.
 
-    Notes
-    -----
     By fields, not by values: the model does not give a rare value more weight than a common one.
     """
     of_a, of_b = (_best_of_file(found, plan, fitted) for found in lacking)

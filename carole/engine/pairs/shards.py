@@ -356,11 +356,8 @@ _VERSION = b"gemel request order 1"
 def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> I64:
     """Which kept pair comes at each place of a request: int64, shape (n_kept,).
 
-    `kept`: the candidate pairs; another choice of them has another order.
-
-    Notes
-    -----
-    SHA-256 of 8 bytes for each row, and a sort of the pairs.
+    `kept`: the candidate pairs; another choice of them has another order. SHA-256 of 8 bytes for each row, and a sort
+    of the pairs.
     """
     digest = hashlib.sha256(_VERSION)
     for part in (a, b):

@@ -212,11 +212,8 @@ def decide(
 ) -> Resolved:
     """Decide a request, once it is known which rows are one record.
 
-    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records.
-
-    Notes
-    -----
-    The same for the same pairs in the same order, whatever numbers custodians gave their records.
+    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records. The same for the
+    same pairs in the same order, whatever numbers custodians gave their records.
     """
     _refuse_repeated(a.handles, b.handles, run)
     a, b = a.by_appearance(), b.by_appearance()

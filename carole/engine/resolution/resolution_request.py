@@ -161,11 +161,7 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
     """Accept only a request whose pairs are those of its comparison vectors.
 
     Raises UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no
-    pair, pairs of no blocking rule of the plan, or vectors chosen twice.
-
-    Notes
-    -----
-    O(n log n) for n vectors and pairs.
+    pair, pairs of no blocking rule of the plan, or vectors chosen twice. O(n log n) for n vectors and pairs.
     """
     patterns = found.patterns
     if len(patterns.count) and int(patterns.count.min()) < 1:

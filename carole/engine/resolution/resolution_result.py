@@ -138,11 +138,7 @@ def check_result(
 
     `found`: the request's comparison, as Carole sent it; `rows`: Alice's and Bob's rows of its pairs; None where Carole
     does not know them, in mode shared. Raises UPLOAD_CORRUPT for more links than records, rows or candidates, another
-    threshold than the plan's, or a document whose counts are others than Carole's own.
-
-    Notes
-    -----
-    O(n log n) for n pairs.
+    threshold than the plan's, or a document whose counts are others than Carole's own. O(n log n) for n pairs.
     """
     counted = result.document.linkage
     if counted.links > plan.max_links(found.n_a, found.n_b):

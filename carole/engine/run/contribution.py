@@ -143,12 +143,9 @@ _MAXIMUM = 2**63 - 1
 def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
     """The number of each row among the distinct rows, in lexicographic order: that of ``np.unique(axis=0)``.
 
-    `columns` (sequence of int or bool, shape (n_rows,)): the first decides first.
-
-    Notes
-    -----
-    O(rows * columns) and one or more sorts of whole numbers: columns are joined to one number while that has room,
-    which is many times as fast as sorting rows.
+    `columns` (sequence of int or bool, shape (n_rows,)): the first decides first. O(rows * columns) and one or more
+    sorts of whole numbers: columns are joined to one number while that has room, which is many times as fast as sorting
+    rows.
     """
     number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:

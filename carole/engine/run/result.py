@@ -254,11 +254,8 @@ def classed(probability: F64, vector: Ints) -> F64:
 
     `probability` (float64, shape (n,)): link probabilities of the pairs of a share; `vector` (int, shape (n,)): the
     comparison vector of each, by any number. Returns float64, shape (n,): means, to `DIGITS` decimals; where all
-    classes together are too few, of all pairs, to one decimal.
-
-    Notes
-    -----
-    From the lowest class up; what is too few at the top joins the class below. O(n log n).
+    classes together are too few, of all pairs, to one decimal. From the lowest class up; what is too few at the top
+    joins the class below. O(n log n).
     """
     place = np.searchsorted(BOUNDS, probability, side="right")
     groups: list[Flags] = []

@@ -35,15 +35,7 @@ N, RUN = 300, "r" * 32
 
 @dataclass
 class Case:
-    """A request decided.
-
-    Attributes
-    ----------
-    records
-        The record of each pair of the request, in either file.
-    rows
-        Both requests for handles.
-    """
+    """A request decided: the record of each of its pairs in either file, and both requests for handles."""
 
     spec: Specification
     request: ResolutionRequest
