@@ -44,8 +44,13 @@ class CrosswiseComparison:
         bounds = crosswise_bounds(a[0].bits, randomised_response)
         self._n_levels = len(bounds)
         self._a, self._b = (
-            _TwoFields(*(read_only(field.signatures) for field in part), *(read_only(field.codes) for field in part))
-            for part in (a, b)
+            _TwoFields(
+                read_only(first.signatures),
+                read_only(second.signatures),
+                read_only(first.codes),
+                read_only(second.codes),
+            )
+            for first, second in (a, b)
         )
         self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, randomised_response))
         self._n_rows = len(a[0].codes), len(b[0].codes)
