@@ -28,7 +28,7 @@ from gemel.carole.engine.documents.insights import (
 from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage
+from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.common.documents.model_document import StatisticsDocument
@@ -90,7 +90,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         counts["latent"] = _latent(linkage.latent)
     if linkage.entities is not None:
         counts["entities"] = _entities(linkage.entities)
-    floor = _probability(linkage.floor, model.p)
+    floor = float(match_probabilities(np.array([linkage.floor]), model.p)[0])
     if math.isfinite(floor):
         counts["floor"] = float(f"{floor:.1g}")  # of one comparison vector, to the last digit
     if plan.rules:
@@ -239,11 +239,3 @@ def _expected_counts(linkage: Linkage, gamma: I8) -> F64:
             others *= np.where(there[:, q], model.u[q, level], 1.0)
     counts: F64 = pairs * (model.p * matches + (1.0 - model.p) * others)
     return counts
-
-
-def _probability(weight: float, p: float) -> float:
-    log2_odds = weight + math.log2(p) - math.log2(1.0 - p)
-    if log2_odds > 1000:
-        return 1.0
-    odds = math.pow(2.0, log2_odds)
-    return odds / (1.0 + odds)
