@@ -15,7 +15,7 @@ import polars as pl
 from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
 from gemel.carole.engine.pairs.selection import MAX_PAIRS
-from gemel.carole.engine.pairs.sharded_pairs import set_memory
+from gemel.carole.engine.pairs.shards import set_memory
 from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.resources import KEPT_BYTES, PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
