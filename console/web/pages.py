@@ -102,7 +102,6 @@ class Pages:
         )
 
     def page(self, template: str, request: Request, status: int = 200, **shown: Any) -> Response:
-        """The answer with a page."""
         return HTMLResponse(self.text(template, request, shown), status)
 
     def error(self, request: Request, error: GemelError) -> Response:

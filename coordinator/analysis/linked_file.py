@@ -53,7 +53,6 @@ class JoinedShare:
 
     @property
     def id_column(self) -> str:
-        """``link_id`` or ``pair_id``."""
         for name in IDS:
             if name in self.table.columns:
                 return name

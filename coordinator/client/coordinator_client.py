@@ -109,7 +109,6 @@ class Coordinator:
         return self._status(self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
-        """Open the project's next epoch, signed."""
         text = normalized_reason(reason)
         request = coordination_pb2.NewEpochRequest(
             project=project,
@@ -120,7 +119,6 @@ class Coordinator:
         return self._status(self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
-        """A project's status and its specification."""
         response = self._connection.call(
             self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
         )
@@ -140,7 +138,6 @@ class Coordinator:
 
     @property
     def shared_request(self) -> str:
-        """As `Connection.shared_request`."""
         return self._connection.shared_request
 
     def start(self, project: str) -> project_pb2.RunStatus:

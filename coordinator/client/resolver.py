@@ -75,8 +75,6 @@ class _Exchange:
         self._connection, self._stub, self._project, self._run = connection, stub, project, run
 
     def fetch(self, artifact: resolution_pb2.RunArtifact, side: Side | None = None) -> bytes:
-        """The whole of an artifact."""
-
         def request(index: int) -> resolution_pb2.FetchArtifactRequest:
             return resolution_pb2.FetchArtifactRequest(
                 project=self._project,
@@ -90,7 +88,6 @@ class _Exchange:
         return Fetch(self._connection, self._stub.FetchArtifact, request, where).whole()
 
     def put_result(self, identity: Identity, result: bytes) -> None:
-        """Submit the result, signed."""
         content = Content.of(result)
         signature = sign_result(identity, self._project, self._run, content.root)
 

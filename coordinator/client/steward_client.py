@@ -47,7 +47,6 @@ class Steward:
         return projects[::-1]
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run."""
         return fetch_report(self._connection, project, run)
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:

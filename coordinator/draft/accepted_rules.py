@@ -150,7 +150,6 @@ class _Search:
             )
 
     def left_out(self, judged: JudgedRules) -> None:
-        """State that rules are left out."""
         gone = [proposal.rule.name for proposal in judged.proposals if proposal not in judged.kept]
         self._steps.append(
             f"{' and '.join(gone)} left out: {self._lost(judged.proposals, judged.kept)};"

@@ -105,7 +105,6 @@ class Composed:
 
     @property
     def label(self) -> str:
-        """The columns' names, for people."""
         return " + ".join(self.columns)
 
 
@@ -181,7 +180,6 @@ class Pair:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The columns' names, for people."""
         return " + ".join(self.alice), " + ".join(self.bob)
 
 

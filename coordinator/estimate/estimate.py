@@ -292,7 +292,6 @@ def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[s
 
 
 def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
-    """Print an estimate."""
     for line in estimate.lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if refuse:

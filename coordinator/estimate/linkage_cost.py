@@ -188,7 +188,6 @@ class LinkageCost:
 def linkage_cost(
     custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = (), threads: int = 2
 ) -> LinkageCost:
-    """The cost of linking two contributions."""
     records = [each.records for each in custodians]
     of_a, of_b = (each.layout for each in custodians)
     pairs = _pairs(spec, rules, records)

@@ -124,7 +124,6 @@ class Narrator:
         """Time of each step that has ended."""
 
     def step(self, key: str) -> None:
-        """Begin a step."""
         self.end()
         self._now = key
         self._started[key] = time.perf_counter()
@@ -134,13 +133,11 @@ class Narrator:
             console.print(step.explanation, style="dim")
 
     def end(self) -> None:
-        """End the step under way."""
         if self._now:
             self.seconds[self._now] = time.perf_counter() - self._started[self._now]
             self._now = ""
 
     def show(self, text: str) -> None:
-        """Print one line of what happened."""
         console.print(text, highlight=False)
 
     def warn(self, warnings: Iterable[ResultWarning]) -> None:

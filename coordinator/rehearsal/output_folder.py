@@ -184,7 +184,6 @@ def rehearse_into(
 def _write_result(
     folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, language: LanguageCode, *, invented: bool
 ) -> None:
-    """Write what the parties were given."""
     links.write_parquet(folder / "links.parquet")
     links.write_csv(folder / "links.csv")
     for share in rehearsed.shares.values():

@@ -115,7 +115,6 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the running service."""
         if self._process is None:
             raise GemelError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.party)
         return self._process.pid

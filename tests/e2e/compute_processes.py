@@ -29,12 +29,10 @@ class ComputeService:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until Carole has answered."""
         self.begin()
         self.wait_ready()
 
     def begin(self) -> None:
-        """Start it."""
         self._ready.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -47,7 +45,6 @@ class ComputeService:
         return "-m", "gemel", "compute", "--config", str(config), "--ready-file", str(ready)
 
     def wait_ready(self) -> None:
-        """Wait until Carole has answered."""
         assert self._process is not None
         end = time.monotonic() + SECONDS
         while not self._ready.exists():
@@ -56,7 +53,6 @@ class ComputeService:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it at once, as ``kill -9`` does."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -81,5 +77,4 @@ class OrderedService(ComputeService):
         written.replace(self._orders)
 
     def has_stopped(self) -> bool:
-        """Whether it has come to where the newest order stops it."""
         return self._orders.with_suffix(f".{self._number}").exists()

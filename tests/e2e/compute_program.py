@@ -54,7 +54,6 @@ class Deviating:
         return getattr(self._channel, name)
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """As `Channel.send`."""
         sent, before = bytes(content), self.former.get(to, b"")
         self.former[to] = sent
         if self.due and len(sent) >= 8:
@@ -71,8 +70,6 @@ class Deviating:
 
 
 def main(config: Path, ready: Path, orders: Path) -> None:
-    """Compute as ordered."""
-
     def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, progress: Progress) -> None:
         order = orders_of(orders)
         channel = Deviating(joined.channel, order.get("kind", STOP), order.get("place", 0))

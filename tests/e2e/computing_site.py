@@ -86,7 +86,6 @@ class Site:
             self.made.start(side)
 
     def close(self) -> None:
-        """End all."""
         for service in self.computing.values():
             service.kill()
         self.made.close()
@@ -97,11 +96,9 @@ class Site:
         return project
 
     def begun(self, project: str) -> str:
-        """A run of a new project."""
         return self.made.coordinator.start(self.contributed(project)).run
 
     def order(self, kind: str, stage: str) -> None:
-        """To both compute processes."""
         for service in self.computing.values():
             service.order(kind, stage)
 
@@ -117,7 +114,6 @@ class Site:
         made.eventually(there, lambda: f"{made.status(project)}")
 
     def kill(self, party: str) -> None:
-        """As ``kill -9`` does."""
         if party in self.computing:
             self.computing[party].kill()
         elif party == "worker":

@@ -98,7 +98,6 @@ def variables_of(roles: Mapping[str, str]) -> str:
 
 
 def insured(files: Mapping[Side, pl.DataFrame]) -> dict[Side, pl.DataFrame]:
-    """The same people with the insurers' variables."""
     both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
     return dict(zip(Side, both, strict=True))
 
@@ -150,7 +149,6 @@ def entries_in(printed: str) -> list[dict[str, Any]]:
 
 
 def digest_of(text: str) -> bytes:
-    """The specification digest of a text."""
     return specification_digest(load_specification(text, "test"))
 
 
@@ -229,7 +227,6 @@ class Deployment:
         self._controls: dict[Side, Control] = {}
 
     def close(self) -> None:
-        """Stop whatever was started."""
         self._opened.close()
 
     def __enter__(self) -> Deployment:
@@ -247,12 +244,10 @@ class Deployment:
         temporary.replace(self.files[side])
 
     def mend(self, side: Side) -> None:
-        """Put a custodian's good file back."""
         self.spoil(side, self.good[side])
 
     @contextmanager
     def spoilt(self, side: Side, content: bytes) -> Iterator[None]:
-        """A custodian's file, spoilt until the block ends."""
         self.spoil(side, content)
         try:
             yield
@@ -260,13 +255,11 @@ class Deployment:
             self.mend(side)
 
     def configure(self, side: Side, old: str, new: str) -> None:
-        """Change a custodian's configuration file."""
         text = self.configs[side].read_text()
         assert old in text
         self.configs[side].write_text(text.replace(old, new))
 
     def client_yaml(self, party: str) -> Path:
-        """The configuration of a coordinator's or a steward's commands."""
         config = self.folders[party] / f"{party}.yaml"
         config.write_text(coordinator_template(self.address))
         return config
@@ -312,11 +305,9 @@ class Deployment:
 
     @cached_property
     def coordinator(self) -> Coordinator:
-        """The coordinator, connected to Carole."""
         return self._opened.enter_context(connect(self.coordinator_yaml))
 
     def connection(self, party: str) -> Connection:
-        """A connection to Carole with a party's certificate."""
         credentials = channel_credentials(self.folders[party], PARTIES[party])
         return self._opened.enter_context(Connection(self.address, server_name(Role.LINKER), credentials))
 
@@ -350,7 +341,6 @@ class Deployment:
         return found[0] if found else operator_pb2.CustodianProject()
 
     def received(self, project: str) -> None:
-        """Wait until both custodians have their results."""
         self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
 
     def links(self, project: str) -> dict[Side, pl.DataFrame]:
@@ -369,7 +359,6 @@ class Deployment:
         return project
 
     def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
-        """Wait until a project has come to a state."""
         self.eventually(lambda: self.status(project).state >= state, lambda: self._explained(project))
         return self.status(project)
 
@@ -386,7 +375,6 @@ class Deployment:
         self.eventually(lambda: not self.shown(side, project).blocking_error, lambda: self._explained(project))
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
-        """Wait for a condition."""
         end, pause = time.monotonic() + SECONDS, 0.02
         while not condition():
             assert time.monotonic() < end, f"it did not come about: {explain()}"

@@ -65,11 +65,9 @@ class Linked:
     outputs: Path
 
     def share(self, side: Side) -> Path:
-        """The folder of a custodian's share."""
         return self.made.folders[side] / "results" / PROJECT / self.status.run.run
 
     def printed(self, name: str) -> str:
-        """What a command printed."""
         return (self.outputs / name).read_text()
 
 
@@ -85,7 +83,6 @@ def planted_files() -> dict[Side, pl.DataFrame]:
 
 
 def link(root: Path) -> Linked:
-    """Do all of it."""
     files = planted_files()
     made = Deployment(root, [TEXT], files)
     outputs, temporary = root / "outputs", root / "tmp"
@@ -266,6 +263,5 @@ class Commands:
         self.folder = folder
 
     def run(self, name: str, *arguments: object) -> None:
-        """Run a command, which must end well."""
         with wide_consoles():
             (self.folder / name).write_text(typed(*arguments))

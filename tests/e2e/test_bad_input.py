@@ -45,7 +45,6 @@ Deploy = Callable[..., Deployment]
 
 
 def refusal(call: Callable[[], Any]) -> GemelError:
-    """What a call is refused with."""
     with pytest.raises(GemelError) as caught:
         call()
     return caught.value

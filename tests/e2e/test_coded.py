@@ -138,7 +138,6 @@ class Linked:
     runs: dict[str, str] = field(default_factory=dict)
 
     def link(self, project: str) -> None:
-        """Link a project, if it is not yet."""
         made = self.made
         if project not in self.runs:
             made.contributed(TEXTS[project])
@@ -156,7 +155,6 @@ class Linked:
 
     @property
     def resolver(self) -> list[Any]:
-        """Carole's answers to the coordinator."""
         return [answer for own, _, answer in self.calls if own is self.made.coordinator._connection]
 
     def sent(self, project: str, artifact: Artifact) -> list[bytes]:

@@ -87,11 +87,9 @@ class Judged:
         return typed("steward", decision, project, "--reason", REASON, "--yes", "--config", config or self.steward)
 
     def logged(self, project: str, config: Path | None = None) -> list[dict[str, Any]]:
-        """The log that a steward reads."""
         return entries_in(typed("steward", "log", project, "--config", config or self.steward))
 
     def fetched(self, side: Side, project: str) -> bool:
-        """Whether a custodian has its share."""
         return (self.made.folders[side] / "results" / project).exists()
 
 

@@ -50,7 +50,6 @@ class Fork:
             assert database.execute(statement, (*theirs, str(side.other))).rowcount == 1
 
     def opened(self) -> list[Path]:
-        """Whatever the custodians have written of a result."""
         folders = [self.made.folders[side] / "results" for side in Side]
         return [path for folder in folders if folder.exists() for path in folder.rglob("*")]
 

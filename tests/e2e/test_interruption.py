@@ -26,7 +26,6 @@ MANY = 3000
 
 
 def wide(project: str) -> str:
-    """A specification with long signatures."""
     return specification(project, bits=8192)
 
 

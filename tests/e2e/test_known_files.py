@@ -25,7 +25,6 @@ RECORDS = 40
 
 
 def training(seed: int) -> str:
-    """Records of invented drivers as CSV."""
     people = NETWORK.sample(RECORDS, np.random.default_rng(seed))
     columns = {
         str(name): np.array(categories, dtype=object)[people[:, column]].tolist()

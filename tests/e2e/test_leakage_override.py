@@ -54,7 +54,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 
 def types(*words: str | Path) -> Result:
-    """What comes of a command."""
     return CliRunner().invoke(app, [str(word) for word in words])
 
 

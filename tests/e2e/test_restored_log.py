@@ -80,7 +80,6 @@ class Site:
     held_links: set[tuple[str, str]]
 
     def types(self, *words: object, fails: bool = False) -> str:
-        """What a command prints, in one line."""
         party = str(words[0])
         config = {
             "project": self.made.coordinator_yaml,
@@ -102,7 +101,6 @@ class Site:
         return [self.types(party, "accept-restore", project, "--yes") for party in parties][-1]
 
     def audited(self, project: str) -> list[tuple[str, str]]:
-        """Action and actor of every entry of a project."""
         lines = self.types("audit", "show", "--project", project).splitlines()
         entries = [json.loads(line) for line in lines if line.startswith("{")]
         return [(entry["action"], entry["actor"]) for entry in entries]

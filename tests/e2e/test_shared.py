@@ -54,13 +54,11 @@ SPECIFICATION = text("assessed", ASSESSED)
 
 
 def files(n: int, common: int) -> dict[Side, pl.DataFrame]:
-    """Both custodians' records, with the truth."""
     return insured(people(n, common, seed=3))
 
 
 @pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.long)], ids=["small", "large"])
 def linking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment with all its services."""
     with Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param)) as made:
         made.start_all(worker=True)
         computing = [ComputeService(made, party) for party in ("coordinator", "steward")]

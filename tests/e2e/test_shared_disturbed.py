@@ -71,7 +71,6 @@ def failed(site: Site, project: str) -> str:
 
 
 def logged(site: Site) -> list[dict[str, Any]]:
-    """Lines of Carole's log."""
     return [json.loads(line) for line in site.carole.log.read_text().splitlines() if line.startswith("{")]
 
 

@@ -65,7 +65,6 @@ SERVICES = {
 
 
 def run(*arguments: str, **environment: str) -> tuple[int, str, set[str]]:
-    """Status, output and imported modules of ``gemel ARGUMENTS``."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         capture_output=True,

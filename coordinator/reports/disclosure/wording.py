@@ -180,12 +180,10 @@ _ROLES = {"key": marked("recognisable"), "sensitive": marked("sensitive"), "": m
 
 
 def receives(grant: str) -> str:
-    """What a custodian receives, in words."""
     return gettext(_RECEIVES.get(grant, grant))
 
 
 def role(name: str) -> str:
-    """What a variable was taken as."""
     return gettext(_ROLES.get(name, _ROLES[""]))
 
 
@@ -212,7 +210,6 @@ def number(value: int) -> str:
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """The verdict in a few words."""
     if document["verdict"] != "within":
         return gettext("The policy is breached")
     return gettext("The policy is met by a coarser result") if coarsened(document) else gettext("The policy is met")

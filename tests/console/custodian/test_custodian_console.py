@@ -226,7 +226,7 @@ def test_two_hundred_projects_have_those_first_that_wait_for_the_operator() -> N
         operator_pb2.CustodianProject(project=f"p-{n:03}", state=states[n % 3], waits_for_operator=n % 3 == 1)
         for n in range(200)
     ]
-    first = paged(rows(projects, ALICE), {}, "/")  # type: ignore[arg-type]
+    first = paged(rows(projects, ALICE), {})  # type: ignore[arg-type]
     assert (first["first"], first["last"], first["found"], first["pages"]) == (1, 25, 200, 8)
     assert {row["state"] for row in first["rows"]} == {"waits for you"}
 

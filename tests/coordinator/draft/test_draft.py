@@ -66,7 +66,6 @@ def kinds(spec: Specification) -> dict[str, str]:
 
 
 def comment(text: str) -> str:
-    """All comments of a text, as one line."""
     return " ".join(line.strip().lstrip("# ") for line in text.splitlines() if line.strip().startswith("#"))
 
 

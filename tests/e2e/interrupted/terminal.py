@@ -56,8 +56,6 @@ def interrupts(*lines: str) -> Callable[[Test], Test]:
 
 
 class Command:
-    """A command at a terminal."""
-
     def __init__(self, arguments: str, folder: Path) -> None:
         self.folder, self._own = folder, folder.parent / f"{folder.name}-temporary"
         self._own.mkdir()

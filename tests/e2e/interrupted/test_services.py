@@ -26,7 +26,6 @@ from tests.e2e.interrupted.terminal import (
 
 
 def serves(command: Command) -> bool:
-    """Carole, her worker and a custodian are there."""
     return len(command.processes()) >= 5
 
 
