@@ -33,15 +33,9 @@ from gemel.protos.linkage.v1 import project_pb2
 class LeakageStatement:
     """What a custodian measured on its own records before it contributed them.
 
-    Attributes
-    ----------
-    custodian, at
-        Who stated it, and when.
-    measured, limit
-        What known attacks recovered that is nearest to its limit, of a field's values above guessing or of a
-        register's people, and that limit: shares. None where the specification requires no measurement.
-    override
-        The operator's reason to contribute above the limit; empty below it.
+    `measured` is what known attacks recovered that is nearest to its `limit`, of a field's values above guessing or of
+    a register's people: shares, None where the specification requires no measurement. `override` is the operator's
+    reason to contribute above the limit.
     """
 
     custodian: str

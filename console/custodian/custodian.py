@@ -29,16 +29,9 @@ PROJECT = "/projects/{project}"
 
 @dataclass(frozen=True)
 class Custodian:
-    """The custodian that a console acts as.
+    """The custodian that a console acts as, by its configuration file.
 
-    Attributes
-    ----------
-    party
-        Alice or Bob.
-    config
-        Its configuration file.
-    load_gate
-        Imports what measures what Carole could learn; a function of a module, since another process calls it.
+    `load_gate` imports what measures what Carole could learn; a function of a module, since another process calls it.
     """
 
     party: Party

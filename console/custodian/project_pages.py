@@ -62,12 +62,8 @@ class Message:
 def messages(spec: Specification, side: Side, records: int, sent: int) -> list[Message]:
     """The messages to Carole, in their order.
 
-    Parameters
-    ----------
-    records
-        Of the source, as they were read.
-    sent
-        Bytes of the contribution, if it was signed already; else 0, and its size is bounded by `records`.
+    `sent`: bytes of the contribution, if it was signed already; else 0, and its size is bounded by the source's
+    `records`.
     """
     largest = expected_layout(bounded_counts(records, spec), spec, side).total_bytes
     content = [gettext(_CONTENT[spec.mode])]

@@ -184,20 +184,10 @@ def opened(
     right: Right,
     language: LanguageCode,
 ) -> ASGIApp:
-    """A console.
+    """A console at the address `base`, in which `user` is the member as which it acts.
 
-    Parameters
-    ----------
-    base
-        Its address, as browsers know it.
-    shown
-        Shows a one-time link to whoever has started it; not called where people sign on.
-    user
-        The member as which it acts.
-    right
-        What a subject of the single sign-on must be allowed to act.
-    language
-        Of the member's configuration; the pages are English where the consoles have no catalogue of it.
+    `shown` shows a one-time link to whoever has started it, where there is no single sign-on; else a subject of that
+    must have the `right` to act. Pages are English where the consoles have no catalogue of the member's `language`.
     """
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
     entered_by: Entrance | SignOn

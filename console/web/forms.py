@@ -53,20 +53,10 @@ def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
 
 
 def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: bool = False) -> Route:
-    """The route of a form.
+    """The route of a form, answered on a thread with its fields, the token already checked.
 
-    Parameters
-    ----------
-    answer
-        Called with the request and the form's fields, the token already checked, on a thread.
-    reading
-        Whether who may only read may send it too.
-
-    Returns
-    -------
-    Route
-        It raises NOT_ADMITTED for a form without the session's token, or of someone who may only read; TEXT_ENCODING
-        for a file that is not UTF-8.
+    `reading`: who may only read may send it too. NOT_ADMITTED for a form without the session's token, or of someone who
+    may only read; TEXT_ENCODING for a file that is not UTF-8.
     """
 
     async def endpoint(request: Request) -> Response:

@@ -40,15 +40,10 @@ def reloaded(request: Request, answer: Response, state: str) -> Response:
 
 
 def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams) -> dict[str, Any]:
-    """What ``list.html.j2`` shows.
+    """What ``list.html.j2`` shows of all projects, in their order: each has `project`, `state` in words, `kind` of its
+    badge, and `waits`, what it waits for.
 
-    Parameters
-    ----------
-    rows
-        All projects in their order, each with `project`, `state` in words, `kind` of its badge, and `waits`: what it
-        waits for.
-    query
-        Of the page's address, which is ``/``: ``q``, a part of a name; ``state``, as its words are; ``page``, from 1.
+    The query is ``q``, a part of a name; ``state``, as its words are; ``page``, from 1.
     """
     part_of_name, state = query.get("q", "").strip().lower(), query.get("state", "")
     found = [each for each in rows if part_of_name in each["project"].lower() and (not state or each["state"] == state)]

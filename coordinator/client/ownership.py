@@ -29,16 +29,9 @@ _ATTEMPTS = 3
 def offer_project(
     caller: Client, role: Role, project: str, successor: str, reason: str, *, former: str = ""
 ) -> project_pb2.ProjectStatus:
-    """Sign an offer of a project and send it; the project's status after it.
+    """Sign an offer of a project as coordinator or steward, and send it; the project's status after it.
 
-    Parameters
-    ----------
-    caller
-        The signer's keys and connection, by which the log was verified.
-    role
-        Of the signer: coordinator, or steward.
-    former
-        The owner, where a steward signs.
+    `former` is the owner, where a steward signs; by `caller` the log was verified.
     """
     text = normalized_reason(reason)
     owner = former or caller.name

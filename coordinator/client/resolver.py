@@ -40,19 +40,10 @@ def resolve(
 ) -> None:
     """Resolve the records of a run that waits for the resolver.
 
-    Parameters
-    ----------
-    reader
-        Opens the custodians' handles.
-    identity
-        The same member's: it signs the result, and Carole's audit log keeps the signature.
-
-    Raises
-    ------
-    GemelError
-        What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
-        run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
-        run cannot continue, and another must be requested.
+    `reader` opens the custodians' handles; `identity`, the same member's, signs the result, and Carole's audit log
+    keeps the signature. SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this run,
+    specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the run cannot
+    continue, and another must be requested.
     """
     exchange = _Exchange(connection, stub, project, run)
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)

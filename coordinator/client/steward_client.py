@@ -65,14 +65,8 @@ class Steward:
         return status
 
     def entries(self, project: str = "", after: int = 0) -> Iterator[AuditEntry]:
-        """The audit log, each entry verified to be in the log that Carole has signed.
-
-        Parameters
-        ----------
-        project
-            Whose entries; of every project if empty.
-        after
-            The number of an entry: those behind it.
+        """The audit log, each entry verified to be in the log that Carole has signed; of one project if it is named,
+        and those behind entry `after`.
         """
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)

@@ -105,15 +105,7 @@ def show_warnings(warnings: Iterable[ResultWarning]) -> None:
 
 
 class Narrator:
-    """Prints the steps of a rehearsal.
-
-    Parameters
-    ----------
-    explain
-        Whether to explain what each step is for.
-    shared
-        Whether the linkage is of mode shared, in which some steps are others.
-    """
+    """Prints the steps of a rehearsal, explained if `explain`; in mode shared some steps are others."""
 
     def __init__(self, explain: bool, *, shared: bool = False) -> None:
         self._explain = explain

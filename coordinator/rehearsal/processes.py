@@ -28,18 +28,9 @@ STOP_SECONDS = 15.0
 
 
 class ServiceProcess:
-    """One service, ``python -m PROGRAM``, with its log in a file.
-
-    Parameters
-    ----------
-    party
-        ``alice``, ``bob``, ``carole``, or a member who computes.
-    configuration
-        The service's configuration file.
-    folder
-        Where its log and its ready file go.
-    program
-        What is run, with its words; None: that of the party's name, since the parties import nothing of each other.
+    """One service, ``python -m PROGRAM``, of alice, bob, carole or a member who computes; its log and its ready file
+    are in the folder. Its program is that of the party's name unless one is given, since parties import nothing of each
+    other.
     """
 
     def __init__(self, party: str, configuration: Path, folder: Path, program: tuple[str, ...] | None = None) -> None:

@@ -5,7 +5,6 @@ The two compute processes take orders: they stop at a stage, or deviate in it (`
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_processes import OrderedService
-from tests.e2e.deployment import BOBS_NAMES, Deployment, pairs_of
+from tests.e2e.deployment import BOBS_NAMES, Deployment, entries_in, pairs_of
 
 N, COMMON = 12, 8
 
@@ -82,8 +81,7 @@ class Site:
         self.computing = {party: OrderedService(self.made, party) for party in ("coordinator", "steward")}
         for service in self.computing.values():
             service.start()
-        for side in Side:
-            self.made.start(side)
+        self.made.start_custodians()
 
     def close(self) -> None:
         for service in self.computing.values():
@@ -137,6 +135,5 @@ class Site:
 
 def worker_of(carole: ServiceProcess) -> int:
     """The process of Carole's newest worker, by her log: tests may give her service further children."""
-    lines = (json.loads(line) for line in carole.log.read_text().splitlines() if line.startswith("{"))
-    *_, newest = (int(line["pid"]) for line in lines if line["event"] == "worker started")
+    *_, newest = (int(line["pid"]) for line in entries_in(carole.log.read_text()) if line["event"] == "worker started")
     return newest

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from typer.testing import CliRunner
 
 from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
@@ -28,7 +27,6 @@ from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.suite import Suite
@@ -42,6 +40,7 @@ from gemel.coordinator.client.client_configuration import template as coordinato
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
@@ -51,6 +50,7 @@ from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
+from tests.typed import printed
 
 CUSTODIANS = {Side.ALICE: ALICE, Side.BOB: BOB}
 STATE = project_pb2.ProjectState
@@ -84,6 +84,15 @@ fields:
   - {{name: phone, kind: code}}
 retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 {more}"""
+
+
+TWO_RULES = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+"""
+THREE_RULES = TWO_RULES + "  - {name: place, keys: [{field: postcode}, {field: sex}]}\n"
+"""Top-level YAML for files as `people` makes them."""
 
 
 def variables_of(roles: Mapping[str, str]) -> str:
@@ -134,17 +143,8 @@ def f1_of(joined: pl.DataFrame, matches: int) -> float:
     return 2 * right / (joined.height + matches)
 
 
-def typed(*words: object) -> str:
-    """What a command of `gemel` prints, in this process; its error is raised."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def entries_in(printed: str) -> list[dict[str, Any]]:
-    """The entries of an audit log in what a command printed; services log to the same output in this process."""
+    """The entries of an audit log in what a command printed, or the lines of a service's log."""
     return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 
@@ -299,6 +299,10 @@ class Deployment:
             self.processes("carole")
         else:
             self.start_carole()
+        return self.start_custodians()
+
+    def start_custodians(self) -> dict[Side, CustodianService]:
+        """Both custodians in this process."""
         return {side: self.start(side) for side in Side}
 
     # Callers
@@ -310,6 +314,11 @@ class Deployment:
     def connection(self, party: str) -> Connection:
         credentials = channel_credentials(self.folders[party], PARTIES[party])
         return self._opened.enter_context(Connection(self.address, server_name(Role.LINKER), credentials))
+
+    def steward(self) -> Steward:
+        """The steward, connected to Carole."""
+        identity = open_identity(None, self.made.parties["steward"].identity)
+        return Steward(self.connection("steward"), identity, self.made.members.in_role(Role.LINKER).identity)
 
     def create(self, text: str, *, approve: bool = True) -> str:
         """Create a project, and approve it on the coordinator's behalf; its name."""
@@ -350,7 +359,7 @@ class Deployment:
 
     def audited(self) -> list[dict[str, Any]]:
         """The audit log as Carole's operator sees it."""
-        return entries_in(typed("audit", "show", "--config", self.carole_yaml))
+        return entries_in(printed("audit", "show", "--config", self.carole_yaml))
 
     def contributed(self, text: str) -> str:
         """A new project, once both custodians have contributed to it; its name."""

@@ -14,19 +14,11 @@ import gemel
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
+from tests.e2e.deployment import BOBS_NAMES, TWO_RULES, Deployment, people, specification
 
 PROJECT = "cohort"
-TEXT = specification(
-    PROJECT,
-    more="""\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: alice}
-""",
-    mode="block_keyed",
-)
+RELEASE = "release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: alice}\n"
+TEXT = specification(PROJECT, more=TWO_RULES + RELEASE, mode="block_keyed")
 
 
 def page_steps() -> list[str]:

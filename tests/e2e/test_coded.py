@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.run.contribution import unpacked
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role, Side
+from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.signatures.layout import CODES, SAMPLES
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -41,7 +40,6 @@ from gemel.common.wire.row_handles import (
     open_row_handles,
     request_digest,
 )
-from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
@@ -50,9 +48,11 @@ from gemel.custodian.service import CustodianService
 from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from gemel.risk.models.joint_distribution import JointDistribution
+from tests.carole.refusals import refused
 from tests.e2e.deployment import (
     BOBS_NAMES,
     STATE,
+    THREE_RULES,
     Deployment,
     insured,
     linked_people,
@@ -63,18 +63,12 @@ from tests.e2e.deployment import (
 from tests.e2e.recording import Calls, contribution, recorded
 
 N, COMMON = 400, 200
-RULES = """\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-  - {name: place, keys: [{field: postcode}, {field: sex}]}
-"""
 SHARES = "alice: links, bob: links, coordinator: statistics}\n"
 FRACTIONS = "fractions: {alice: 0.05, bob: 0.05, combined: 0.025}"
 
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", KEY: "other", "RiskAversion": "sensitive"}
 JUDGED = f"""\
-{RULES}{variables_of(ROLES)}
+{THREE_RULES}{variables_of(ROLES)}
 assessment:
   {FRACTIONS}
   tables: [{{variables: [Age, RiskAversion], protection: conventional, base: 5}}]
@@ -92,7 +86,7 @@ PROTECT = """\
 
 # Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
 LATENT = f"""\
-{RULES}{variables_of({**ROLES, "MakeModel": "other"})}
+{THREE_RULES}{variables_of({**ROLES, "MakeModel": "other"})}
 latent: {{keys: [{KEY}]}}
 leakage: {{above: warn}}
 release: {{RELEASE{SHARES}"""
@@ -224,11 +218,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     ):
         calls = recorded(patch)
         services = made.start_all(worker=True)
-        folder = made.made.parties["steward"]
-        linker = made.made.members.in_role(Role.LINKER).identity
-        with connection_of(made.address, folder.path, Role.STEWARD) as connection:
-            steward = Steward(connection, open_identity(None, folder.identity), linker)
-            yield Linked(made, files, services, calls, steward)
+        yield Linked(made, files, services, calls, made.steward())
 
 
 def long_labels(project: str) -> set[bytes]:
@@ -272,9 +262,7 @@ def test_what_the_policy_refuses_no_party_receives(linked: Linked) -> None:
     made = linked.made
     assert linked.report("refused")["verdict"] == "breach"
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    with pytest.raises(GemelError) as caught:
-        made.coordinator.statistics("refused", linked.runs["refused"])
-    assert caught.value.code is ErrorCode.WRONG_STATE
+    refused(ErrorCode.WRONG_STATE, made.coordinator.statistics, "refused", linked.runs["refused"])
     assert not any((made.folders[side] / "results" / "refused").exists() for side in Side)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import Deployment, digest_of, people, specification
+from tests.e2e.deployment import Deployment, digest_of, entries_in, people, specification
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = project_pb2.ProjectState
@@ -58,6 +57,5 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
 
 def contributed(made: Deployment) -> set[str]:
     """The uploads of which Alice's log says that they are complete."""
-    lines = (made.logs / "alice.log").read_text().splitlines()
-    logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-    return {entry["upload"] for entry in logged if entry["event"] == "contributed"}
+    whole = "\n".join(line for line in (made.logs / "alice.log").read_text().splitlines() if line.endswith("}"))
+    return {entry["upload"] for entry in entries_in(whole) if entry["event"] == "contributed"}

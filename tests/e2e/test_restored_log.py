@@ -31,17 +31,15 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import Folder
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
-from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, pairs_of, specification
+from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, TWO_RULES, Deployment, pairs_of, specification
 
 COMMON = 30
 RELEASED, ENDED, REFUSED = (specification(name, bits=256) for name in ("released", "ended", "refused"))
 HELD = specification(
     "held",
     bits=256,
-    more="""\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+    more=TWO_RULES
+    + """\
 variables:
   - {name: ward, holder: alice, role: key, categories: [n, s]}
   - {name: work, holder: bob, role: key, categories: [day, night]}
@@ -151,8 +149,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     steward.write_text(template(made.address, role=Role.STEWARD))
     try:
         (carole,) = made.processes("carole")
-        for side in Side:
-            made.start(side)
+        made.start_custodians()
         for text in (RELEASED, ENDED, REFUSED, HELD):
             made.create(text)
         for name in ("released", "ended", "refused", "held"):

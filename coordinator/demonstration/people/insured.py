@@ -131,19 +131,8 @@ def insured_specification(
 ) -> Specification:
     """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
 
-    That is too little to distinguish people by: the traits must help.
-
-    Parameters
-    ----------
-    project : str
-    latent : mapping, optional
-        The specification's section; None: none, the traits are carried along only.
-    mode : {"open", "block_keyed"}
-        block_keyed has blocking, as it must, and custodians' limits above the default.
-
-    Returns
-    -------
-    Specification
+    That is too little to distinguish people by: the traits must help. Without `latent` they are carried along only.
+    Mode block_keyed has blocking, as it must, and custodians' limits above the default.
     """
     return Specification.model_validate(
         {

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party, Side
 from gemel.common.specification import load_specification, specification_digest
@@ -27,6 +25,7 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 from tests.custodian.test_shared_mode import REFUSING, leaky
+from tests.typed import error_of
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"
@@ -289,13 +288,9 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
 
 def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
-    result = CliRunner().invoke(app, ["alice", "console", "--config", str(world.bob.config)])
-    assert isinstance(result.exception, GemelError)
-    assert result.exception.code is ErrorCode.CERTIFICATE
-    typed = ["alice", "console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
-    result = CliRunner().invoke(app, typed)
-    assert isinstance(result.exception, GemelError)
-    assert "listens on loopback only" in str(result.exception)
+    command = ("alice", "console", "--config")
+    assert error_of(*command, world.bob.config).code is ErrorCode.CERTIFICATE
+    assert "listens on loopback only" in str(error_of(*command, world.alice.config, "--listen", "0.0.0.0:0"))
 
 
 def test_sizes_are_in_units() -> None:
