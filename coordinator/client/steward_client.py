@@ -16,38 +16,23 @@ from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.common.witnessing.shown_entry import believed_entry
 from gemel.coordinator.client.connection import client
-from gemel.coordinator.client.coordinator_client import ReleasedRuns, listed
-from gemel.coordinator.client.risk_reports import Report, fetch_report
+from gemel.coordinator.client.coordinator_client import Caller, ReleasedRuns
 from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
-class Steward:
+class Steward(Caller):
     """Reads and decides at Carole."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None
     ) -> None:
-        self._released = released
-        self._connection = connection
-        self._identity = identity
+        super().__init__(connection, identity, released)
         self._linker = linker
-        self.certificates: list[project_pb2.EndingCertificate] = []
-        """Members' certificates that end soon, by the last answer about projects."""
         self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
         """Every project whose result has been judged, oldest first."""
-        projects: list[project_pb2.ProjectStatus] = []
-        request = stewardship_pb2.ListAssessedRequest
-        for response in listed(self._connection, self._stub.ListAssessed, request, "list of results"):
-            if self._released is not None:
-                self._released.note(response.projects)
-            self.certificates = list(response.certificates)
-            projects += response.projects
-        return projects[::-1]
-
-    def report(self, project: str, run: str) -> Report:
-        return fetch_report(self._connection, project, run)
+        return self._projects(self._stub.ListAssessed, stewardship_pb2.ListAssessedRequest, "list of results")
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
         """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
@@ -60,8 +45,7 @@ class Steward:
             signature=sign_decision(self._identity, project, run, report, release=release, reason=text),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
-        if self._released is not None:
-            self._released.note([status])
+        self._note([status])
         return status
 
     def entries(self, project: str = "", after: int = 0) -> Iterator[AuditEntry]:

@@ -63,7 +63,7 @@ def propose_rules(
     block_keyed: bool = False,
     pairs_per_row: int = PAIRS_PER_ROW,
 ) -> list[Proposal]:
-    """Blocking rules for two cleaned files, the most selective kind of field first; a grouping of each file per rule."""
+    """Blocking rules for two cleaned files, the most selective kind of field first; one grouping of each per rule."""
     limit = pairs_per_row * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
     chosen: list[Proposal] = []
     narrowest: Proposal | None = None

@@ -64,16 +64,16 @@ class ServiceProcess:
                 process_group=group,
             )
 
-    def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
+    def wait_ready(self) -> dict[str, object]:
         """Wait until the service reports that it is ready, and return what it prints (its address)."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._ready_file.exists():
                 ready = json.loads(self._ready_file.read_text())
                 return ready if isinstance(ready, dict) else {}
             self.check()
             time.sleep(0.05)
-        raise self._error(f"did not become ready within {seconds:.0f} s")
+        raise self._error(f"did not become ready within {START_SECONDS:.0f} s")
 
     def check(self) -> None:
         """Raise `GemelError` if the service has ended by itself."""

@@ -26,6 +26,7 @@ from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.service import CustodianService
+from tests.carole.refusals import refusal
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 
 Deploy = Callable[..., Deployment]
@@ -71,9 +72,8 @@ def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
     now = datetime.now(UTC)
     validity = None if span is None else Validity(now + span[0], now + span[1])
     restore = reissue(made, party, role or PARTIES[party], validity)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.CERTIFICATE) as caught:
         start_party(made, party)
-    assert caught.value.code is ErrorCode.CERTIFICATE
     assert caught.value.where == str(PartyFolder(made.folders[party]).certificate)
     assert reported.format(role=PARTIES[party]) in str(caught.value)
     assert remedy in caught.value.remedy

@@ -23,6 +23,8 @@ Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
 _COLUMNS = 2
 _GAP = 36
+_POINTS = 600
+"""Of a curve, as many as a drawing can show."""
 _BESIDE: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0.12}
 """Of two bars of a level."""
 _LABELS = 74
@@ -251,7 +253,7 @@ def _curve_panel(
     return alt.layer(line, points).properties(width=_SQUARE, height=_SQUARE - 40, title=named)
 
 
-def _thinned(curve: Curve, maximum: int = 600) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thinned(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the curve with so many points as a drawing can show: evenly spaced along its length."""
     recall = np.asarray(curve.recall, dtype=np.float64)
     precision = np.asarray(curve.precision, dtype=np.float64)
@@ -259,13 +261,13 @@ def _thinned(curve: Curve, maximum: int = 600) -> tuple[NDArray[np.float64], NDA
         return recall, precision
     # In the first class pairs are equally probable, so its expected precision holds from recall 0 on.
     recall, precision = np.concatenate([[0.0], recall]), np.concatenate([precision[:1], precision])
-    if len(recall) <= maximum:
+    if len(recall) <= _POINTS:
         return recall, precision
     # Along the length, since a curve at its corner has most of its points in one place, and those matter.
     length = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(recall), np.diff(precision)))])
-    even = np.searchsorted(length, np.linspace(0.0, length[-1], maximum // 2))
+    even = np.searchsorted(length, np.linspace(0.0, length[-1], _POINTS // 2))
     corner = np.flatnonzero((recall > 0.8) & (precision > 0.8))
-    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), maximum // 2)], [0, len(recall) - 1]]))
+    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), _POINTS // 2)], [0, len(recall) - 1]]))
     return recall[kept], precision[kept]
 
 

@@ -15,6 +15,7 @@ from gemel.common.documents.document import CLASSES, EXACT, Provenance, read_pro
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined, numbers_of, with_variables
+from tests.carole.refusals import refusal
 from tests.typed import error_of, printed
 
 
@@ -206,6 +207,5 @@ def test_numbers_are_those_that_are_written_as_numbers() -> None:
 
 def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "links.parquet").write_text("no")
-    with pytest.raises(gemel.GemelError, match="cannot be read as a Parquet file") as caught:
+    with refusal(ErrorCode.SOURCE, "cannot be read as a Parquet file"):
         gemel.join({"alice": tmp_path})
-    assert caught.value.code is ErrorCode.SOURCE

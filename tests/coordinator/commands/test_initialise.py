@@ -27,6 +27,7 @@ from gemel.coordinator.client.connection import connect
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.operator.control import Control
 from gemel.custodian.state.row_map import Keyring
+from tests.carole.refusals import refusal
 from tests.ports import free_port
 from tests.typed import printed
 
@@ -87,17 +88,15 @@ def test_carole_listens_where_she_is_called(tmp_path: Path, address: str, listen
 
 @pytest.mark.parametrize("address", ["carole", "carole:", ":7443", "carole:0", "carole:65536", "::1:7443", "carole:７"])
 def test_an_address_without_host_or_port_is_refused_before_anything_is_made(tmp_path: Path, address: str) -> None:
-    with pytest.raises(GemelError, match="expected host:port") as caught:
+    with refusal(ErrorCode.PARAMETER, "expected host:port"):
         printed("init", str(tmp_path / "parties"), "--address", address)
-    assert caught.value.code is ErrorCode.PARAMETER
     assert list(tmp_path.iterdir()) == []
 
 
 def test_keys_are_never_overwritten(parties: Path) -> None:
     before = {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()}
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         printed("init", str(parties), "--address", "carole:7443")
-    assert caught.value.code is ErrorCode.EXISTS
     assert {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()} == before
 
 
