@@ -1,4 +1,4 @@
-"""``gemel compute`` that takes orders: ``python -m tests.e2e.compute_program CONFIG READY ORDERS``.
+"""``gemel compute`` that takes orders: ``... tests.e2e.compute_program ORDERS --config CONFIG --ready-file READY``.
 
 `ORDERS` is a file, read when a session begins. It names a stage, and what is done there: the process stops until it is
 killed or has another order, or it does not keep to the protocol.
@@ -94,4 +94,5 @@ def main(config: Path, ready: Path, orders: Path) -> None:
 
 if __name__ == "__main__":
     with ended_in_order():
-        main(*map(Path, sys.argv[1:]))
+        _, orders, _, config, _, ready = sys.argv
+        main(Path(config), Path(ready), Path(orders))

@@ -18,8 +18,8 @@ from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.compute_processes import OrderedService
 from tests.e2e.deployment import BOBS_NAMES, Deployment, entries_in, pairs_of
+from tests.e2e.ordered_service import OrderedService
 
 N, COMMON = 12, 8
 
@@ -81,6 +81,7 @@ class Site:
         self.computing = {party: OrderedService(self.made, party) for party in ("coordinator", "steward")}
         for service in self.computing.values():
             service.start()
+            service.wait_ready()
         self.made.start_custodians()
 
     def close(self) -> None:
@@ -122,7 +123,7 @@ class Site:
     def start_again(self, party: str) -> None:
         """What was killed; a worker is started by Carole's service."""
         if party in self.computing:
-            self.computing[party].begin()
+            self.computing[party].start()
         elif party == "carole":
             (self.carole,) = self.made.processes("carole")
 

@@ -166,7 +166,7 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
         made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
         shown = printed("project", "status", project, "--config", made.coordinator_yaml)
         assert f"waits for `gemel compute`: {title}" in shown
-        computing[then].begin()
+        computing[then].start()
     assert site.links(project, run) == right_links()
 
 
@@ -186,7 +186,7 @@ def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch:
     shown = printed("project", "status", first, "--config", made.coordinator_yaml)
     assert "waits for `gemel compute`: Coordinator and steward" in shown
     for service in computing.values():
-        service.begin()
+        service.start()
     for name in (second, first):
         assert site.links(name, runs[name]) == right_links()
         assert made.status(name).run.attempt == 1
