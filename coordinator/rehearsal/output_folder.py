@@ -210,17 +210,8 @@ def _show_written(out: Path, spec: Specification) -> None:
 
 
 WRITTEN = (
-    "links.csv",
-    "links.parquet",
-    "joint.json",
-    "model.json",
-    "linkage.json",
-    "profiles.json",
-    "evaluation.json",
-    "timings.json",
-    "report.html",
-    "assessment.json",
-    "risk.html",
+    *("links.csv", "links.parquet", "joint.json", "model.json", "linkage.json", "profiles.json", "evaluation.json"),
+    *("timings.json", "report.html", "assessment.json", "risk.html"),
 )
 """What a rehearsal leaves behind; the evaluation only when the truth is known, the last two only where the
 specification has a section `assessment`."""
