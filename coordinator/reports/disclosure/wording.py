@@ -147,19 +147,9 @@ PHRASES = Phrases(
 
 
 _NUMBERS = (
-    marked("no"),
-    marked("one"),
-    marked("two"),
-    marked("three"),
-    marked("four"),
-    marked("five"),
-    marked("six"),
-    marked("seven"),
-    marked("eight"),
-    marked("nine"),
-    marked("ten"),
-    marked("eleven"),
-    marked("twelve"),
+    *(marked("no"), marked("one"), marked("two"), marked("three"), marked("four")),
+    *(marked("five"), marked("six"), marked("seven"), marked("eight"), marked("nine")),
+    *(marked("ten"), marked("eleven"), marked("twelve")),
 )
 
 _RECEIVES = {

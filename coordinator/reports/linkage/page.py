@@ -309,7 +309,7 @@ def _stages(content: ReportContent) -> list[dict[str, Any]]:
     longest = max((stage.seconds for stage in stages), default=0.0) or 1.0
     return [
         {
-            "name": gettext(STAGES[stage.name]) if stage.name in STAGES else stage.name,
+            "name": gettext(stage.name) if stage.name in STAGES else stage.name,
             "seconds": stage.seconds,
             "part": round(100.0 * stage.seconds / longest, 1),
         }
