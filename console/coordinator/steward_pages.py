@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.language import gettext, marked
 from gemel.console.coordinator.acts import acts_of_steward, forms_among
 from gemel.console.coordinator.coordinator_pages import PROJECT, MemberPages, page_of
@@ -132,8 +132,7 @@ class StewardPages(MemberPages):
 
     def project(self, request: Request) -> Response:
         """One result: its report, and the decision where it is held."""
-        steward = self._member.steward()
-        status = _judged(steward, request)
+        steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
         entries = list(steward.entries(status.project))
         acts = acts_of_steward(status, self._member.name, self._member.coordinators)
@@ -154,12 +153,11 @@ class StewardPages(MemberPages):
 
     def live(self, request: Request) -> Response:
         """The part of a result's page that changes by itself."""
-        status = _judged(self._member.steward(), request)
+        _, status = self._judged(request)
         return reloaded(request, self._pages.page("live.html.j2", request, **described(status)), page_state(status))
 
     def risk_report(self, request: Request) -> Response:
-        steward = self._member.steward()
-        status = _judged(steward, request)
+        steward, status = self._judged(request)
         return self._risk_report(self._reports, steward.report(status.project, status.run.run))
 
     def decide(self, request: Request, form: Form) -> Response:
@@ -168,8 +166,7 @@ class StewardPages(MemberPages):
         if decision not in DECISIONS:
             raise parameter("decision", "a decision is to release or to refuse", remedy="choose one")
         reason = normalized_reason(form.get("reason", ""))
-        steward = self._member.steward()
-        status = _judged(steward, request)
+        steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
         what, remedy = "the report is another than the one you read", "read the report again before you decide"
         require_read(form, report.sha256.hex(), status.project, what, remedy)
@@ -177,18 +174,12 @@ class StewardPages(MemberPages):
         after = steward.decide(status.project, status.run.run, report.sha256, release=release, reason=reason)
         return done(request, page_of(status.project), _outcome(after, release=release))
 
+    def _judged(self, request: Request) -> tuple[Steward, project_pb2.ProjectStatus]:
+        steward = self._member.steward()
+        return steward, steward.judged(request.path_params["project"], "see the list of results")
+
     def _awaits_me(self, status: project_pb2.ProjectStatus) -> bool:
         return status.state == S.PROJECT_STATE_HELD and self._member.name not in status.signed
-
-
-def _judged(steward: Steward, request: Request) -> project_pb2.ProjectStatus:
-    name = request.path_params["project"]
-    for status in steward.assessed():
-        if status.project == name:
-            return status
-    raise GemelError(
-        ErrorCode.NOT_FOUND, "no result of this project has been judged", where=name, remedy="see the list of results"
-    )
 
 
 def _outcome(after: project_pb2.ProjectStatus, *, release: bool) -> str:

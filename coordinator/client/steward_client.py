@@ -34,6 +34,14 @@ class Steward(Caller):
         """Every project whose result has been judged, oldest first."""
         return self._projects(self._stub.ListAssessed, stewardship_pb2.ListAssessedRequest, "list of results")
 
+    def judged(self, project: str, remedy: str) -> project_pb2.ProjectStatus:
+        """A project whose result has been judged; NOT_FOUND, with the remedy, for any other."""
+        for status in self.assessed():
+            if status.project == project:
+                return status
+        what = "no result of this project has been judged"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=project, remedy=remedy)
+
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
         """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
         text = normalized_reason(reason)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -31,20 +33,8 @@ ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"
 REASON = "our committee has not agreed to the field postcode"
 SCRIPT = "<script>alert(1)</script>"
-READING = (
-    "/",
-    "/live",
-    "/checkpoints",
-    "/certificates",
-    PROJECT,
-    f"{PROJECT}/live",
-    f"{PROJECT}/profile",
-    f"{PROJECT}/approve",
-    f"{PROJECT}/decline",
-    f"{PROJECT}/fetch-alone",
-    f"{PROJECT}/leakage",
-    f"{PROJECT}/leakage/live",
-)
+PAGES = ("live", "profile", "approve", "decline", "fetch-alone", "leakage", "leakage/live")
+READING = ("/", "/live", "/checkpoints", "/certificates", PROJECT, *(f"{PROJECT}/{page}" for page in PAGES))
 FORMS = ("approve", "decline", "override", "fetch-alone", "accept-restore", "leakage", "leakage/end")
 NO_PAGES = ("/static/{name}", "/enter", "/live", "/projects/PROJECT/live", "/projects/PROJECT/leakage/live")
 """What pages load, the one-time link, and what changes by itself; all else is in `DOCUMENT`."""
@@ -56,12 +46,18 @@ def waiting(world) -> None:
     eventually(lambda: shown(world.alice).waits_for_operator)
 
 
-def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world) -> None:
+@contextmanager
+def entered(make_world) -> Iterator[tuple]:
+    """A world in which Alice's service waits for its operator, her console, and the token of its forms."""
     world = make_world(approve=False)
-    records = pl.read_csv(world.alice.config.parent / "records.csv", infer_schema=False)
     with running(world.alice), served(world.alice) as console:
         waiting(world)
-        token = console.enter()
+        yield world, console, console.enter()
+
+
+def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world) -> None:
+    with entered(make_world) as (world, console, token):
+        records = pl.read_csv(world.alice.config.parent / "records.csv", infer_schema=False)
         assert "One project waits for you" in console.client.get("/").text
         for path in READING:
             answer = console.client.get(path)
@@ -89,10 +85,7 @@ def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world
 
 
 def test_a_refusal_has_a_reason(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (world, console, token):
         status, page = console.post(f"{PROJECT}/decline", csrf=token, read=DIGEST, reason="no")
         assert status == 400
         assert "a decision needs a reason" in page
@@ -172,10 +165,7 @@ def test_the_limit_is_overridden_by_the_measurement_that_was_shown(make_world) -
 
 
 def test_a_measurement_that_fails_says_why_and_one_is_made_at_a_time(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (world, console, token):
         (world.alice.config.parent / "records.csv").unlink()
         assert console.post(f"{PROJECT}/leakage", csrf=token)[0] == 303
         status, page = console.post(f"{PROJECT}/leakage", csrf=token)
@@ -188,15 +178,12 @@ def test_a_measurement_that_fails_says_why_and_one_is_made_at_a_time(make_world)
 
 
 def test_a_measurement_that_is_ended_is_gone(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = make_world(approve=False)
     began = []
     begin = leakage_pages.Measurements.begin
     monkeypatch.setattr(
         leakage_pages.Measurements, "begin", lambda self, *given: (begin(self, *given), began.append(self))[0]
     )
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (_, console, token):
         assert console.post(f"{PROJECT}/leakage", csrf=token)[0] == 303
         made = began[0].of("people", bytes.fromhex(DIGEST))
         assert console.post(f"{PROJECT}/leakage/end", csrf=token)[0] == 303
