@@ -36,9 +36,9 @@ _NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.G
 def start_run(project: Project, member: str, request: str, name: str, call: str = "") -> Outcome:
     """Request a run. A repeated request returns the same run, whatever its state.
 
-    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises RUN_ACTIVE if
-    another run is queued or running; NOT_ADMITTED, WRONG_STATE. `request`: the caller's own name of its request, by
-    which a repetition is known. `name`: of the run, if there is none by this request yet.
+    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. `request`: the
+    caller's own name of its request, by which a repetition is known. `name`: of the run, if there is none by this
+    request yet.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
     if any(run.request == request for run in project.runs):
@@ -56,7 +56,7 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Start work on a queued run. Raises WRONG_STATE if the run is not queued."""
+    """Start work on a queued run."""
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
         waits = run.state is RunState.RESOLVING
@@ -77,7 +77,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
     An attempt that ended because the worker was stopped, because the database or a disk failed, or because the run gave
     way does not count: only failures that the run itself may have caused use up attempts. A run that gave way keeps its
-    stage, which names for whom it waits. Raises WRONG_STATE if no worker had the run.
+    stage, which names for whom it waits.
     """
     run = require_worked_on(project, name)
     if cause not in _NO_ATTEMPT and run.attempt >= MAX_ATTEMPTS:
@@ -91,7 +91,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
-    """Fail a run; another may be requested. Raises WRONG_STATE if the run is not active."""
+    """Fail a run; another may be requested."""
     run = active_run(project, name)
     row = permit(project, SYSTEM, Action.FAIL_RUN)
     failed = replace(run, state=RunState.FAILED, error=error)
@@ -109,8 +109,7 @@ def give_up_waiting(project: Project, error: str) -> Outcome:
 def finish_run(project: Project, name: str, links: int, policy_decision: PolicyDecision | None = None) -> Outcome:
     """End a run with links, and release, hold or refuse its result according to the specification's policy.
 
-    Several transitions, with an audit entry for each, all or none of which happen. Raises WRONG_STATE if the run is not
-    running, or a policy decision is missing or given contrary to the specification. `policy_decision`: result of the
+    Several transitions, with an audit entry for each, all or none of which happen. `policy_decision`: result of the
     assessment; None if the specification requests none.
     """
     run = active_run(project, name)
@@ -173,7 +172,7 @@ def with_run(project: Project, changed: Run) -> Project:
 
 
 def active_run(project: Project, name: str) -> Run:
-    """The active run of that name. Raises WRONG_STATE if it is not."""
+    """The active run of that name."""
     run = project.run(name)
     if run is None or not run.state.active:
         raise GemelError(
@@ -205,10 +204,7 @@ _JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CARO
 
 
 def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
-    """Let a run wait until the joining party knows which rows of its candidate pairs are one record.
-
-    Raises WRONG_STATE if no worker has the run.
-    """
+    """Let a run wait until the joining party knows which rows of its candidate pairs are one record."""
     run = require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.REQUEST_ROW_HANDLES)
     stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
@@ -217,10 +213,7 @@ def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -
 
 
 def submit_row_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
-    """A custodian has submitted its handles; when both have, the run waits for the joining party.
-
-    Raises WRONG_STATE if the run does not wait for them.
-    """
+    """A custodian has submitted its handles; when both have, the run waits for the joining party."""
     run = require_waiting(project, active_run(project, name))
     row = permit(project, side.role, Action.SUBMIT_ROW_HANDLES)
     if side in run.handles_received_from:
@@ -240,7 +233,7 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
     """The resolver has submitted its result: the run is queued again, for its second half.
 
     `root`, `signature`: root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log
-    shows for which result the member answers. Raises WRONG_STATE if the run does not wait for the resolver.
+    shows for which result the member answers.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
     run = require_waiting(project, active_run(project, name))
@@ -256,10 +249,7 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
 
 
 def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:
-    """Carole knows which rows of a run's candidate pairs are one record; only the log changes.
-
-    Raises WRONG_STATE if no worker has the run.
-    """
+    """Carole knows which rows of a run's candidate pairs are one record; only the log changes."""
     require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.JOIN)
     counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
@@ -272,7 +262,7 @@ def _queued(run: Run) -> Run:
 
 
 def require_waiting(project: Project, run: Run) -> Run:
-    """The run itself, if it waits for handles or the resolver. Raises WRONG_STATE if it does not."""
+    """The run itself, if it waits for handles or the resolver."""
     if run.state is not RunState.RESOLVING:
         what = "the run does not wait for record resolution"
         raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run.run}", got=run.state.name)

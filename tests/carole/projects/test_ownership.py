@@ -91,14 +91,13 @@ def test_statements_about_another_owner_offer_or_specification_change_nothing() 
 
 
 @pytest.mark.parametrize(("by", "goes_on"), [(JoinedBy.RESOLVER, False), (JoinedBy.CAROLE, True)])
-def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by: JoinedBy, goes_on: bool) -> None:
+def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by, goes_on) -> None:
     """What custodians have sealed is for one reader: the new owner could not open it, nor Carole without a reader."""
     project = start_run(contributed(), "coordinator", "r", "run").project
     project = request_row_handles(take_run(project, "run").project, "run", 3, by).project
     project = handed(submit_row_handles(project, Side.ALICE, "alice", "run").project)
     outcome = take_over(project, *taken(project, "rival"))
     run = outcome.project.run("run")
-    assert run is not None
     assert (run.state is not RunState.FAILED) is goes_on
     actions = [entry.action for entry in outcome.entries]
     assert actions == [*([] if goes_on else [Action.FAIL_RUN]), Action.TAKE_OVER]

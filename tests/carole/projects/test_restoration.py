@@ -54,7 +54,7 @@ def refused(project: Project, role: Role | str, action: Action) -> str:
 
 
 @pytest.mark.parametrize("policy", Policy)
-def test_who_must_accept(policy: Policy) -> None:
+def test_who_must_accept(policy) -> None:
     project = put_back(contributed(policy))
     parties = ALL if policy is Policy.HOLD else ALL[:-1]
     assert awaited(project) == parties
@@ -113,7 +113,6 @@ def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> N
     """Whether the restored store has it under work, or does not know it; also after a further restoration."""
     project = accepted(put_back(running()), "run")
     run = project.run("run")
-    assert run is not None
     assert run.state is RunState.FAILED
     for other in (project, accepted(put_back(contributed()), "unknown")):
         assert lost_runs(other)
@@ -145,7 +144,7 @@ def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -
 
 
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD])
-def test_no_digest_but_a_custodians_proves_a_release(role: Role) -> None:
+def test_no_digest_but_a_custodians_proves_a_release(role) -> None:
     """The coordinator's resolver makes what the coordinator is given: it knows the digest before any release."""
     project = put_back(finish_run(running(Policy.HOLD), "run", 3, BAD).project)
     for each in ALL:

@@ -29,7 +29,7 @@ def held(signatures: int = 2) -> Project:
 
 
 def signed(project: Project, member: str, **changes: object) -> Outcome:
-    given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)  # type: ignore[arg-type]
+    given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)
     return override(project, given, REASON, STEWARDS)
 
 
@@ -70,7 +70,7 @@ def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
 @pytest.mark.parametrize(
     "stewards", [{"second": "bb"}, {"steward": "cc", "second": "bb"}], ids=["has left", "has another identity"]
 )
-def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict[str, str]) -> None:
+def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards) -> None:
     project = signed(held(), "steward").project
     given = ReleaseSignature("run", "second", "bb", b"r" * 32, b"s")
     outcome = override(project, given, REASON, stewards)
