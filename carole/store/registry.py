@@ -11,30 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from gemel.carole.projects.operations.consent import (
-    amend,
-    approve,
-    hand_over,
-    open_epoch,
-    post_message,
-    report_keys,
-    take_over,
-)
-from gemel.carole.projects.operations.contribution import decline
-from gemel.carole.projects.operations.outcome import Detail, Entry
-from gemel.carole.projects.operations.release import erase
-from gemel.carole.projects.project import (
-    Approval,
-    Decline,
-    Grant,
-    KeyReport,
-    MessageKind,
-    NewEpoch,
-    PendingHandOver,
-    Policy,
-    Project,
-    State,
-)
+from gemel.carole.projects.operations.consent import amend, hand_over, take_over
+from gemel.carole.projects.operations.outcome import Entry
+from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Policy, Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Part, project_columns
@@ -206,52 +185,6 @@ class Registry(Part):
         """A number that grows whenever any project changes: cheap to poll."""
         with self._database.glance() as connection:
             return audit.last(connection)
-
-    def approve(
-        self,
-        name: str,
-        role: Role,
-        member: str,
-        digest: bytes,
-        signature: bytes,
-        epoch: int = 1,
-        file: Mapping[str, Detail] = MappingProxyType({}),
-    ) -> Project:
-        """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
-        return self._changes.apply(
-            name,
-            lambda project, now: approve(project, role, Approval(member, digest, signature, now, epoch), file),
-        )
-
-    def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:
-        """Open the next epoch, whose signature has been verified, and destroy the keys of all uploads."""
-        return self._changes.apply(
-            name, lambda project, now: open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
-        )
-
-    def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:
-        """Keep a refusal whose signature has been verified, and destroy the keys of the side's uploads."""
-        return self._changes.apply(
-            name,
-            lambda project, now: decline(project, side, Decline(member, digest, reason, signature, now)),
-        )
-
-    def post_message(
-        self, name: str, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes
-    ) -> Project:
-        """Keep a message for the other custodian; errors as `operations.post_message`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: post_message(project, side, member, epoch, kind, payload))
-
-    def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
-        """Store a custodian's key report, replacing its former one; errors as `operations.report_keys`.
-
-        Unequal reports raise no error here: they are stored, and `operations.key_mismatch` returns the error.
-        """
-        return self._changes.apply(name, lambda project, _: report_keys(project, side, member, epoch, report))
-
-    def erase(self, name: str, role: Role, member: str) -> Project:
-        """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: erase(project, role, member))
 
     def hand_over(self, role: Role, member: str, statement: HandOver, signature: bytes) -> Project:
         """Keep an offer whose signature has been verified; errors as `operations.hand_over`, NOT_FOUND, and AUDIT for a

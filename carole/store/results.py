@@ -325,7 +325,7 @@ class GrantedVariables(Part):
         """
 
         def begin(change: Change) -> None:
-            quota.check_transfer(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
+            quota.check_stored(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
 
         def complete(project: Project, total_bytes: int) -> Outcome:
             return send_variables(project, member, run, transfer, total_bytes)

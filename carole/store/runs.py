@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,7 @@ from gemel.carole.projects.operations.linking import (
     start_run,
     take_run,
 )
-from gemel.carole.projects.operations.release import override, refuse
-from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State
+from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, Run, RunState, State
 from gemel.carole.projects.restoration import standstill
 from gemel.carole.store.changes import Change, Changes, Part
 from gemel.carole.store.releases import of_custodians
@@ -148,8 +147,7 @@ class Runs(Part):
             return done.rowcount == 1
 
     def give_way(self, lease: Lease) -> bool:
-        """Queue a run that waits for another party behind the runs that a worker could go on with; False if none waits.
-        """
+        """Queue a run that waits for another party behind runs that a worker could go on with; False if none waits."""
         now = self._clock()
         with self._database.read() as connection:
             others = connection.execute(waiting(now).where(not_(gave_way(now)))).all()
@@ -200,18 +198,6 @@ class Runs(Part):
                 if made - {lease.run, *compared}:
                     raise OvertakenError
             write(change.connection, lease.run)
-
-    def override(self, name: str, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Project:
-        """Store a steward's signature on the release of a held result, which has been verified; the last one that is
-        required releases it.
-        """
-        return self._changes.apply(
-            name, lambda project, now: override(project, replace(given, at=now), reason, stewards)
-        )
-
-    def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
-        """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""
-        return self._changes.apply(name, lambda project, _: refuse(project, given, reason))
 
     def fail(self, lease: Lease, error: str) -> None:
         """Fail the run; `error` holds no record's value."""

@@ -40,8 +40,9 @@ class Store:
     """All of Carole's stored data.
 
     `url`: of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``. `clock`: milliseconds since 1970; tests
-    give their own. `holder`: the name under which a worker writes: its Carole's. `sweep`: destroys keys and removes
-    files that nothing reaches; also while others write. Raises CONFIGURATION, DATABASE.
+    give their own. `holder`: the name under which a worker writes: its Carole's. `apply`: applies an operation of
+    `projects.operations` to a project and keeps its outcome. `sweep`: destroys keys and removes files that nothing
+    reaches; also while others write. Raises CONFIGURATION, DATABASE.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Store:
         self._blobs = Blobs(blobs)
         self._payloads = EncryptedPayloads(self._blobs, vault)
         changes = Changes(self._database, self._payloads, clock)
+        self.apply = changes.apply
         self.uploads = Uploads(changes)
         self.results = Results(changes)
         self.releases = Releases(self._database, self._payloads)

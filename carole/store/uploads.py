@@ -66,15 +66,10 @@ class Quota:
             raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=f"{begun} already", remedy=remedy)
         # The one in progress to the same project is dropped by the new one.
         dropped = and_(uploads.c.project == project, uploads.c.committed_at.is_(None))
-        self._check_stored(connection, side, total_bytes, not_(dropped))
+        self.check_stored(connection, side, total_bytes, not_(dropped))
 
-    def check_transfer(self, connection: Connection, side: Side, total_bytes: int) -> None:
-        """Refuse granted columns, of about so many bytes, above the quota."""
-        self._check_stored(connection, side, total_bytes)
-
-    def _check_stored(
-        self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]
-    ) -> None:
+    def check_stored(self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]) -> None:
+        """Refuse so many bytes more above the quota, beside the uploads that are `counted`; by default all."""
         mine = uploads.c.side == str(side)
         contributed = select(func.sum(uploads.c.total_bytes)).where(mine, uploads.c.ended.is_(None), *counted)
         sent = select(func.sum(chunks.c.size)).join(artifacts, artifacts.c.payload == chunks.c.payload)

@@ -59,14 +59,11 @@ def take_run(project: Project, name: str) -> Outcome:
     """Start work on a queued run."""
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
-        waits = run.state is RunState.RESOLVING
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run waits for other parties" if waits else "a worker has the run already",
-            where=f"{project.name}, run {name}",
-            got=run.stage or run.state.name,
-            remedy="it is queued again after the custodians' handles and the resolver's result" if waits else "",
-        )
+        got = run.stage or run.state.name
+        if run.state is RunState.RESOLVING:
+            remedy = "it is queued again after the custodians' handles and the resolver's result"
+            raise _refused(project, name, "the run waits for other parties", got, remedy)
+        raise _refused(project, name, "a worker has the run already", got)
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
     return move(row, with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})
@@ -114,12 +111,9 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no result is released without the assessment that its specification requires",
-            where=f"{project.name}, run {name}",
-            got=f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment",
-        )
+        what = "no result is released without the assessment that its specification requires"
+        got = f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment"
+        raise _refused(project, name, what, got)
     row = permit(project, SYSTEM, Action.FINISH_RUN)
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
     outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
@@ -175,21 +169,19 @@ def active_run(project: Project, name: str) -> Run:
     """The active run of that name."""
     run = project.run(name)
     if run is None or not run.state.active:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run is not active",
-            where=f"{project.name}, run {name}",
-            got="no such run" if run is None else run.state.name,
-        )
+        raise _refused(project, name, "the run is not active", "no such run" if run is None else run.state.name)
     return run
+
+
+def _refused(project: Project, name: str, what: str, got: str, remedy: str = "") -> GemelError:
+    return GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=got, remedy=remedy)
 
 
 def require_worked_on(project: Project, name: str) -> Run:
     """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
-        what = "no worker has the run"
-        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=run.state.name)
+        raise _refused(project, name, "no worker has the run", run.state.name)
     return run
 
 
@@ -239,12 +231,9 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
     run = require_waiting(project, active_run(project, name))
     row = permit(project, actor, Action.RESOLVE_RUN)
     if run.stage != WAITS_FOR_RESOLVER:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "both custodians must submit their handles first",
-            where=f"{project.name}, run {name}",
-            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
-        )
+        submitted = " and ".join(sorted(str(side) for side in run.handles_received_from)) or "no custodian"
+        what = "both custodians must submit their handles first"
+        raise _refused(project, name, what, f"handles of {submitted}")
     return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root, "signature": signature})
 
 
@@ -264,6 +253,5 @@ def _queued(run: Run) -> Run:
 def require_waiting(project: Project, run: Run) -> Run:
     """The run itself, if it waits for handles or the resolver."""
     if run.state is not RunState.RESOLVING:
-        what = "the run does not wait for record resolution"
-        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run.run}", got=run.state.name)
+        raise _refused(project, run.run, "the run does not wait for record resolution", run.state.name)
     return run

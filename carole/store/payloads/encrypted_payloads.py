@@ -143,45 +143,36 @@ class EncryptedPayloads:
         """
         with self.blobs.writing(payload):
             with database.read() as connection:
-                stored = None
                 key = self.key(connection, payload)
-                if not self._has(connection, key, payload, chunk, where):
-                    stored = self.store(key, payload, chunk.index, chunk.data)
+                known = self._has(connection, key, payload, chunk, where)
+                stored = None if known else self.store(key, payload, chunk.index, chunk.data)
             root = chunk.root if randomised else resting_root(key, chunk.root)
-            with self._naming(key, payload, chunk, where, stored, root) as name:
-                yield name
-
-    @contextmanager
-    def _naming(
-        self, key: DataKey, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None, root: bytes
-    ) -> Iterator[Callable[[Connection], bool]]:
-        """The second half of `receiving`: the stored chunk is named, or removed."""
-        named = False
-
-        def name(connection: Connection) -> bool:
-            nonlocal named
-            if stored is None or self._has(connection, key, payload, chunk, where):
-                return False
-            connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
-            named_chunks = select(func.count()).select_from(chunks).where(chunks.c.payload == payload)
-            complete = connection.scalar(named_chunks) == chunk.count
-            if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
-                what = "the data received does not match its root digest"
-                remedy = "send it again from its first chunk; an upload under a new name"
-                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
-            whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
-            connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
-            named = True
-            return complete
-
-        try:
-            yield name
-        except BaseException:
             named = False
-            raise
-        finally:
-            if stored is not None and not named:
-                self.blobs.remove(payload, [stored.file])
+
+            def name(connection: Connection) -> bool:
+                nonlocal named
+                if stored is None or self._has(connection, key, payload, chunk, where):
+                    return False
+                connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
+                named_chunks = select(func.count()).select_from(chunks).where(chunks.c.payload == payload)
+                complete = connection.scalar(named_chunks) == chunk.count
+                if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
+                    what = "the data received does not match its root digest"
+                    remedy = "send it again from its first chunk; an upload under a new name"
+                    raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
+                whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
+                connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
+                named = True
+                return complete
+
+            try:
+                yield name
+            except BaseException:
+                named = False
+                raise
+            finally:
+                if stored is not None and not named:
+                    self.blobs.remove(payload, [stored.file])
 
     def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
