@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,16 +12,26 @@ from gemel.carole.notification import courier
 from gemel.carole.notification.courier import MAX_ATTEMPTS, Courier, pause
 from gemel.carole.notification.notifier import Notifier
 from gemel.carole.notification.section import WebhookWay
-from gemel.carole.store import Store
 from gemel.carole.store import outbox as outboxes
 from gemel.common.parties import Role
 from gemel.common.pki.ending import EndingCertificate
 from tests.carole.notification.receivers import web_server
-from tests.carole.store.conftest import clock, identity, identity_key, keys, open_store, postgres, site, store, url, vaultfrom tests.carole.trial import NEW, PROJECT, approve
+from tests.carole.store.conftest import (
+    clock,
+    identity,
+    identity_key,
+    keys,
+    open_store,
+    postgres,
+    site,
+    store,
+    url,
+    vault,
+)
+from tests.carole.trial import NEW, PROJECT, approve
 
 __all__ = ["clock", "identity", "identity_key", "keys", "open_store", "postgres", "site", "store", "url", "vault"]
 
-Reopen = Callable[[], Store]
 SECRET = "0123456789abcdef" * 2
 
 
