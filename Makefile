@@ -15,9 +15,11 @@ demo: .venv/run
 test long: export PYTHONDONTWRITEBYTECODE =
 # Tests run side by side on all cores already: threads of matrix products would wait for each other, at times tenfold.
 test long: export OPENBLAS_NUM_THREADS = 1
-# What a change must pass.
-test: lint types imports
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile -m "not long"
+# What a change must pass. Types and contracts are checked while tests wait for their services.
+test: lint
+	@($(BIN)/mypy && $(BIN)/lint-imports) & checks=$$!; \
+	    $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile -m "not long"; tests=$$?; \
+	    wait $$checks && exit $$tests
 
 # Everything: also the tests marked `long`, and more than three times the examples of every property.
 long: export GEMEL_EXAMPLES = 100
@@ -153,9 +155,11 @@ audit: .venv-audit
 	$(PIP) install --constraint constraints.txt --editable '.[report]'
 	touch $@
 
-.venv/dev: .venv/run
-	$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	touch $@
+.venv/dev: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) install --no-compile --constraint constraints.txt --editable '.[dev]'
+	@# On all processors, which pip does on one; some packages bring files that are not for this Python.
+	$(BIN)/python -m compileall -q -j 0 .venv/lib >/dev/null || true
+	touch .venv/run $@
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -104,8 +104,6 @@ def built(
 ) -> Built:
     """Sample two files, link them with errors, and work out every true risk of what was linked.
 
-    Notes
-    -----
     A false link has a person of each file; no one is found behind it. Links that are right are given link
     probabilities: how often such links are right.
     """
@@ -204,7 +202,7 @@ def _learnt(combined: Combined, right: NDArray[np.bool_], spec: Specification) -
     shares = ("certain_attribution", "probable_attribution", "few_values")
     _, own = _counted(codes[:, keys], codes[:, keys])
     unique = {"sample_uniques": float((right & (own == 1)).mean())}
-    return {name: max(one.measure(name) for one in every) for name in shares} | unique
+    return {name: max(one.measures[name].value for one in every) for name in shares} | unique
 
 
 def _counted(records: NDArray[np.int32], people: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -84,17 +84,7 @@ RUN_STATES = {
 
 @dataclass(frozen=True)
 class Page:
-    """One reading of the page.
-
-    Attributes
-    ----------
-    process
-        When its process began, in seconds since 1970: pages of one process have the same.
-    values
-        Of every series of ours.
-    families
-        Names of the families of ours.
-    """
+    """One reading of the page: series and families of ours, by a process that began so many seconds after 1970."""
 
     process: float
     values: Mapping[Series, float]

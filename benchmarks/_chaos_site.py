@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from benchmarks._chaos_metrics import Page, compared
+from benchmarks.ceremony import free_address
 from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import CaroleConfiguration, load_carole
@@ -85,7 +85,7 @@ class Site:
         self.folders = {name: party.path for name, party in made.parties.items()}
         self.logs = root / "logs"
         self.logs.mkdir()
-        address, self.page = (f"127.0.0.1:{_free_port()}" for _ in range(2))
+        address, self.page = free_address(), free_address()
         rng = np.random.default_rng(seed)
         files = with_traits(*two_files(people, people, people // 2, 0.1, rng), rng)
         self.persons = {side: _persons(frame) for side, frame in zip(Side, files, strict=True)}
@@ -188,12 +188,6 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 _COUNTS = select(results.c.payload).where(results.c.recipient == COUNTS)
 
 
@@ -246,34 +240,32 @@ def going_on(root: Path) -> Iterator[str]:
                 yield f"process {line.parent.name} goes on"
 
 
-def _log(configuration: CaroleConfiguration) -> list[AuditEntry]:
+@contextmanager
+def _reading(configuration: CaroleConfiguration) -> Iterator[Connection]:
     database = Database(configuration.store.database)
     try:
         with database.read() as connection:
-            return audit.entries(connection)
+            yield connection
     finally:
         database.close()
+
+
+def _log(configuration: CaroleConfiguration) -> list[AuditEntry]:
+    with _reading(configuration) as connection:
+        return audit.entries(connection)
 
 
 def _released_counts(configuration: CaroleConfiguration) -> int:
     """Releases whose counts are kept, as they are when a project is erased."""
-    database = Database(configuration.store.database)
-    try:
-        with database.read() as connection:
-            return len(connection.execute(_COUNTS).all())
-    finally:
-        database.close()
+    with _reading(configuration) as connection:
+        return len(connection.execute(_COUNTS).all())
 
 
 def _left(configuration: CaroleConfiguration, released: int) -> list[str]:
     """Keys in the database, and files in the folder of blobs, but for those of the counts of releases."""
-    database = Database(configuration.store.database)
-    try:
-        with database.read() as connection:
-            others = payloads.c.wrapped_key.is_not(None), payloads.c.id.not_in(_COUNTS)
-            keys = connection.execute(select(payloads.c.id).where(*others)).all()
-    finally:
-        database.close()
+    with _reading(configuration) as connection:
+        others = payloads.c.wrapped_key.is_not(None), payloads.c.id.not_in(_COUNTS)
+        keys = connection.execute(select(payloads.c.id).where(*others)).all()
     files = [path for path in configuration.store.blobs.rglob("*") if path.is_file() and len(path.name) == 32]
     found = [f"{len(keys)} keys of erased projects"] if keys else []
     return [*found, f"{len(files)} files of erased projects"] if len(files) != released else found

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
+from benchmarks._figures import held
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
 from gemel.risk.identification.assessment import wording
@@ -50,20 +50,9 @@ _SHARES = (0.03, 0.3)  # of the many and of the few, where people are sampled un
 
 @dataclass(frozen=True, eq=False)
 class AttackedFile:
-    """A file as it comes to the program, and the people who exist.
+    """A file as it comes to the program, and the people who exist, with every column.
 
-    Parameters
-    ----------
-    records, people : polars.DataFrame
-        With every column; the keys among them.
-    keys
-        Their names.
-    fraction
-        What is stated.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights, where they are given.
-    unit
-        Column of the unit, where it is given.
+    `fraction` is what is stated; weights and the column of the unit are there where they are given.
     """
 
     records: pl.DataFrame
@@ -78,16 +67,7 @@ class AttackedFile:
 class AttackedClaims:
     """What is claimed of one file, what is true, and what is noted.
 
-    Parameters
-    ----------
-    uniques
-        Sample uniques.
-    tau2, dis : ndarray of float64, shape (4,)
-        Estimate, ends of the interval, truth.
-    largest
-        The largest tau2 whatever the law.
-    noted
-        Codes of the notes and warnings.
+    `tau2` and `dis` have estimate, ends of the interval, truth; `largest` is the largest tau2 whatever the law.
     """
 
     uniques: int
@@ -159,15 +139,10 @@ def _row(name: str, found: list[AttackedClaims]) -> str:
     return (
         f"| {name} | {np.mean([claims.uniques for claims in found]):,.0f} | {tau2[:, 3].mean():.4g} |"
         f" {tau2[:, 0].mean():.4g} | {100 * off.mean():+.0f} ± {100 * error:.0f} % |"
-        f" {_held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
-        f" {_held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
-        f" {_held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
+        f" {held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
+        f" {held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
+        f" {held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
     )
-
-
-def _held(inside: NDArray[np.bool_]) -> str:
-    certain = binomtest(int(inside.sum()), len(inside)).proportion_ci()
-    return f"{inside.sum()} of {len(inside)} ({certain.low:.2f} to {certain.high:.2f})"
 
 
 def _attacks() -> Iterator[tuple[str, Callable[[np.random.Generator], AttackedFile]]]:
@@ -283,16 +258,7 @@ _NEAR = 2.0  # log-likelihood
 
 @dataclass(frozen=True, eq=False)
 class ShapedClaims:
-    """One file with each shape.
-
-    Parameters
-    ----------
-    pairs
-        Combinations of two records.
-    log_likelihoods : ndarray of float64, shape (n_shapes,)
-    claimed, true : ndarray of float64, shape (n_shapes, 3)
-        tau1, tau2 and the mean chance of the 50 riskiest, which differ by shape.
-    """
+    """One file with each shape; claimed and true are tau1, tau2 and the mean chance of the 50 riskiest, by shape."""
 
     pairs: int
     log_likelihoods: NDArray[np.float64]

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binomtest
+from scipy.stats import beta
 
+from benchmarks._figures import share
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed, unique_links, unique_matches, with_interval
@@ -347,10 +348,7 @@ def run(names: tuple[str, ...], every: tuple[Errors, ...], replicates: int, seed
         named = name if SPLITS[name].population.tuned else f"{name} (kept out)"
         for errors in every:
             for measure, c in compared(name, errors, replicates, seed).items():
-                held = "no interval"
-                if c.inside is not None:
-                    of = binomtest(c.inside, c.of).proportion_ci()
-                    held = f"{c.inside} of {c.of} ({of.low:.2f} to {of.high:.2f})"
+                held = "no interval" if c.inside is None else share(c.inside, c.of)
                 width = "" if c.width is None else f"{c.width:.4f}"
                 yield (
                     f"| {named} | {errors} | `{measure}` | {c.true:.4f} | {c.claimed:.4f} | {100 * c.bias:+.0f} |"

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.engine import Resources, link
+from gemel.carole.engine import LinkagePlan, Resources, link
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.result import Linkage, ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
@@ -35,10 +35,16 @@ from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
 
+Persons = NDArray[np.int64]
+
 MEMORY = 6 << 30
-THREADS = 2
+RESOURCES = Resources(MEMORY, 2)
 KEY = Seed(bytes(range(32)))
 """Of all signatures, so that a benchmark can be repeated."""
+
+
+def no_progress(stage: str, fraction: float) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +76,38 @@ def linked(
     specification: Specification | None = None,
     **changes: Any,
 ) -> tuple[Linkage, JudgedLinks]:
-    """Link two files with a column `TRUTH`, as drafted without it or by a given specification.
+    """Link two files with a column `TRUTH`, by a specification or as drafted without it, its plan with `changes`.
 
-    Parameters
-    ----------
-    alice, bob
-        Files; the column `TRUTH` names the person.
-    block
-        Whether the draft has blocking rules; None: as it proposes.
-    specification
-        None: the draft.
-    changes
-        Attributes of the plan that are to differ.
+    `block`: whether the draft has blocking rules; None: as it proposes.
     """
     if specification is None:
         specification, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "benchmark", block)
-    (set_a, of_a), (set_b, of_b) = signed(alice, specification, Side.ALICE), signed(bob, specification, Side.BOB)
-    plan = replace(plan_of(specification), **changes)
-    run = link(set_a, set_b, plan, Resources(MEMORY, THREADS), lambda stage, fraction: None)
-    return run, judged(run, *persons(of_a, of_b))
+    files = SignedFiles.of(alice, bob, specification)
+    run = files.linked(replace(plan_of(specification), **changes))
+    return run, judged(run, *files.persons)
+
+
+@dataclass(frozen=True)
+class SignedFiles:
+    """Both files' signatures in mode open, and the person of each row as a number."""
+
+    sets: tuple[SignatureSet, SignatureSet]
+    persons: tuple[Persons, Persons]
+
+    @classmethod
+    def of(cls, alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification) -> SignedFiles:
+        """Sign two files with a column `TRUTH`."""
+        (set_a, of_a), (set_b, of_b) = signed(alice, spec, Side.ALICE), signed(bob, spec, Side.BOB)
+        return cls((set_a, set_b), persons(of_a, of_b))
+
+    def linked(self, plan: LinkagePlan, resources: Resources = RESOURCES) -> Linkage:
+        """Link them by a plan."""
+        return link(*self.sets, plan, resources, no_progress)
+
+    def matches(self, run: Linkage) -> tuple[NDArray[np.bool_], int]:
+        """Which of the pairs that a linkage kept are matches, and how many matches there are."""
+        matching = matching_pairs(*self.persons, run.pairs.row_a, run.pairs.row_b)
+        return matching, number_of_matches(*self.persons)
 
 
 def signed(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
@@ -101,13 +120,13 @@ def signed(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[Signat
     return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order[: table.height]]
 
 
-def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[Persons, Persons]:
     """The persons of both files' rows as numbers, the same in both."""
     codes = np.unique(np.concatenate([of_a, of_b]), return_inverse=True)[1].astype(np.int64)
     return codes[: len(of_a)], codes[len(of_a) :]
 
 
-def judged(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
+def judged(run: Linkage, person_a: Persons, person_b: Persons) -> JudgedLinks:
     """What a linkage claims, and what is true."""
     return judged_pairs(run.pairs, run.links, run.matches_below_floor, run.plausible_links, person_a, person_b)
 
@@ -117,8 +136,8 @@ def judged_pairs(
     links: NDArray[np.int64],
     matches_below_floor: float,
     max_links: int,
-    person_a: NDArray[np.int64],
-    person_b: NDArray[np.int64],
+    person_a: Persons,
+    person_b: Persons,
 ) -> JudgedLinks:
     """What is claimed of links among scored pairs, whoever scored them, and what is true."""
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)

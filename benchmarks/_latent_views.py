@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.modes import NOISE, RESOURCES, people
-from gemel.carole.engine import LinkagePlan, compare
+from benchmarks._block_keyed import Files, compared
+from benchmarks._block_keyed import encoded as encode
+from benchmarks._in_process import no_progress
+from benchmarks.modes import people
+from gemel.carole.engine import LinkagePlan
 from gemel.carole.engine.decision.coded_links import micro_aggregated
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.run.specified import plan_of
@@ -29,29 +31,16 @@ from gemel.common.signatures.signature_sets import VariableCodes
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import KEY, insured_specification, trait_variables, with_traits
-from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.categories import Relabelling
-from gemel.custodian.encoding.records import Encoded, encode_records
-
-Files = Mapping[Side, pl.DataFrame]
+from gemel.custodian.encoding.records import Encoded
 
 
 @dataclass(frozen=True)
 class Run:
-    """A request and its decision.
-
-    Attributes
-    ----------
-    found
-        The comparison's result, as the resolver has it.
-    rows, records
-        By side, the signed row of each requested pair and the record that it is of.
-    resolved
-        The resolver's decision.
-    """
+    """A request and its decision; by side, the signed row of each requested pair and the record that it is of."""
 
     found: Candidates
-    rows: Mapping[Side, NDArray[np.int64]]
+    rows: Mapping[Side, NDArray[np.int32]]
     records: Mapping[Side, NDArray[np.int64]]
     resolved: Resolved
 
@@ -103,24 +92,9 @@ class Run:
 class Case:
     """Two files with variables, encoded once and linked with and without values.
 
-    Attributes
-    ----------
-    title
-        For the lines.
-    spec
-        With a latent step.
-    encoded
-        By side, what the custodian sends, with the records of its rows.
-    codes
-        By side, codes of every record, shape (n_records, n_variables); -1 for none.
-    labels
-        By variable, the place of each code's category in the public list.
-    person
-        By side, the person of each record.
-    alone, with_values
-        The two runs.
-    decide
-        The resolver's decision on some of the pairs that the second run asks for.
+    By side: `encoded`, `codes` of every record, shape (n_records, n_variables), -1 for none, and the `person` of each;
+    by variable: `labels`, the place of each code's category in the public list. `decide` is the resolver's decision on
+    some of the pairs that the run with values asks for.
     """
 
     title: str
@@ -167,15 +141,13 @@ def identified(n: int, seed: int) -> Case:
 
 def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
     key = Seed(bytes([seed % 256, *range(1, 32)]))
-    encoded, codes = {}, {}
-    for side in Side:
-        cleaned = clean(files[side], spec, side)
-        made = encode_records(cleaned.columns, spec, key, 1, noise=NOISE[side], variables=cleaned.variables)
+    encoded, codes = encode(files, spec, key), {}
+    for side, made in encoded.items():
         (part,) = (part for part in made.sets if part.rule == CODES)
         held = np.empty((files[side].height, len(part.variables)), dtype=np.int64)
         names = [variable.name for variable in spec.variables_of(side)]
         held[made.orders[CODES]] = np.stack([part.variables[name].codes for name in names], axis=1)
-        encoded[side], codes[side] = made, held
+        codes[side] = held
     labels = {}
     for variable in spec.variables:
         of_code = Relabelling.of(spec, key, 1).labels(variable)
@@ -184,14 +156,9 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
     everybody = pl.concat([files[side][TRUTH].cast(pl.String) for side in Side])
     numbers = np.unique(everybody.to_numpy(), return_inverse=True)[1]
     first = files[Side.ALICE].height
-    parts = tuple(contribution_of(encoded[side].sets, files[side].height) for side in Side)
-
-    def compared(plan: LinkagePlan) -> tuple[Candidates, dict[Side, NDArray[np.int64]]]:
-        found, kept = compare(parts[0], parts[1], plan, RESOURCES, _quiet)
-        return found, dict(zip(Side, (kept.row_a, kept.row_b), strict=True))
 
     def decided(
-        found: Candidates, plan: LinkagePlan, rows: Mapping[Side, NDArray[np.int64]], chosen: NDArray[np.int64] | slice
+        found: Candidates, plan: LinkagePlan, rows: Mapping[Side, NDArray[np.int32]], chosen: NDArray[np.int64] | slice
     ) -> Resolved:
         handles = []
         for side in Side:
@@ -203,11 +170,11 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
                     values[variable.name] = VariableCodes(len(variable.categories), own)
             handles.append(ResolvedHandles(handle.astype(np.int32), len(records), values=values))
         request = ResolutionRequest(replace(found, pattern=found.pattern[chosen]), (bytes(32), bytes(32)), 2)
-        return decide(request, handles[0], handles[1], plan, _quiet, "run")
+        return decide(request, handles[0], handles[1], plan, no_progress, "run")
 
     runs = []
     for each in (replace(plan, latent=None), plan):
-        found, rows = compared(each)
+        found, rows = compared(files, encoded, each)
         records = {side: encoded[side].order[rows[side]].astype(np.int64) for side in Side}
         runs.append(Run(found, rows, records, decided(found, each, rows, slice(None))))
     return Case(
@@ -220,7 +187,3 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
         *runs,
         lambda chosen: decided(found, plan, rows, chosen),
     )
-
-
-def _quiet(stage: str, done: float) -> None:
-    """No progress."""

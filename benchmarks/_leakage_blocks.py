@@ -84,7 +84,7 @@ def by_birthday(study: Study) -> Iterator[Line]:
             study, field, block_likelihood, blocks, truth, f"{field}, each block by itself", ABOVE_CHANCE
         )
         pooled = similarity_graph_alignment(blocks.view, public, maximum=MAXIMUM)
-        found = score("", field, pooled.guesses, truth, blocks.view.counts, 0)
+        found = score("", field, pooled, truth, blocks.view.counts, 0)
         yield Line.of(f"{field}, all blocks pooled", found, above_chance=ABOVE_CHANCE)
         for overlap in OVERLAPS:
             counted = Counter(study.overlapping(overlap)[field].drop_nulls().to_list())

@@ -8,29 +8,26 @@ files is not. Files of 2,000 people whatever the size of the study, in which 2 %
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import polars as pl
-from scipy.stats import beta
 
+from benchmarks._block_keyed import Files, encoded
+from benchmarks._figures import share
+from benchmarks._in_process import KEY
 from benchmarks._leakage_study import Line, Study
 from benchmarks.duplicates import copied
-from benchmarks.modes import NOISE, PEOPLE, link_in
+from benchmarks.modes import PEOPLE, link_in
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage.near_copies import NearCopies, near_copies
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
-
-Files = Mapping[Side, pl.DataFrame]
 
 BITS = 256
 RECORDS = 2_000
@@ -102,18 +99,17 @@ def short() -> Specification:
 def counted(files: Files, mode: str, spec: Specification | None = None) -> tuple[NearCopies, NearCopies]:
     """Near-copies in what the custodians would send of two files."""
     spec = (spec or short()).model_copy(update={"mode": mode})
-    parts = []
-    for side in Side:
-        seed = Seed(bytes(range(32)))
-        encoded = encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NOISE[side])
-        parts.append(encoded.sets[0] if mode == "open" else contribution_of(encoded.sets, files[side].height))
+    parts = [
+        made.sets[0] if mode == "open" else contribution_of(made.sets, files[side].height)
+        for side, made in encoded(files, spec, KEY).items()
+    ]
     return near_copies((parts[0], parts[1]), plan_of(spec), padded=spec.padding is not None)  # type: ignore[arg-type]
 
 
 def learnt(probe: Probed, mode: str) -> tuple[float, float]:
     """Share of the probed people who are linked, and of these whose attribute the linked record names."""
     spec = load_specification(PEOPLE)
-    links = link_in(mode, spec, probe.files, Seed(bytes(range(32)))).links
+    links = link_in(mode, spec, probe.files, KEY).links
     invented = links[links[:, 1] >= probe.first, 1] - probe.first
     people = np.unique(invented // COPIES)
     right = np.unique(invented[probe.true[invented]] // COPIES)
@@ -155,9 +151,7 @@ def _held(
 ) -> Line:
     """How many of some files hold a run, with the 95 % interval of Clopper and Pearson in words."""
     n, held = len(found), sum(each.share > NEAR_COPIES for each in found)
-    low = beta.ppf(0.025, held, n - held + 1) if held else 0.0
-    high = beta.ppf(0.975, held + 1, n - held) if held < n else 1.0
-    words = f"{what}: held {held} of {n} ({low:.0%} to {high:.0%})"
+    words = f"{what}: held {share(held, n, '.0%')}"
     if maximum is not None:
         return Line(words, held / n, 0.0, above_chance=maximum)
     return Line(words, held / n, minimum=minimum)

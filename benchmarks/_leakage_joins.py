@@ -42,7 +42,7 @@ from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.leakage.held_back import Joins, offsets
 from gemel.custodian.leakage.pairs import paired_signatures
 from gemel.custodian.leakage.recovery import UNKNOWN
-from gemel.custodian.leakage.similarity_graph import grow, grown_anchors, growth_rounds, one_to_one
+from gemel.custodian.leakage.similarity_graph import grown_alignment
 from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.tokens import tokenise
 
@@ -51,19 +51,9 @@ _TOLERANCE = 0.15
 
 
 def size_alignment(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Blocking key taken for each block by its size alone: the largest block has the commonest key.
+    """Blocking key taken for each block by its size alone: the largest block has the key of the largest share.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_blocks,)
-        Rows of the blocks.
-    shares : ndarray of float64, shape (n_keys,)
-        Share of the public that has each possible blocking key.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Index into `shares`, ``UNKNOWN`` where there are more blocks than keys.
+    `UNKNOWN` where there are more blocks than keys.
     """
     guesses = np.full(len(sizes), UNKNOWN, dtype=np.int64)
     ranked = np.argsort(-sizes, kind="stable")[: len(shares)]
@@ -91,10 +81,8 @@ def shared_rows(sets: Sequence[SignatureSet], field: str, orders: Mapping[str, N
 def recognised_groups(sets: Sequence[SignatureSet], field: str) -> Joins:
     """The joins that tags allow: groups of two to four rows that agree on two rules, recognised under both.
 
-    Notes
-    -----
-    A group is described by its size and, for every field, by the mean similarity of its rows. Two groups are taken for
-    one when each is the other's nearest, and near; they join where all rows of the group have one signature.
+    A group is described by its size and, for every field, by the mean similarity of its rows. Two groups are taken
+    for one when each is the other's nearest, and near; they join where all rows of the group have one signature.
     """
     first = offsets(sets, field)
     found = [np.empty((0, 2), dtype=np.int64)]
@@ -166,15 +154,7 @@ def dictionary_attack(view: FieldView, public: PublicValues, keys: FieldKeys, to
 def ordered_pairs_within(
     group: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All ordered pairs of different rows of a group, as two arrays of rows.
-
-    Parameters
-    ----------
-    group : ndarray of int64, shape (n_rows,)
-        From 0.
-    sizes : ndarray of int64, shape (n_groups,)
-        Rows of each.
-    """
+    """All ordered pairs of different rows of a group, as two arrays of rows; `sizes` are the rows of each group."""
     order = np.argsort(group, kind="stable")
     size = np.repeat(sizes, sizes)  # of the block of each row, in that order
     start = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -207,23 +187,10 @@ PairSimilarity = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.flo
 def row_embedding(
     block: NDArray[np.int64], fields: Sequence[tuple[PairSimilarity, NDArray[np.int64]]]
 ) -> NDArray[np.float32]:
-    """Embed the rows of blocks by what is around them.
+    """Embed the rows of blocks by what is around them: float32, shape (n_rows, n_features).
 
-    Parameters
-    ----------
-    block : ndarray of int64, shape (n_rows,)
-        Which block each row is in.
-    fields
-        Per compared field the similarity of its values, and each row's value (-1: missing).
-
-    Returns
-    -------
-    ndarray of float32, shape (n_rows, n_features)
-        Comparable between graphs: no coordinate depends on which rows or values there are.
-
-    Notes
-    -----
-    O(sum of squared block sizes).
+    `fields` have the similarity of a compared field's values and each row's value (-1: missing). No coordinate
+    depends on which rows or values there are, so that graphs can be compared. O(sum of squared block sizes).
     """
     n = len(block)
     _, place, sizes = np.unique(block, return_inverse=True, return_counts=True)
@@ -252,8 +219,6 @@ def row_embedding(
 def nearest_rows(encoded: NDArray[np.float32], plain: NDArray[np.float32]) -> NDArray[np.int64]:
     """The plain row whose embedding is nearest to that of each encoded row, -1 where there is none.
 
-    Notes
-    -----
     O(n_encoded * n_plain * n_features) in matrix products: with so many features, trees are slower. Of equally near
     ones the first is taken, so the plain rows should be in no order that carries information.
     """
@@ -269,19 +234,7 @@ def nearest_rows(encoded: NDArray[np.float32], plain: NDArray[np.float32]) -> ND
 
 
 def value_embedding(similar: NDArray[np.float32], counts: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Embed the values of a field by their place in its similarity graph.
-
-    Parameters
-    ----------
-    similar : ndarray of float32, shape (n, n)
-        Their similarities; the diagonal is not looked at.
-    counts : ndarray of float64, shape (n,)
-        How often each is met, or is expected.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, n_features)
-    """
+    """Embed a field's values by their place in its similarity graph, of shape (n, n), and by how often each is met."""
     common = np.log2(counts + 0.5)
     near = np.where(similar > _EDGE, similar, 0).astype(np.float32)
     np.fill_diagonal(near, 0.0)
@@ -298,27 +251,15 @@ def value_embedding(similar: NDArray[np.float32], counts: NDArray[np.float64]) -
 def embedded_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> NDArray[np.int64]:
     """Align a field of open mode with a population in clear by node embeddings.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-        A public value, ``UNKNOWN`` where none is claimed; one to one.
+    A public value for each value, one to one; `UNKNOWN` where none is claimed.
     """
-    guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     order = view.commonest_first()[:maximum]
     if not len(order):
-        return guesses
+        return np.full(view.n_values, UNKNOWN, dtype=np.int64)
     expected = public.shares * view.counts.sum()
     graph, names = order[:GRAPH], np.arange(min(GRAPH, len(public)))
     encoded = value_embedding(view.similarity(graph, graph), view.counts[graph].astype(np.float64))[:FIRST]
     plain = value_embedding(public.similarity(names, names), expected[names])[: 2 * FIRST]
     apart = (encoded**2).sum(axis=1)[:, None] - 2.0 * encoded @ plain.T + (plain**2).sum(axis=1)
     row, name = linear_sum_assignment(apart)
-    known, named = graph[row], names[name]
-    for rows, columns in growth_rounds(len(order), len(public)):
-        attacked = order[:rows]
-        best, margin = grow(view, attacked, public, np.arange(columns), expected, known, named)
-        kept = one_to_one(best, margin)
-        chosen = grown_anchors(kept, margin)
-        known, named = attacked[chosen], best[chosen]
-    guesses[attacked[kept]] = best[kept]
-    return guesses
+    return grown_alignment(view, public, order, graph[row], names[name])

@@ -16,6 +16,7 @@ distribution, by which she weighs the values of a link as the resolver did. And 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,23 @@ from gemel.risk.models.joint_distribution import JointDistribution
 
 GRANTED = ReleaseSpec(joint="bob")
 
+
+class Figure(NamedTuple):
+    """Of one pair of files: words, the share recovered, that by guessing, and what is attainable."""
+
+    what: str
+    share: float
+    chance: float | None = None
+    attainable: float | None = None
+
+
+Figures = Iterator[Figure]
+
 ALONE = 20
 """Pairs that are each requested alone."""
 
 
-def by_carole(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def by_carole(case: Case) -> Figures:
     """Every attack of hers."""
     yield from _joined(case)
     yield from _changed(case)
@@ -44,7 +57,7 @@ def by_carole(case: Case) -> Iterator[tuple[str, float, float | None, float | No
     yield from _one_pair(case)
 
 
-def _joined(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def _joined(case: Case) -> Figures:
     """Each link by rows of codes taken for the likeliest comparison vector, and for any of its requested pairs."""
     for words, run, joint in (
         ("without latent", case.alone, False),
@@ -53,25 +66,20 @@ def _joined(case: Case) -> Iterator[tuple[str, float, float | None, float | None
     ):
         guess, true, pairs = _guessed(case, run, joint)
         commonest = float(np.bincount(true).max() / len(true))
-        yield (
-            f"the comparison vector of a link by rows of codes, {words}",
-            float((guess == true).mean()),
-            commonest,
-            None,
+        yield Figure(
+            f"the comparison vector of a link by rows of codes, {words}", float((guess == true).mean()), commonest
         )
         share = float(((guess == true) / pairs[guess]).mean())
         by_chance = 1.0 / len(run.found.pattern)
-        yield f"a link by rows of codes joined to its pair, {words}", share, by_chance, None
+        yield Figure(f"a link by rows of codes joined to its pair, {words}", share, by_chance)
 
 
 def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The vector guessed for each link, the true one, and the requested pairs of every vector.
 
-    Notes
-    -----
-    A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if and
-    only if the two codes do. Of these the one with the most matches expected. What the values add to the weight she has
-    from the joint distribution, as the resolver has it; without that distribution, zero.
+    A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if
+    and only if the two codes do. Of these the one with the most matches expected. What the values add to the weight
+    she has from the joint distribution, as the resolver has it; without that distribution, zero.
     """
     linkage = run.resolved.linkage
     pairs = np.bincount(run.vector, minlength=len(run.vectors))
@@ -98,36 +106,28 @@ def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDAr
     return among[expected.argmax(axis=1)], true, pairs
 
 
-def _changed(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def _changed(case: Case) -> Figures:
     """A project linked without the step, and with it after an amendment: links that only one of the two runs has."""
     one, other = ({tuple(link) for link in run.links.tolist()} for run in (case.alone, case.with_values))
     made = np.array([tuple(link) not in one for link in case.with_values.links.tolist()], dtype=np.bool_)
     undone = np.array([tuple(link) not in other for link in case.alone.links.tolist()], dtype=np.bool_)
-    yield "links that values made, of all links", float(made.mean()), None, None
-    yield "links that values undid, of all without them", float(undone.mean()), None, None
+    yield Figure("links that values made, of all links", float(made.mean()))
+    yield Figure("links that values undid, of all without them", float(undone.mean()))
     if not made.any():
         return
     run = case.with_values
     guess, true, pairs = _guessed(case, run, True)
+    assert (case.alone.vectors == run.vectors).all()
     linked = case.alone.vector[case.alone.resolved.order[case.alone.resolved.linkage.links]]
-    taken = np.bincount(_across(case, linked), minlength=len(pairs))
+    taken = np.bincount(linked, minlength=len(pairs))
     left = np.maximum(pairs - taken, 1)
     share = float(((guess == true) / left[guess])[made].mean())
-    yield (
-        "of links that values made, joined to their pair after an amendment",
-        share,
-        1.0 / len(run.found.pattern),
-        None,
+    yield Figure(
+        "of links that values made, joined to their pair after an amendment", share, 1.0 / len(run.found.pattern)
     )
 
 
-def _across(case: Case, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Vectors of the run without the step as those of the run with it: both compare the same pairs."""
-    assert (case.alone.vectors == case.with_values.vectors).all()
-    return vectors
-
-
-def _paired(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def _paired(case: Case) -> Figures:
     """Rows of the two lists of codes taken for one person by the joint distribution, where nothing is assessed."""
     joint = case.with_values.resolved.linkage.latent
     assert joint is not None
@@ -148,11 +148,10 @@ def _paired(case: Case) -> Iterator[tuple[str, float, float | None, float | None
         found.append(best[of_b[person[p]]] / many[best].sum())
         same = key_b == key_a[row]
         by_key.append(same[person[p]] / max(1, same.sum()))
-    yield (
+    yield Figure(
         "a match's two rows of codes taken for one person, by the released joint distribution; by guessing: by the key",
         float(np.mean(found)),
         float(np.mean(by_key)),
-        None,
     )
 
 
@@ -183,20 +182,17 @@ def _association(
     return score
 
 
-def _arbitrary(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def _arbitrary(case: Case) -> Figures:
     """One row of every record: no join, so that the default caps let all codes through to the coordinator."""
     n = len(case.codes[Side.ALICE])
     requested, uploaded = Requested(n, 0), Requested(n, n)
     reached = 0.0 if case.spec.resolution.exceeded(requested, uploaded) else 1.0
-    yield (
-        "Carole requests one row of every record of Alice: codes that reach the coordinator under the caps",
-        reached,
-        None,
-        None,
+    yield Figure(
+        "Carole requests one row of every record of Alice: codes that reach the coordinator under the caps", reached
     )
 
 
-def _one_pair(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
+def _one_pair(case: Case) -> Figures:
     """A request of one pair, which makes the joint distribution that of two known rows of signatures."""
     run = case.with_values
     chosen = run.resolved.order[run.resolved.linkage.links[:ALONE]]
@@ -222,8 +218,8 @@ def _one_pair(case: Case) -> Iterator[tuple[str, float, float | None, float | No
                 numbers.append(float(guess == code))
         chance += [float(int(np.bincount(_held(case, name)).argmax()) == code) for name, code in held.items()]
     words = "a pair that Carole requests alone: its codes in"
-    yield f"{words} the joint distribution, were it reported", float(np.mean(right)), float(np.mean(chance)), None
-    yield f"{words} what is reported", float(np.mean(sent)), float(np.mean(chance)), None
+    yield Figure(f"{words} the joint distribution, were it reported", float(np.mean(right)), float(np.mean(chance)))
+    yield Figure(f"{words} what is reported", float(np.mean(sent)), float(np.mean(chance)))
 
 
 def _held(case: Case, name: str) -> NDArray[np.int64]:
@@ -239,9 +235,6 @@ def _expit(x: NDArray[np.float64]) -> NDArray[np.float64]:
 SEEDS = 5
 SENSITIVE = "MakeModel"
 """What Bob knows of the people, and an attacker wants to."""
-
-Figures = Iterator[tuple[str, float, float | None, float | None]]
-"""Of one pair of files: words, the share recovered, that by guessing, and what is attainable."""
 
 CASES: tuple[tuple[Callable[[int, int], Case], int], ...] = ((insurers, 600), (identified, 2_000))
 
@@ -291,13 +284,12 @@ def requests(case: Case) -> Figures:
     also_bobs = np.isin(case.person[Side.ALICE], case.person[Side.BOB])
     for words, run in (("without latent", case.alone), ("with latent", case.with_values)):
         own = np.unique(run.records[Side.ALICE])
-        yield f"Alice's records of which handles are requested, {words}", len(own) / len(also_bobs), None, None
-        yield f"joins requested of Alice, of all, {words}", _joins(case, run), None, None
-        yield (
+        yield Figure(f"Alice's records of which handles are requested, {words}", len(own) / len(also_bobs))
+        yield Figure(f"joins requested of Alice, of all, {words}", _joins(case, run))
+        yield Figure(
             f"a record that is requested is of a person whom Bob has, {words}",
             float(also_bobs[own].mean()),
             float(also_bobs.mean()),
-            None,
         )
     start = 0
     for rule in case.spec.keyed_rules:
@@ -305,7 +297,7 @@ def requests(case: Case) -> Figures:
         for words, run in (("without latent", case.alone), ("with latent", case.with_values)):
             rows = np.unique(run.rows[Side.ALICE])
             share = float(((rows >= start) & (rows < start + n)).sum() / n)
-            yield f"rows of Alice's rule {rule.name} that are requested, {words}", share, None, None
+            yield Figure(f"rows of Alice's rule {rule.name} that are requested, {words}", share)
         start += n
 
 
@@ -329,19 +321,16 @@ def by_coordinator(case: Case) -> Figures:
             right += int((read[side][name][held] == true).sum())
             commonest += int(np.bincount(true).max())
             values += len(held)
-        yield (
-            f"the coordinator: values of {side.title()}'s requested records read",
-            right / values,
-            commonest / values,
-            None,
+        yield Figure(
+            f"the coordinator: values of {side.title()}'s requested records read", right / values, commonest / values
         )
         alone = unique_rows(case.codes[side][requested[side]])
-        yield f"{side.title()}'s requested records alone with their codes", alone, None, None
+        yield Figure(f"{side.title()}'s requested records alone with their codes", alone)
     a, b = run.links.T
     both = np.column_stack([case.codes[Side.ALICE][a], case.codes[Side.BOB][b]])
-    yield "links alone with the codes of both sides", unique_rows(both), None, None
+    yield Figure("links alone with the codes of both sides", unique_rows(both))
     vector = run.vector[run.resolved.order[run.resolved.linkage.links]]
-    yield "links alone with these and their comparison vector", unique_rows(np.column_stack([both, vector])), None, None
+    yield Figure("links alone with these and their comparison vector", unique_rows(np.column_stack([both, vector])))
     yield from _recognised(case, read)
 
 
@@ -369,7 +358,7 @@ def _recognised(case: Case, read: dict[Side, dict[str, NDArray[np.int64]]]) -> F
     place[of[len(known) :]] = seen
     claimed = many[of[: len(known)]] == 1
     record = place[of[: len(known)]]
-    yield (
+    yield Figure(
         "the coordinator knows what Alice does of a person: recognised rightly by it",
         float((claimed & (record == np.arange(len(known)))).mean()),
         float(1 / len(known)),
@@ -383,11 +372,10 @@ def _recognised(case: Case, read: dict[Side, dict[str, NDArray[np.int64]]]) -> F
     value = np.where(codes >= 0, read[Side.BOB][SENSITIVE][codes], -1)
     truth, commonest = _truth(case, np.flatnonzero(shown))
     among = truth >= 0
-    yield (
+    yield Figure(
         f"of those recognised and linked, Bob's {SENSITIVE} read",
         float((value[among] == truth[among]).mean()) if among.any() else 0.0,
         float((truth[among] == commonest).mean()) if among.any() else 0.0,
-        None,
     )
 
 
@@ -401,19 +389,18 @@ def in_collusion(case: Case) -> Figures:
     value = np.where(codes >= 0, case.labels[SENSITIVE][codes], -1)
     among = truth >= 0
     share = float((value[among] == truth[among]).mean())
-    yield (
+    yield Figure(
         f"Alice with the coordinator: Bob's {SENSITIVE} of her linked records",
         share,
         float((truth[among] == commonest).mean()),
-        None,
     )
     right = case.is_match(run.links)
-    yield "Alice with the coordinator: all that Bob holds of her linked records", float(right.mean()), 0.0, None
+    yield Figure("Alice with the coordinator: all that Bob holds of her linked records", float(right.mean()), 0.0)
     seen = len(np.unique(run.records[Side.BOB])) / len(case.codes[Side.BOB])
-    yield "Bob's records whose values she has, whosever they are", seen, 0.0, None
+    yield Figure("Bob's records whose values she has, whosever they are", seen, 0.0)
     own = case.codes[Side.ALICE][a, case.names(Side.ALICE).index(KEY)]
     other = case.codes[Side.BOB][b, names.index(KEY)]
-    yield f"links in which she sees that Bob has another {KEY}", float((own != other).mean()), None, None
+    yield Figure(f"links in which she sees that Bob has another {KEY}", float((own != other).mean()))
 
 
 def _truth(case: Case, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:

@@ -53,7 +53,7 @@ def open_mode(study: Study) -> Iterator[Line]:
             yield Line.of(f"{field}, {n:,} records, counts alone", ranks)
         begin = time.monotonic()
         graph = similarity_graph_alignment(view, public, maximum=maximum)
-        found = score("", field, graph.guesses, truth, view.counts, 0)
+        found = score("", field, graph, truth, view.counts, 0)
         part = "" if maximum is None else f", the {maximum:,} commonest values"
         what = f"{field}, {n:,} records, {bits} bits, counts and similarities{part}"
         yield Line.of(what, found, minimum=minimum, seconds=time.monotonic() - begin)
@@ -149,7 +149,7 @@ def by_given_name(
 ) -> Iterator[Line]:
     """Sex, and a trait that has nothing to do with names, by means of the given names that the alignment reads."""
     public, field = study.public["given_name"], part.fields["given_name"]
-    guesses = similarity_graph_alignment(FieldView.of(field), public, maximum=MAXIMUM).guesses
+    guesses = similarity_graph_alignment(FieldView.of(field), public, maximum=MAXIMUM)
     known = np.append(guesses, UNKNOWN)[field.codes]
     counts = np.full((len(public), 2), 0.5)
     for column, group in enumerate(("female", "male")):

@@ -78,16 +78,10 @@ def required_limit(options: Mapping[str, float], days: int, share: float) -> flo
 
 @dataclass(frozen=True)
 class Register:
-    """People in clear, in an order that says nothing.
+    """People in clear, in an order that says nothing, and what every two of a block (-1: without a key) have in common.
 
-    Attributes
-    ----------
-    order : ndarray of int64
-        Row of the overlapping file of each; the first rows of that are the first ones of the attacked file.
-    block : ndarray of int64
-        Each one's block, from 0; -1 without a key.
-    pairs
-        What every two of a block have in common.
+    `order` is the row of the overlapping file of each; the first rows of that are the first ones of the attacked
+    file.
     """
 
     order: NDArray[np.int64]

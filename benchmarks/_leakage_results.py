@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
+from benchmarks._block_keyed import compared, encoded
+from benchmarks._figures import share
+from benchmarks._in_process import no_progress
 from benchmarks._leakage_study import Line, Study
-from benchmarks.modes import NOISE, RESOURCES, people
-from gemel.carole.engine import compare
-from gemel.carole.engine.inputs.files import contribution_of
+from benchmarks.modes import people
 from gemel.carole.engine.resolution.padded import shown_pairs
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
@@ -28,8 +28,6 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
 
 RECORDS, ERRORS = 4_000, 0.6
 FEW = ("given_name", "surname", "sex", "date_of_birth")
@@ -64,15 +62,13 @@ def linked(seed: int, *, few: bool) -> Case:
         content["blocking"] = content["blocking"][:2]
     spec = Specification.model_validate(content)
     plan, key = plan_of(spec), Seed(bytes([seed % 256, *range(1, 32)]))
-    made = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, key, 1, noise=NOISE[side]) for side in Side
-    }
-    alice, bob = (contribution_of(made[side].sets, files[side].height) for side in Side)
-    found, kept = compare(alice, bob, plan, RESOURCES, _quiet)
-    rows = dict(zip(Side, (kept.row_a, kept.row_b), strict=True))
+    made = encoded(files, spec, key)
+    found, rows = compared(files, made, plan)
     records = {side: made[side].order[rows[side]].astype(np.int32) for side in Side}
     handles = [ResolvedHandles(records[side], files[side].height) for side in Side]
-    resolved = decide(ResolutionRequest(found, (bytes(32), bytes(32)), 1), handles[0], handles[1], plan, _quiet, "run")
+    resolved = decide(
+        ResolutionRequest(found, (bytes(32), bytes(32)), 1), handles[0], handles[1], plan, no_progress, "run"
+    )
     rival, seen = (np.logical_or(*(_several(of[side][resolved.order]) for side in Side)) for of in (records, rows))
     return Case(spec, resolved, rival & ~seen, seen)
 
@@ -81,15 +77,15 @@ def _answers(case: Case, which: str) -> Iterator[Line]:
     pairs = case.resolved.linkage.pairs
     flagged = _below_vector(pairs.link_probability, pairs.match_probability) & ~case.seen
     right, n = int((flagged & case.hidden).sum()), int(flagged.sum())
-    words = f"{which}, exact probabilities in the answer: {_of(right, n)} pairs named have a hidden rival"
+    words = f"{which}, exact probabilities in the answer: {share(right, n, '.0%')} pairs named have a hidden rival"
     yield Line(f"{words}, of {int(case.hidden.sum())} that have", right / max(n, 1), _rate(case, flagged), minimum=0.9)
     sent, _ = unpacked(pack_result(ResolutionResult(case.resolved.document, {})))
     per_pair = [array for array in sent.values() if array.ndim == 1 and len(array) == len(pairs.weight)]
     flagged = _flagged(case, per_pair)
     right, n, chance = int((flagged & case.hidden).sum()), int(flagged.sum()), _rate(case, flagged)
     error = float(np.sqrt(chance * (1 - chance) / n)) if n else 0.0
-    words = f"{which}, counts in the answer: {_of(right, n)} pairs named have a hidden rival, by their vectors alone"
-    yield Line(words, right / n if n else 0.0, chance, error=error, above_chance=0.02)
+    words = f"{which}, counts in the answer: {share(right, n, '.0%')} pairs named have a hidden rival"
+    yield Line(f"{words}, by their vectors alone", right / n if n else 0.0, chance, error=error, above_chance=0.02)
 
 
 def _rate(case: Case, flagged: NDArray[np.bool_]) -> float:
@@ -146,13 +142,3 @@ def _several(values: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether a value occurs more than once."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return counts[place] > 1
-
-
-def _of(found: int, n: int) -> str:
-    low = beta.ppf(0.025, found, n - found + 1) if found else 0.0
-    high = beta.ppf(0.975, found + 1, n - found) if found < n else 1.0
-    return f"{found} of {n} ({low:.0%} to {high:.0%})"
-
-
-def _quiet(stage: str, fraction: float) -> None:
-    """No progress."""

@@ -58,7 +58,7 @@ def under_one_key(study: Study, name: str) -> Line:
     """The positive control."""
     public, begin = study.public[name], time.monotonic()
     sent = [_signed(study, study.drafted.field(name), ROWS_UNDER_ONE_KEY, 1024) for _ in range(SAMPLES_UNDER_ONE_KEY)]
-    guesses = np.concatenate([similarity_graph_alignment(view, public).guesses for view, _ in sent])
+    guesses = np.concatenate([similarity_graph_alignment(view, public) for view, _ in sent])
     truth = np.concatenate([public.places(values) for _, values in sent])
     found = score("", name, guesses, truth, np.concatenate([view.counts for view, _ in sent]), 0)
     what = (

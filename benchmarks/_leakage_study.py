@@ -47,20 +47,10 @@ HEAD = (
 class Line:
     """One attack's result; every share is of 1, ``None`` where it has no meaning.
 
-    Attributes
-    ----------
-    what
-        Attack and target, in words.
-    records, values
-        Share recovered, of the records that have a value and of the distinct signatures.
-    attainable, chance
-        The best that any attack could do with the dictionary, and what naming the commonest value everywhere does.
-    error
-        Standard error of `records` less `chance` where a sample was attacked.
-    minimum, above_chance
-        What is required: at least so much recovered, or less than so much above chance. At most one of the two.
-    seconds
-        The attack's time, where it is of interest.
+    `records` and `values` are the share recovered, of the records that have a value and of the distinct signatures;
+    `attainable` the best that any attack could do with the dictionary; `chance` what naming the commonest value
+    everywhere does; `error` the standard error of `records` less `chance` where a sample was attacked. Required is
+    at least `minimum` recovered, or less than `above_chance` above chance: at most one of the two.
     """
 
     what: str
@@ -74,27 +64,9 @@ class Line:
     seconds: float | None = None
 
     @classmethod
-    def of(
-        cls,
-        what: str,
-        found: Recovery,
-        *,
-        minimum: float | None = None,
-        above_chance: float | None = None,
-        seconds: float | None = None,
-    ) -> Line:
-        """The line of a recovery."""
-        return cls(
-            what,
-            found.records,
-            found.chance,
-            found.values,
-            found.attainable_records,
-            found.error,
-            minimum,
-            above_chance,
-            seconds,
-        )
+    def of(cls, what: str, found: Recovery, **beside: float | None) -> Line:
+        """The line of a recovery, with what is required and its seconds `beside`."""
+        return cls(what, found.records, found.chance, found.values, found.attainable_records, found.error, **beside)
 
     @property
     def above(self) -> float:
@@ -135,14 +107,7 @@ def _share(share: float | None) -> str:
 class Study:
     """Invented people, the specification that is drafted for them, and what is public.
 
-    Parameters
-    ----------
-    n
-        People.
-    seed
-        Of the people.
-    section
-        Name of the section, which has random numbers of its own: one section gives the same by itself as among all.
+    A section has random numbers of its own: it gives the same by itself as among all.
     """
 
     def __init__(self, n: int, seed: int, section: str) -> None:

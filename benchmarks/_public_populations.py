@@ -14,16 +14,8 @@ _FOLDER = Path(__file__).parent / "populations"
 class PublicPopulation:
     """A file of everybody, and the sets of key variables that an intruder is assumed to know.
 
-    Parameters
-    ----------
-    name
-        Of the file, and of its source.
-    keys
-        Names of sets of keys, and their columns.
-    tuned
-        Whether a method was ever chosen by looking at results on it.
-    unit
-        Column of the unit that surveys sample whole: a household, an enterprise.
+    `tuned`: whether a method was ever chosen by looking at results on it. `unit`: the column of the unit that
+    surveys sample whole, a household or an enterprise.
     """
 
     name: str

@@ -55,19 +55,12 @@ def by_peer(
 def by_measured_peer(
     program: str, alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, limits: Limits
 ) -> tuple[dict[str, JudgedLinks], dict[str, float]] | str:
-    """A peer's own links, and those of its match weights under the assignment of the specification.
+    """A peer's own links, and those of its match weights under the specification's assignment; or why there are none.
 
-    Returns
-    -------
-    tuple or str
-        Both, by what they are called, and what linking took (`seconds`, `processor`) and held at most (`peak`, in
-        bytes), its input and output apart; why there are none.
-
-    Notes
-    -----
+    With what linking took (`seconds`, `processor`) and held at most (`peak`, in bytes), its input and output apart.
     The peer's own links are the pairs of probability .5 or more, and it claims the means of its probabilities. Its
-    match weights are Bayes factors of the same pairs; under an assignment they get link probabilities as Gemel's do.
-    Pairs of less than `MINIMUM` of `_quality_peers` have none.
+    match weights are Bayes factors of the same pairs; under an assignment they get link probabilities as Gemel's
+    do. Pairs of less than `MINIMUM` of `_quality_peers` have none.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -30,16 +30,10 @@ _RARE = 0.05  # added to each count of the noise
 
 @dataclass(frozen=True)
 class BetweenFiles:
-    """Rows of two files in blocks, and levels of pairs of one row each.
+    """Rows of two files in blocks (-1: in none), and levels of pairs of one row each.
 
-    Attributes
-    ----------
-    block_a, block_b : ndarray of int64
-        Block of each row, from 0; -1: in none. Rows of the second file are numbered behind those of the first.
-    row_a, row_b : ndarray of int64, shape (n_pairs,)
-        Pairs, a row of each file.
-    similar : ndarray of float32, shape (n_pairs, n_fields)
-        Similarities, `EQUAL` or `ABSENT`.
+    Rows of the second file are numbered behind those of the first. `similar`, shape (n_pairs, n_fields), has
+    similarities, `EQUAL` or `ABSENT`.
     """
 
     block_a: NDArray[np.int64]
@@ -68,14 +62,9 @@ class BetweenFiles:
 
 
 def middles(level: NDArray[np.int8], bounds: list[tuple[float, ...]]) -> NDArray[np.float32]:
-    """Similarities that levels may stand for, shape (n_pairs, n_fields): the middle of each, `EQUAL` at the top.
+    """Similarities that levels (-1: missing) may stand for: the middle of each, `EQUAL` at the top.
 
-    Parameters
-    ----------
-    level : ndarray of int8, shape (n_pairs, n_fields)
-        -1: missing.
-    bounds
-        Of each field, the inclusive upper bounds of its levels.
+    `bounds` has the inclusive upper bounds of each field's levels.
     """
     similar = np.empty(level.shape, dtype=np.float32)
     for field, upper in enumerate(bounds):
@@ -98,15 +87,7 @@ def by_levels(seen: BetweenFiles, clear: BetweenFiles, rng: np.random.Generator)
 def blocks_by_size(seen: NDArray[np.int64], clear: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """The block in clear that each block is taken for: one of the same sizes in both files, each once.
 
-    Parameters
-    ----------
-    seen, clear : ndarray of int64, shape (n_blocks, 2)
-        Rows of each block in either file.
-
-    Returns
-    -------
-    ndarray of int64
-        ``UNKNOWN`` where no block in clear is left.
+    Sizes have shape (n_blocks, 2): rows of each block in either file. `UNKNOWN` where no block in clear is left.
     """
     base = 1 + max(int(seen.max(initial=0)), int(clear.max(initial=0)))
     of_seen, of_clear = (sizes[:, 0] * base + sizes[:, 1] for sizes in (seen, clear))
@@ -128,12 +109,8 @@ def blocks_by_size(seen: NDArray[np.int64], clear: NDArray[np.int64], rng: np.ra
 class KeptPairs:
     """Pairs above the floor, as a resolver has them, or as who links a register by herself has them.
 
-    Attributes
-    ----------
-    a, b : ndarray of int64, shape (n_pairs,)
-        Records of the two files: handles, or people.
-    level : ndarray of int8, shape (n_pairs, n_fields)
-        -1: missing.
+    `a` and `b` are records of the two files: handles, or people; `level` has shape (n_pairs, n_fields), -1:
+    missing.
     """
 
     a: NDArray[np.int64]
@@ -161,26 +138,12 @@ def handles_by_levels(
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """The person that each of some handles of the first file is taken for.
+    """The person of `own.a` that each of some handles of the first file is taken for.
 
     First the handle's component of the graph of pairs is taken for one of the attacker's, by the levels of all its
-    pairs; then the handle for a person of that component, by the levels of its own pairs.
-
-    Parameters
-    ----------
-    seen
-        The resolver's pairs.
-    own
-        The attacker's own linkage of her register.
-    noise
-        By field, the log probability of level l (last: missing) where her own pair has level k: shape (k, l).
-    chosen
-        Handles.
-
-    Returns
-    -------
-    ndarray of int64
-        People of `own.a`.
+    pairs; then the handle for a person of that component, by the levels of its own pairs. `own` is the attacker's
+    own linkage of her register; `noise` has by field the log probability of level l (last: missing) where her own
+    pair has level k.
     """
     part_seen, part_own = seen.components(), own.components()
     whole = replace(seen, a=part_seen), replace(own, a=part_own)
@@ -235,10 +198,7 @@ def _first_of(values: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[n
 def noise_of(seen: KeptPairs, own: KeptPairs) -> list[NDArray[np.float64]]:
     """What levels the resolver's pairs have where the attacker's own have such, given to her from the truth.
 
-    Returns
-    -------
-    list of ndarray of float64
-        By field the log probability, shape (levels of `own` + 1, levels of `seen` + 1); missing is last.
+    By field the log probability, shape (levels of `own` + 1, levels of `seen` + 1); missing is last.
     """
     base = 1 + max(int(each.max()) for each in (seen.b, own.b))
     _, one, other = np.intersect1d(seen.a * base + seen.b, own.a * base + own.b, return_indices=True)
@@ -254,17 +214,8 @@ def noise_of(seen: KeptPairs, own: KeptPairs) -> list[NDArray[np.float64]]:
 def learnt(words: NDArray[np.uint64], truth: NDArray[np.bool_], rng: np.random.Generator) -> tuple[float, float, float]:
     """What a linear classifier finds of pairs by bits of theirs, which it has learnt from the half of them.
 
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (n_bits, words)
-        Bit k of word w is of pair 64 w + k.
-    truth : ndarray of bool, shape (n_pairs,)
-        What is to be found.
-
-    Returns
-    -------
-    right, chance, error : float
-        Of the other half: the share classified rightly, the share of the commoner kind, and their standard error.
+    Bit k of word w is of pair 64 w + k. Of the other half: the share classified rightly, the share of the commoner
+    kind, and their standard error.
     """
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, : len(truth)]
     signs = 2.0 * bits.T.astype(np.float64) - 1.0

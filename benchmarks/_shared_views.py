@@ -39,16 +39,8 @@ SeenField = tuple[FieldView, NDArray[np.int64]]
 class SharedFile:
     """A file, or rows of one, as it was shared under the first rule of a specification.
 
-    Attributes
-    ----------
-    shares
-        By party, what it holds: uint64, shape (2, n_rows, n_words).
-    words
-        Where the words of a row are.
-    digests
-        uint64, shape (n_rows,): of each row's block. All parties have them.
-    order
-        For each row the row of the file. The custodian alone has it.
+    A party's `shares` have shape (2, n_rows, n_words). All parties have the `digests` of the rows' blocks; the
+    custodian alone has `order`, the rows of the file.
     """
 
     shares: Mapping[ComputeParty, NDArray[np.uint64]]
@@ -96,16 +88,10 @@ def joined(
 
 
 def read_fields(rows: NDArray[np.uint64], words: RowWords, *, all_there: bool = False) -> list[SeenField]:
-    """The fields of rows, as Carole would have them in mode block_keyed if these words were right.
+    """The fields of rows, as Carole would have them in mode block_keyed if these words, right or guessed, were right.
 
-    Parameters
-    ----------
-    rows : ndarray of uint64, shape (n_rows, words.total)
-        Right or guessed.
-    words
-        Where each field's presence and signature are.
-    all_there
-        Take every value for present, as nearly all are, whatever the bits of presence: for who has to guess these.
+    `all_there`: take every value for present, as nearly all are, whatever the bits of presence: for who has to
+    guess these.
     """
     found = []
     for name, _ in words.fields:
@@ -142,18 +128,9 @@ Columns = Mapping[str, pl.Series]
 class Case:
     """Rows of two files in some blocks, as they are shared, and who has all people of both files in clear.
 
-    Attributes
-    ----------
-    alice, bob
-        The attacked rows; their `order` counts within `rows_a` and `rows_b`.
-    rows_a, rows_b : ndarray of int64
-        Rows of the files: row k of either file is person k.
-    people : ndarray of int64
-        The register: people in an order that says nothing.
-    born : ndarray of int64
-        Block in clear of each of these, by Alice's file; -1 without one.
-    pairs
-        What every two people of such a block have in common.
+    Row k of either file is person k. `alice` and `bob` are the attacked rows, whose `order` counts within `rows_a`
+    and `rows_b`; `people` the register, in an order that says nothing; `born` the block in clear of each of these
+    by Alice's file, -1 without one; `pairs` what every two people of such a block have in common.
     """
 
     spec: Specification

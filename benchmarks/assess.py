@@ -13,16 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from benchmarks import DOCS
 from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
+from benchmarks._figures import peak_bytes, write_between
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.assessment.differences import EarlierRelease, differences
@@ -54,14 +55,6 @@ class Attacked:
     held: int
     held_unchanged: int
     pairs: int
-
-
-def wilson(successes: int, number: int) -> tuple[float, float]:
-    """Interval of a share, of confidence .95 (Wilson)."""
-    z, share = 1.959964, successes / number
-    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
-    half = z / (1 + z * z / number) * np.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def attacked(table: PublishedTable, left: int, number: int, seed: int, *, same_codes: bool) -> Attacked:
@@ -144,12 +137,12 @@ def lines(number: int, seed: int) -> Iterator[str]:
         for left in LEFT:
             for same in (True, False) if left == 1 else (True,):
                 one = attacked(table, left, number, seed, same_codes=same)
-                low, high = wilson(one.read, one.people)
+                ends = binomtest(one.read, one.people).proportion_ci(method="wilson")
                 where = "" if same else ", another project"
                 cells = (
                     f"{words}{where}",
                     str(left),
-                    f"{one.read / one.people:.2f} ({low:.2f} to {high:.2f})",
+                    f"{one.read / one.people:.2f} ({ends.low:.2f} to {ends.high:.2f})",
                     f"{one.wrong / one.people:.2f}",
                     f"{one.noticed_formerly} of {one.pairs}",
                     f"{one.judged:.2f}",
@@ -159,8 +152,6 @@ def lines(number: int, seed: int) -> Iterator[str]:
                 yield f"| {' | '.join(cells)} |"
 
 
-BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
-DIFFERENCES = "<!-- benchmark differences: begin -->", "<!-- benchmark differences: end -->"
 SECTIONS = ("speed", "measures", "differences")
 DOCUMENT = DOCS / "assessment.md"
 CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
@@ -172,16 +163,7 @@ CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One measure over replicates.
-
-    Attributes
-    ----------
-    assessed, true : ndarray of float64, shape (n_replicates,)
-    misses
-        Replicates whose truth lies outside of the interval; None for a measure without one.
-    width
-        Mean width of the interval; 0 without one.
-    """
+    """One measure over replicates: truths outside of the interval are misses; without one None and width 0."""
 
     assessed: NDArray[np.float64]
     true: NDArray[np.float64]
@@ -248,15 +230,14 @@ def timed(records: int, seed: int) -> dict[str, float]:
     """Seconds and peak memory (MiB) of one assessment of about so many records with 8 key variables."""
     share = 0.3
     made = built(WIDE, int(records / share**2 / 0.95), (share, share), np.random.default_rng(seed))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before = peak_bytes() / 2**20
     times: dict[str, float] = {}
     for run in ("first", "again"):
         started, cpu = time.perf_counter(), time.process_time()
         assess(made.combined, made.spec, AssessmentContext("0" * 32))
         times[f"{run}_seconds"] = time.perf_counter() - started
         times[f"{run}_cpu_seconds"] = time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"records": float(made.combined.n_records), "before_mib": before, "peak_mib": peak, **times}
+    return {"records": float(made.combined.n_records), "before_mib": before, "peak_mib": peak_bytes() / 2**20, **times}
 
 
 def main(arguments: list[str]) -> int:
@@ -273,7 +254,7 @@ def main(arguments: list[str]) -> int:
         text = "\n".join(lines(options.pairs, options.seed))
         print(text, flush=True)
         if options.write:
-            _write(text, *DIFFERENCES)
+            write_between(DOCUMENT, "differences", text)
     if "measures" in options.sections and options.replicates:
         cases = {
             name: replicates(traits, size, fractions, options.replicates, options.seed)
@@ -282,7 +263,7 @@ def main(arguments: list[str]) -> int:
         text = table(cases, options.replicates, options.seed)
         print(text)
         if options.write:
-            _write(text, BEGIN, END)
+            write_between(DOCUMENT, "assess", text)
     if "speed" in options.sections:
         _speed(options.records, options.seed)
     return 0
@@ -297,10 +278,3 @@ def _speed(records: int, seed: int) -> None:
         f" peak memory {speed['peak_mib']:,.0f} MiB ({speed['before_mib']:,.0f} MiB before it)\n"
     )
     print(json.dumps(speed))
-
-
-def _write(text: str, begin: str, end: str) -> None:
-    page = DOCUMENT.read_text(encoding="utf-8")
-    head, rest = page.split(begin)
-    tail = rest.split(end)[1]
-    DOCUMENT.write_text(f"{head}{begin}\n{text}\n{end}{tail}", encoding="utf-8")

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from benchmarks import DOCS
+from benchmarks._figures import share, write_between
 from benchmarks._in_process import KEY as SEED
 from benchmarks._in_process import signed
 from gemel.carole.assessment.combined import Combined, combine
@@ -58,12 +58,8 @@ SPREAD = {"some": 2.0, "any": 200.0}
 class Attributed:
     """A combined output, its joint distribution, and the true values of the people behind each link.
 
-    Attributes
-    ----------
-    true : tuple of ndarray of int32, shape (n_links, n_variables)
-        Of the person behind Alice's half and behind Bob's, in the codes of `combined`.
-    right : ndarray of bool, shape (n_links,)
-        Whether both are one person.
+    `true` is of the person behind Alice's half and behind Bob's, shape (n_links, n_variables), in the codes of
+    `combined`; `right`: both are one person.
     """
 
     combined: Combined
@@ -75,13 +71,8 @@ class Attributed:
 def specification(fields: str, doubt: float) -> Specification:
     """Two insurers who assess what they link; Alice receives the joint distribution.
 
-    Parameters
-    ----------
-    fields
-        What is compared: "little", as `insured_specification` has it; "more", with the day of birth; "much", with the
-        surname too.
-    doubt
-        Of the assessment.
+    `fields`, what is compared: "little", as `insured_specification` has it; "more", with the day of birth; "much",
+    with the surname too.
     """
     content = insured_specification("attributed").model_dump(mode="json", exclude_unset=True)
     for variable in content["variables"]:
@@ -105,18 +96,10 @@ def made(
 ) -> Attributed:
     """Links of which some are made false on purpose: Alice's half stays, Bob's is of a person whom only he has.
 
-    The link probabilities by agreement have a mean, and with `claimed` that of `false` as many of those with each are
-    right as it says. The joint distribution is estimated from them, and by its Bayes factors they become those by
-    agreement and values, as in a run.
-
-    Parameters
-    ----------
-    n
-        Links.
-    false, claimed
-        The share of links that are false, and the one by which link probabilities are made.
-    doubtful
-        "some": agreement leaves most links in no doubt, and others in much; "any": all in about the same.
+    The link probabilities by agreement have a mean, and with `claimed` that of `false` as many of those with each
+    are right as it says. The joint distribution is estimated from them, and by its Bayes factors they become those
+    by agreement and values, as in a run. `doubtful`: "some", agreement leaves most links in no doubt, and others in
+    much; "any", all in about the same.
     """
     traits = _traits(3 * n // 2, rng)
     spread = SPREAD[doubtful]
@@ -200,7 +183,6 @@ def _with_odds(probability: NDArray[np.float64], factor: NDArray[np.float64] | f
     return np.asarray(probability * factor / (probability * factor + 1 - probability)).clip(0.0, 1.0)
 
 
-BEGIN, END = "<!-- benchmark attribution truth: begin -->", "<!-- benchmark attribution truth: end -->"
 DOCUMENT = DOCS / "assessment.md"
 CASES = (
     ("made, none false", 0.0, 0.0, "some"),
@@ -306,19 +288,12 @@ def rows(case: str, every: Sequence[Sequence[Claim]], false: float, claimed: flo
         true, value = (float(np.mean([getattr(claim, what) for claim in every_claim])) for what in ("true", "value"))
         biases = [float(np.mean([claim.value - claim.true for claim in of])) for of in own]
         width = float(np.mean([claim.upper - claim.lower for claim in every_claim]))
-        low, high = _exact(seldom, len(worst))
         found.append(
             f"| {case} | {100 * false:.1f} | {100 * claimed:.1f} | `{measure}` | {true:.3f} | {value:.3f} |"
-            f" {max(biases, key=abs):+.3f} | {width:.3f} | {inside} of {n} | {seldom} of {len(worst)}"
-            f" ({low:.2f} to {high:.2f}), {worst[0].variable}, {worst[0].intruder} |"
+            f" {max(biases, key=abs):+.3f} | {width:.3f} | {inside} of {n} | {share(seldom, len(worst))},"
+            f" {worst[0].variable}, {worst[0].intruder} |"
         )
     return found
-
-
-def _exact(successes: int, number: int) -> tuple[float, float]:
-    """The exact 95 % interval of a proportion."""
-    low = float(beta.ppf(0.025, successes, number - successes + 1)) if successes else 0.0
-    return low, float(beta.ppf(0.975, successes + 1, number - successes)) if successes < number else 1.0
 
 
 def main(arguments: list[str]) -> int:
@@ -360,8 +335,5 @@ def main(arguments: list[str]) -> int:
     text = "\n".join(lines)
     print(text, flush=True)
     if options.write:
-        page = DOCUMENT.read_text(encoding="utf-8")
-        head, rest = page.split(BEGIN)
-        tail = rest.split(END)[1]
-        DOCUMENT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+        write_between(DOCUMENT, "attribution truth", text)
     return 0

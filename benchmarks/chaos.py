@@ -66,14 +66,8 @@ REASON = "a trial of what survives: no one receives anything of a person"
 class Disturbance:
     """What is done to the processes of a project: at random moments for a time, and once at a stage.
 
-    Parameters
-    ----------
-    rng
-        Decides everything but the moments of the processes themselves.
-    seconds
-        How long; then the project is left alone, so that it ends.
-    pause
-        Mean time between two random events.
+    `rng` decides everything but the moments of the processes themselves. After so many `seconds` the project is
+    left alone, so that it ends; `pause` is the mean time between two random events.
     """
 
     rng: np.random.Generator
@@ -123,19 +117,7 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class Ended:
-    """A project that has ended.
-
-    Attributes
-    ----------
-    links
-        Pairs of identifiers, as both custodians have them.
-    releases
-        Entries of the audit log that release a result of it.
-    runs
-        Runs it took.
-    seconds
-        How long it took.
-    """
+    """A project that has ended: links as both custodians have them, entries of the audit log that release a result."""
 
     links: set[tuple[str, str]]
     releases: int
@@ -286,19 +268,7 @@ def trial(
     until: float = np.inf,
     modes: Sequence[str] = MODES,
 ) -> Iterator[str]:
-    """Link undisturbed and disturbed projects; what is wrong with them.
-
-    Parameters
-    ----------
-    root
-        An empty folder.
-    projects, people, seed, seconds, pause
-        As the command's options.
-    until
-        On the monotonic clock; no project is begun later.
-    modes
-        Of the projects, in turn.
-    """
+    """Link undisturbed and disturbed projects in an empty folder, none begun after `until`; what is wrong with them."""
     rng = np.random.default_rng(seed)
     names = {f"chaos-{number}": modes[number % len(modes)] for number in range(projects)}
     references = {f"reference-{mode.replace('_', '-')}": mode for mode in modes if mode in names.values()}

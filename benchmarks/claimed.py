@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
-from benchmarks._in_process import persons, signed
+from benchmarks._figures import exact
+from benchmarks._in_process import SignedFiles, no_progress
 from gemel.carole.engine import FieldPlan, Linkage, LinkagePlan, Resources, link
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.link_quality import matching_pairs
 from gemel.carole.evaluation.quality_estimate import Claim, Interval
-from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.specification import LEVELS, load_specification
 from gemel.common.specification.text.writing import dump_specification
@@ -54,8 +52,6 @@ class BuiltFiles:
 def built_files(n: int, common: int, rng: np.random.Generator, *, clustered: bool) -> BuiltFiles:
     """Two files of `n` people, whose fields are independent of each other.
 
-    Notes
-    -----
     Half of the errors leave a similar value, as a typing error does; the others any value.
     """
     careless = rng.random(n) < 0.25
@@ -110,6 +106,7 @@ def matches_of(files: BuiltFiles, row_a: NDArray[np.int32], row_b: NDArray[np.in
 
 
 RECORDS, COMMON, DECOYS = 800, 400, 1000
+RESOURCES = Resources(2 << 30, 1)
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ def built(seed: int, replicates: int, *, clustered: bool) -> Judged:
     rng = np.random.default_rng(seed)
     files = with_built_decoys(built_files(RECORDS, COMMON, rng, clustered=clustered), DECOYS, rng)
     plan = replace(built_plan(seed, replicates), decoys=DECOYS)
-    run = link(files.a, files.b, plan, Resources(2 << 30, 1), _quiet)
+    run = link(files.a, files.b, plan, RESOURCES, no_progress)
     right = matches_of(files, run.pairs.row_a[run.links], run.pairs.row_b[run.links])
     return judged(run, right, COMMON)
 
@@ -152,11 +149,9 @@ def kin(seed: int, replicates: int, *, modelled: bool = False) -> Judged:
     plan = replace(plan_of(spec), seed=seed)
     if not modelled:
         plan = replace(plan, dependence="none", max_kin=0)
-    (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
-    run = link(set_a, set_b, plan, Resources(2 << 30, 1), _quiet)
-    person_a, person_b = persons(of_a, of_b)
-    right = matching_pairs(person_a, person_b, run.pairs.row_a[run.links], run.pairs.row_b[run.links])
-    return judged(run, right, COMMON)
+    signed = SignedFiles.of(*tables, spec)
+    run = signed.linked(plan, RESOURCES)
+    return judged(run, signed.matches(run)[0][run.links], COMMON)
 
 
 CASES: dict[str, Callable[[int, int], Judged]] = {
@@ -206,13 +201,9 @@ def _print(name: str, key: tuple[str, str], runs: list[Judged]) -> None:
     true = np.array([getattr(run.true, of) for run in there])
     holds = int(sum(not interval.excludes(t) for interval, t in zip(intervals, true.tolist(), strict=True)))
     unwarned = int(sum(not interval.excludes(c) for interval, c in zip(intervals, claimed.tolist(), strict=True)))
-    certain = binomtest(holds, len(there)).proportion_ci()
+    low, high = exact(holds, len(there))
     print(
         f"{name:<19} {method:<12} {of:<10} {claimed.mean():.4f}   {true.mean():.4f}   "
         f"{np.mean([i.value for i in intervals]):.4f}   {np.mean([i.upper - i.lower for i in intervals]):.4f}"
-        f"   {holds}/{len(there)} ({certain.low:.2f}-{certain.high:.2f})   {unwarned}/{len(there)}"
+        f"   {holds}/{len(there)} ({low:.2f}-{high:.2f})   {unwarned}/{len(there)}"
     )
-
-
-def _quiet(stage: str, fraction: float) -> None:
-    """No progress."""

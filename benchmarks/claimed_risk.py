@@ -29,13 +29,13 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binomtest
 
 from benchmarks import DOCS
 from benchmarks._claimed_attacks import HEAD as ATTACKS_HEAD
 from benchmarks._claimed_attacks import SAMPLES as ATTACKED
 from benchmarks._claimed_attacks import SHAPES_HEAD, attack_rows, shape_rows, two_crowds
 from benchmarks._claimed_combined import ERRORS, SPLITS, run
+from benchmarks._figures import exact, held, write_between
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
 from gemel.risk.identification.calibration.records import calibrated_risk
@@ -48,17 +48,7 @@ SAMPLES = 1_000
 
 @dataclass(frozen=True, eq=False)
 class DisCoverage:
-    """Samples of one population at one fraction.
-
-    Parameters
-    ----------
-    population, keys
-        Names.
-    fraction
-        Of the population in each sample.
-    truth, value, low, high : ndarray of float64, shape (n_samples,)
-        Pr(CM | UM) of each sample, its estimate and interval.
-    """
+    """Samples of one population at one fraction: Pr(CM | UM) of each, its estimate and interval."""
 
     population: str
     keys: str
@@ -81,9 +71,7 @@ class DisCoverage:
     @property
     def coverage(self) -> tuple[float, float, float]:
         """Share of the samples covered, and its 95 % binomial interval (Clopper and Pearson)."""
-        found = binomtest(self.covered, len(self.truth))
-        certain = found.proportion_ci()
-        return float(found.statistic), float(certain.low), float(certain.high)
+        return self.covered / len(self.truth), *exact(self.covered, len(self.truth))
 
     @property
     def bias(self) -> float:
@@ -109,16 +97,7 @@ def dis_coverage(
 ) -> DisCoverage:
     """Draw simple random samples without replacement and set DIS with its interval beside the truth.
 
-    Parameters
-    ----------
-    F : ndarray of int64, shape (n_combinations,)
-        The population's counts.
-    fraction, samples, rng
-        Sampling fraction, number of samples, source of random numbers.
-    level
-        Confidence of the intervals.
-    population, keys
-        Names, for the result.
+    `F` are the population's counts; `population` and `keys` are names, for the result.
     """
     size = round(fraction * int(F.sum()))
     found = np.empty((samples, 4))
@@ -200,20 +179,9 @@ MEASURES = ("tau1", "tau2", "Pr(CM given UM)")
 class Claimed:
     """One sample: what was claimed, and what was true.
 
-    Parameters
-    ----------
-    highest : ndarray of float64, shape (2, 2)
-        Of the 50 and of the ten riskiest sample uniques: claimed and true mean chance.
-    fifths : ndarray of float64, shape (5, 2)
-        Of fifths of the sample uniques in the order of what is claimed, from the least.
-    measures : ndarray of float64, shape (3, 4)
-        Of `MEASURES`: estimate, ends of the interval, truth.
-    uniques
-        Sample uniques.
-    dis_holds
-        Whether the interval of DIS holds the true Pr(CM | UM).
-    largest
-        The largest tau2 whatever the law, over the truth.
+    `highest`: claimed and true mean chance of the 50 and of the ten riskiest sample uniques; `fifths`: of fifths of
+    the sample uniques in the order of what is claimed, from the least; `measures`: of `MEASURES`, estimate, ends of
+    the interval, truth; `largest`: the largest tau2 whatever the law, over the truth.
     """
 
     highest: NDArray[np.float64]
@@ -305,14 +273,6 @@ def pooled_row(name: str, found: list[Claimed]) -> str:
     return f"| {name} |{' |'.join(parts)} | {dis} | | {held(largest >= 1.0)} |"
 
 
-def held(inside: NDArray[np.bool_]) -> str:
-    """How often an interval holds the truth, with the exact 95 % interval of that share."""
-    k, n = int(inside.sum()), len(inside)
-    low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
-    high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
-    return f"{k} of {n} ({low:.2f} to {high:.2f})"
-
-
 def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[PublicPopulation, str, list[Claimed]]]:
     """Each study with its name and its samples; `by_unit`: of whole units, with the units given and not."""
     for population, keys, fractions in STUDIES:
@@ -396,13 +356,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found = tables(options.replicates, options.seed, options.sections, options.cases)
     if options.write:
-        text = DOCUMENT.read_text(encoding="utf-8")
         for section, lines in found.items():
-            begin, end = f"<!-- benchmark {section}: begin -->", f"<!-- benchmark {section}: end -->"
-            before, _, rest = text.partition(begin)
-            _, _, after = rest.partition(end)
             number = {"dis": SAMPLES, "attacks": ATTACKED}.get(section, options.replicates)
             heading = f"{number:,} samples each, seed {options.seed}."
-            text = before + begin + "\n" + heading + "\n\n" + "\n".join(lines) + "\n" + end + after
-        DOCUMENT.write_text(text, encoding="utf-8")
+            write_between(DOCUMENT, section, "\n".join([heading, "", *lines]))
     return 0

@@ -96,20 +96,10 @@ class ClusterProcesses:
         *,
         wait: bool = True,
     ) -> int:
-        """Start a worker, and wait until it is registered; the number of its process.
+        """Start a worker that reads `blobs`; its process, once it is registered or, without `wait`, at once.
 
-        Parameters
-        ----------
-        keys
-            Its wrapping keys.
-        blobs
-            The folder that it reads.
-        source
-            A folder with Gemel's source, if not this one.
-        certificates
-            Another folder of certificates than `keys`.
-        wait
-            False: it is returned at once, and `ready` waits.
+        `source`: a folder with Gemel's source, if not this one; `certificates`: another folder of them than
+        `keys`.
         """
         own = self._folder / name
         own.mkdir(exist_ok=True)
@@ -189,15 +179,7 @@ _DIGEST = b"\1" * 32
 
 
 class StoredFiles:
-    """A store with the contributions of both custodians.
-
-    Attributes
-    ----------
-    blobs, keys
-        The folder, and the keys that wrap its data keys.
-    total_bytes, sets
-        Of both contributions: bytes, and sets.
-    """
+    """A store with the contributions of both custodians, and the keys that wrap its data keys."""
 
     def __init__(self, folder: Path, sets: Sequence[tuple[SignatureSet, ...]], n_records: int) -> None:
         self.blobs, self.keys = folder / "blobs", WrappingKeys.create()

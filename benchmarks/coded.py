@@ -17,13 +17,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks._block_keyed import compared
+from benchmarks._in_process import no_progress as quiet
 from benchmarks.modes import people
 from gemel.carole.assessment.combined import Combined, combine, combine_coded
 from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
-from gemel.carole.engine import Linkage, Resources, compare, conclude
+from gemel.carole.engine import Linkage, Resources, conclude
 from gemel.carole.engine.decision.coded_links import CodedLinks, Expected, coded_links
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.resolution.resolution_exchange import expected_elsewhere
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run.specified import plan_of
@@ -46,10 +47,6 @@ POOR: dict[str, Any] = {
     ],
 }
 """Of the fields compared those that leave doubts, and rules on them."""
-
-
-def quiet(stage: str, done: float) -> None:
-    """Report nothing."""
 
 
 def assessed_specification(spec: Specification, mode: str, *, poor: bool) -> Specification:
@@ -103,16 +100,8 @@ def _places(person: pl.Series, side: Side) -> dict[str, pl.Series]:
 class Resolved:
     """A linkage in mode block_keyed, before its answer goes to Carole.
 
-    Attributes
-    ----------
-    rows
-        Rows of the candidate pairs as Carole requested them.
-    order
-        Which of these each of the linkage's pairs is.
-    linkage
-        Its pairs' rows are records of the files.
-    coded
-        The links by rows of codes.
+    `rows` of the candidate pairs are as Carole requested them, and `order` says which of these each of the
+    linkage's pairs is, whose rows are records of the files; `coded` are the links by rows of codes.
     """
 
     spec: Specification
@@ -148,14 +137,13 @@ def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed
     """Link two files in mode block_keyed."""
     made = encoded(spec, files, seed)
     plan = plan_of(spec)
-    alice, bob = (contribution_of(made[side].sets, files[side].height) for side in Side)
-    found, kept = compare(alice, bob, plan, RESOURCES, quiet)
+    found, rows = compared(files, made, plan, RESOURCES)
     # Handles are the rows of the files here: any numbers do.
-    records = [made[side].order[row].astype(np.int32) for side, row in zip(Side, (kept.row_a, kept.row_b), strict=True)]
+    records = [made[side].order[rows[side]].astype(np.int32) for side in Side]
     linkage, order = conclude(found, records[0], records[1], plan, quiet)
     codes = [np.argsort(made[side].orders[CODES]).astype(np.int32) for side in Side]
     coded = coded_links(linkage, codes[0], codes[1])
-    return Resolved(spec, made, (kept.row_a, kept.row_b), order, linkage, coded)
+    return Resolved(spec, made, (rows[Side.ALICE], rows[Side.BOB]), order, linkage, coded)
 
 
 def measured(combined: Combined, spec: Specification) -> dict[str, float]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._figures import print_spread, ratios
 from gemel.carole.comparison.levels import level_table
 from gemel.common.signatures.signature_sets import FieldSignatures
 
@@ -71,18 +71,13 @@ def _measure(bits: int, options: argparse.Namespace, rng: np.random.Generator, p
     for name, values in rates.items():
         _row(bits, name, values, ".0f")
     names = list(runs)
-    _row(bits, f"ratio of {options.threads} threads to 1", _ratios(rates[names[1]], rates[names[0]]), ".2f")
+    _row(bits, f"ratio of {options.threads} threads to 1", ratios(rates[names[1]], rates[names[0]]), ".2f")
     if peer is not None:
-        _row(bits, "ratio to anonlink, per core", _ratios(rates[names[0]], rates["anonlink, 1 core"]), ".2f")
-
-
-def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
-    return [x / y for x, y in zip(mine, theirs, strict=True)]
+        _row(bits, "ratio to anonlink, per core", ratios(rates[names[0]], rates["anonlink, 1 core"]), ".2f")
 
 
 def _row(bits: int, name: str, values: list[float], form: str) -> None:
-    median, minimum, maximum = (format(f(values), form) for f in (statistics.median, min, max))
-    print(f"{bits:5d} {name:32} {median:>9} {minimum:>9} {maximum:>9}")
+    print_spread(f"{bits:5d} {name:32}", values, form, 9)
 
 
 def _anonlink() -> Any:

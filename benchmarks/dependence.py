@@ -19,13 +19,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._in_process import JudgedLinks, judged, persons, signed
-from gemel.carole.engine import Resources, link
+from benchmarks._in_process import JudgedLinks, SignedFiles, judged
 from gemel.carole.engine.decision.estimated import believed_model
 from gemel.carole.engine.run.plan import Dependence
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
@@ -61,16 +60,7 @@ SHOWN = 0.05
 
 @dataclass(frozen=True)
 class Neighbours:
-    """All pairs of two files in which suburb and postcode go together.
-
-    Parameters
-    ----------
-    patterns : PatternCounts
-    member : ndarray of int64, shape (n_a * n_b,)
-        Pattern of each pair, row by row.
-    is_match : ndarray of bool, shape (n_a * n_b,)
-    n_a, n_b : int
-    """
+    """All pairs of two files in which suburb and postcode go together, row by row with their pattern."""
 
     patterns: PatternCounts
     member: NDArray[np.int64]
@@ -101,14 +91,7 @@ def neighbours(rng: np.random.Generator, n: int = 1000, common: int = 500, moved
 
 
 def counted(a: NDArray[np.int64], b: NDArray[np.int64], common: int) -> Neighbours:
-    """Every pair of two files compared for equality; the first `common` rows of both are the same people.
-
-    Parameters
-    ----------
-    a, b : ndarray of int64, shape (n_a, n_fields) and (n_b, n_fields)
-        Values.
-    common : int
-    """
+    """Every pair of two files' values compared for equality; the first `common` rows of both are the same people."""
     (n_a, n_fields), n_b = a.shape, len(b)
     code = sum((a[:, None, q] == b[None, :, q]).astype(np.int64) << q for q in range(n_fields))
     vectors, member, count = np.unique(np.asarray(code).ravel(), return_inverse=True, return_counts=True)
@@ -122,17 +105,7 @@ def counted(a: NDArray[np.int64], b: NDArray[np.int64], common: int) -> Neighbou
 def linked(
     case: Neighbours, kind: str, max_kin: int = MAX_KIN, fields: Sequence[FieldLevels] = FIELDS
 ) -> tuple[Model, JointModel, NDArray[np.float64], NDArray[np.int64]]:
-    """Link the built case.
-
-    Returns
-    -------
-    model : Model
-    joint : JointModel
-    probability : ndarray of float64, shape (n_a * n_b,)
-        Match probability of each pair by itself.
-    links : ndarray of int64
-        Pairs linked under one-to-one.
-    """
+    """The built case linked: models, the match probability of each pair by itself, and the links under one-to-one."""
     model = fit(case.patterns, fields, case.n_a, case.n_b)
     start = believed_model(model, case.patterns)
     by_pattern = np.maximum(*(each.match_probabilities(case.patterns.gamma) for each in (model, start)))
@@ -148,23 +121,14 @@ def linked(
 def kin(
     n: int, sampled: float, seed: int, block: bool, assignment: Assignment = "one_to_one"
 ) -> dict[str, tuple[Linkage, NDArray[np.bool_], int]]:
-    """Link invented people with each kind of dependence.
-
-    Returns
-    -------
-    dict
-        Per kind the linkage, which of the kept pairs are matches, and how many matches there are.
-    """
+    """Invented people: by kind of dependence the linkage, which of its pairs are matches, and how many there are."""
     tables = two_files(n, n, n // 2, 0.2, np.random.default_rng(seed), sampled=sampled)
     spec, *_ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "dependence", block)
-    (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
-    person_a, person_b = persons(of_a, of_b)
+    files = SignedFiles.of(*tables, spec)
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}
     for name, kind, max_kin in KINDS:
-        plan = replace(plan_of(spec), dependence=kind, max_kin=max_kin, assignment=assignment)
-        run = link(set_a, set_b, plan, Resources(2 << 30, 2), lambda stage, fraction: None)
-        match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
-        found[name] = run, match, number_of_matches(person_a, person_b)
+        run = files.linked(replace(plan_of(spec), dependence=kind, max_kin=max_kin, assignment=assignment))
+        found[name] = run, *files.matches(run)
     return found
 
 
@@ -191,14 +155,13 @@ def parts_of_a_date(n: int, common: int, sampled: float, seed: int) -> dict[str,
         table.with_columns(date.get(k, null_on_oob=True).alias(name) for k, name in enumerate(list(PARTS)[2:]))
         for table in two_files(n, n, common, 0.2, np.random.default_rng(seed), sampled=sampled)
     ]
-    (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
+    files = SignedFiles.of(tables[0], tables[1], spec)
     found = {}
     for name, kind, max_kin in KINDS_OF_PARTS:
-        plan = replace(plan_of(spec), dependence=kind, max_kin=max_kin)
-        run = link(set_a, set_b, plan, Resources(4 << 30, 2), lambda stage, fraction: None)
+        run = files.linked(replace(plan_of(spec), dependence=kind, max_kin=max_kin))
         joint = run.scheme.joint
         assert joint is not None
-        found[name] = f"{joint.kind}, {len(joint.kin)} kin", judged(run, *persons(of_a, of_b))
+        found[name] = f"{joint.kind}, {len(joint.kin)} kin", judged(run, *files.persons)
     return found
 
 
@@ -258,11 +221,8 @@ def main(arguments: list[str]) -> int:
 def monotone(run: Linkage) -> tuple[int, int, int, float]:
     """Comparison vectors that differ in one field, which one of them has at its top level, and where that weighs less.
 
-    Returns
-    -------
-    tuple
-        How many there are; in how many the one that agrees weighs less by a bit or more; how many of these have either
-        within `NEAR` bits of a link probability of one half; and the largest difference in bits.
+    How many there are; in how many the one that agrees weighs less by a bit or more; how many of these have either
+    within `NEAR` bits of a link probability of one half; and the largest difference in bits.
     """
     patterns, fields = run.patterns, run.model.fields
     weight = dict(zip(map(tuple, patterns.gamma.tolist()), patterns.weight.tolist(), strict=True))

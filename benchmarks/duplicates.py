@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from benchmarks._in_process import persons, signed
-from gemel.carole.engine import Resources, link
+from benchmarks._in_process import SignedFiles, no_progress, signed
+from gemel.carole.engine import Resources
 from gemel.carole.engine.linkage.linking import deduplicate
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
+from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
@@ -64,17 +64,10 @@ def copied(
     thrice: float = 0.0,
     among: pl.Series | None = None,
 ) -> pl.DataFrame:
-    """A file with a share of its people, or of those named, in it again.
+    """A file of `two_files` with a share of its people in it again.
 
-    Parameters
-    ----------
-    table : polars.DataFrame
-        From `two_files`.
-    share, errors, thrice : float
-        Share of the people who are copied, of the copies that have errors, and of the copied who are a third time.
-    rng : numpy.random.Generator
-    among : polars.Series, optional
-        Who may be copied, by truth.
+    Shares of the people who are copied, of the copies that have `errors`, and of the copied who are in it `thrice`;
+    `among`: who may be copied, by truth.
     """
     people = table if among is None else table.filter(pl.col(TRUTH).is_in(among.implode()))
     chosen = people[rng.choice(people.height, round(share * people.height), replace=False)]
@@ -89,12 +82,9 @@ def between(alice: pl.DataFrame, bob: pl.DataFrame, assignment: Assignment | Non
     """Two files linked as drafted or by an assignment, that assignment, and F1 of the entities."""
     spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
     chosen = assignment or spec.links.assignment
-    (set_a, of_a), (set_b, of_b) = (signed(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
-    person_a, person_b = persons(of_a, of_b)
-    run = link(set_a, set_b, replace(plan_of(spec), assignment=chosen), RESOURCES, lambda stage, done: None)
-    match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
-    joined = f1_of_entities(np.concatenate([person_a, person_b]), entities(run))
-    return Found(run, match, number_of_matches(person_a, person_b)), chosen, joined
+    files = SignedFiles.of(alice, bob, spec)
+    run = files.linked(replace(plan_of(spec), assignment=chosen), RESOURCES)
+    return Found(run, *files.matches(run)), chosen, f1_of_entities(np.concatenate(files.persons), entities(run))
 
 
 def entities(run: Linkage) -> NDArray[np.int64]:
@@ -122,7 +112,7 @@ def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
     spec, *_ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
     part, of = signed(table, spec, Side.ALICE)
     person = np.unique(of, return_inverse=True)[1]
-    found = deduplicate(part, plan_of(spec), RESOURCES, lambda stage, done: None).linkage
+    found = deduplicate(part, plan_of(spec), RESOURCES, no_progress).linkage
     size = np.bincount(person)
     return Found(found, person[found.pairs.row_a] == person[found.pairs.row_b], int((size * (size - 1) // 2).sum()))
 

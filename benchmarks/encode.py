@@ -36,6 +36,7 @@ import numpy as np
 
 from benchmarks import REPOSITORY
 from benchmarks._encode_in_memory import in_memory
+from benchmarks._figures import print_spread, ratios
 from gemel.common.keys.derivation import FieldKeys
 from gemel.common.keys.suite import Suite
 from gemel.coordinator.demonstration.people import generate
@@ -111,7 +112,7 @@ def main(arguments: list[str]) -> int:
     if options.mode == "block_keyed":
         _blocks(runs)
         return 0
-    _signing(options.rounds, options.threads)
+    _signing(options.rounds)
     return 0
 
 
@@ -127,16 +128,16 @@ def _report(runs: dict[str, list[dict[str, Any]]], threads: int) -> None:
         theirs = [rates[name] for name in rates if name.startswith("clkhash") and name.endswith(_cores(cores))]
         if theirs:
             best = max(theirs, key=statistics.median)
-            _row(f"ratio to clkhash's best, {_cores(cores)}", _ratios(rates[gemel], best), ".1f")
+            _row(f"ratio to clkhash's best, {_cores(cores)}", ratios(rates[gemel], best), ".1f")
     used = {name: [run["cpu"] for run in runs[name]] for name in runs if name.endswith(_cores(1))}
     peers = [values for name, values in used.items() if name.startswith("clkhash")]
     if peers:
         minimum = min(peers, key=statistics.median)
-        _row("ratio in processor time, 1 core", _ratios(minimum, used[f"gemel, {_cores(1)}"]), ".1f")
+        _row("ratio in processor time, 1 core", ratios(minimum, used[f"gemel, {_cores(1)}"]), ".1f")
     peers = [values for name, values in rates.items() if name.startswith("clkhash")]
     if peers:
         best = max(peers, key=statistics.median)
-        _row("ratio, each side's best", _ratios(rates[f"gemel, {_cores(threads)}"], best), ".1f")
+        _row("ratio, each side's best", ratios(rates[f"gemel, {_cores(threads)}"], best), ".1f")
     for name, measured in runs.items():
         if name.startswith("gemel"):
             parts = ", ".join(
@@ -158,7 +159,7 @@ def _blocks(runs: dict[str, list[dict[str, Any]]]) -> None:
     print(f"{one[-1]['bytes'] / 2**20:,.0f} MiB to send")
 
 
-def _signing(rounds: int, threads: int) -> None:
+def _signing(rounds: int) -> None:
     """Signatures of distinct values in memory: what a nearly unique field costs."""
     rng = np.random.default_rng(2)
     messages = rng.integers(97, 123, size=(100_000, 7), dtype=np.uint32)
@@ -167,14 +168,13 @@ def _signing(rounds: int, threads: int) -> None:
     print()
     _header("distinct values of 7 letters, tokens and 1024 bits, per second")
     for tokenisation in ("bigrams", "positional_bigrams", "value"):
-        for cores in dict.fromkeys((1, threads)):
-            rates = []
-            for warm in range(rounds + 1):
-                started = time.perf_counter()
-                signatures(tokenise(names, tokenisation, bytes(32)), keys, 1024, threads=cores)
-                if warm:
-                    rates.append(len(names) / (time.perf_counter() - started))
-            _row(f"{tokenisation}, {_threads(cores)}", rates)
+        rates = []
+        for warm in range(rounds + 1):
+            started = time.perf_counter()
+            signatures(tokenise(names, tokenisation, bytes(32)), keys, 1024)
+            if warm:
+                rates.append(len(names) / (time.perf_counter() - started))
+        _row(tokenisation, rates)
 
 
 def _prepare(folder: Path, rows: int, mode: str, suite: str) -> dict[str, Path]:
@@ -246,18 +246,9 @@ def _cores(count: int) -> str:
     return "1 core" if count == 1 else f"{count} cores"
 
 
-def _threads(count: int) -> str:
-    return "1 thread" if count == 1 else f"{count} threads"
-
-
-def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
-    return [x / y for x, y in zip(mine, theirs, strict=True)]
-
-
 def _header(unit: str) -> None:
     print(f"{'':44} {'median':>11} {'min':>11} {'max':>11}  {unit}")
 
 
 def _row(name: str, values: list[float], form: str = ",.0f") -> None:
-    median, minimum, maximum = (format(f(values), form) for f in (statistics.median, min, max))
-    print(f"{name:44} {median:>11} {minimum:>11} {maximum:>11}")
+    print_spread(f"{name:44}", values, form, 11)

@@ -144,7 +144,7 @@ def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[s
             view = FieldView(
                 signatures(tokenise([public.values[name] for name in truth], "bigrams"), keys, 1024), counts
             )
-            guesses = similarity_graph_alignment(view, public, maximum=1500).guesses
+            guesses = similarity_graph_alignment(view, public, maximum=1500)
             shares.append(score("", "surname", guesses, truth, view.counts, 0).records)
         yield f"| {size:,} | {np.mean(shares):.1%} | {', '.join(f'{share:.1%}' for share in sorted(shares))} |"
 

@@ -7,53 +7,37 @@ with few errors and many, with half of the people in both files and all, with bl
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
 from benchmarks import DATA
-from benchmarks.modes import NOISE, RESOURCES, febrl
-from gemel.carole.engine import compare
-from gemel.carole.engine.inputs.files import contribution_of
+from benchmarks._block_keyed import Files, compared, encoded
+from benchmarks._in_process import KEY
+from benchmarks.modes import febrl
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.draft.specification_draft import draft
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
-
-Files = Mapping[Side, pl.DataFrame]
 
 
 def requested(spec: Specification, files: Files) -> tuple[float, float, float]:
-    """What a run requests of the file of which it requests more.
+    """What a run requests of the file of which it requests more, in three shares.
 
-    Returns
-    -------
-    float
-        Share of the records, with handles of any row.
-    float
-        Rows beyond one for each of these, as a share of all such rows that there are: what the cap is on.
-    float
-        The same as a share of the records.
+    The records of which it requests handles of any row; the rows beyond one for each of these, among all such rows that
+    there are, which is what the cap is on; and the same rows over the records.
     """
     spec = spec.model_copy(update={"mode": "block_keyed"})
-    encoded = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, Seed(bytes(range(32))), 1, noise=NOISE[side])
-        for side in Side
-    }
-    plan = plan_of(spec)
-    alice, bob = (contribution_of(encoded[side].sets, files[side].height) for side in Side)
-    _, kept = compare(alice, bob, plan, RESOURCES, lambda *_: None)
+    made = encoded(files, spec, KEY)
+    _, rows = compared(files, made, plan_of(spec))
     found = []
-    for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True):
+    for side in Side:
         n = files[side].height
-        record = np.concatenate([encoded[side].orders[rule.name] for rule in plan.rules])
+        record = np.concatenate([made[side].orders[rule.name] for rule in spec.blocking])
         # Records from n on are dummies.
-        own, signed = record[np.unique(rows)], record[record < n]
+        own, signed = record[np.unique(rows[side])], record[record < n]
         own = own[own < n]
         records = len(np.unique(own))
         joins, all_joins = len(own) - records, len(signed) - len(np.unique(signed))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._figures import peak_bytes
 from gemel.carole.engine.run.resources import in_order
 from gemel.carole.evaluation.link_quality import curve_of, tied_classes
 from gemel.carole.extended_latent import Values, Variable, fit_extended
@@ -109,7 +109,7 @@ def run(n_pairs: int, threads: int, seed: int) -> dict[str, float]:
     # Once over a few pairs: compiling is no part of what is timed.
     _steps(_first(values, 50), ProductPairs(pairs.keys_a[:50], pairs.keys_b[:50], 1), in_a[:50], in_b[:50])
     found = _steps(values, pairs, in_a, in_b)
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["peak"] = peak_bytes() / 2**20
     return found
 
 

@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks._in_process import KEY, persons, signed
-from gemel.carole.engine import LinkagePlan, Resources, compare, link
-from gemel.carole.engine.inputs.files import contribution_of
+from benchmarks._block_keyed import compared, encoded
+from benchmarks._in_process import KEY, SignedFiles, no_progress, persons
+from gemel.carole.engine import LinkagePlan, Resources
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest
 from gemel.carole.engine.run.result import Linkage
@@ -32,8 +32,6 @@ from gemel.common.signatures.layout import CODES
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import insured_specification, with_traits
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
 
 Mode = Literal["open", "block_keyed"]
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")
@@ -55,9 +53,8 @@ def insurers(seed: int, n: int, changed: float) -> dict[Side, pl.DataFrame]:
 
 def files(seed: int, n: int, changed: float) -> tuple[list[SignatureSet], list[NDArray[np.int64]]]:
     """The same as signature sets of mode open, and who their rows are."""
-    frames = insurers(seed, n, changed)
-    (set_a, of_a), (set_b, of_b) = (signed(frames[side], SPEC, side) for side in Side)
-    return [set_a, set_b], list(persons(of_a, of_b))
+    both = SignedFiles.of(*insurers(seed, n, changed).values(), SPEC)
+    return list(both.sets), list(both.persons)
 
 
 def truth_of(frames: dict[Side, pl.DataFrame]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -72,23 +69,19 @@ def linked(frames: dict[Side, pl.DataFrame], mode: Mode, *, values: bool) -> Lin
     plan = plan_of(spec)
     plan = plan if values else replace(plan, latent=None)
     if mode == "open":
-        (set_a, of_a), (set_b, of_b) = (signed(frames[side], spec, side) for side in Side)
-        return link(set_a, set_b, plan, RESOURCES, _quiet), *persons(of_a, of_b)
+        both = SignedFiles.of(*frames.values(), spec)
+        return both.linked(plan, RESOURCES), *both.persons
     return _resolved(frames, plan)
 
 
 def _resolved(frames: dict[Side, pl.DataFrame], plan: LinkagePlan) -> Linked:
     spec = SPECIFICATIONS["block_keyed"]
-    made = {}
-    for side, frame in frames.items():
-        cleaned = clean(frame, spec, side)
-        made[side] = encode_records(cleaned.columns, spec, KEY, 1, variables=cleaned.variables)
-    alice, bob = (contribution_of(made[side].sets, frames[side].height) for side in Side)
-    found, kept = compare(alice, bob, plan, RESOURCES, _quiet)
-    people = truth_of(frames)
+    made = encoded(frames, spec, KEY, noise=None)
+    found, rows = compared(frames, made, plan, RESOURCES)
     handles, of_handles = [], []
-    for side, rows, own in zip(Side, (kept.row_a, kept.row_b), people, strict=True):
-        records, handle = np.unique(made[side].order[rows], return_inverse=True)
+    for side, own in zip(Side, truth_of(frames), strict=True):
+        of_rows = made[side].order[rows[side]]
+        records, handle = np.unique(of_rows, return_inverse=True)
         place = np.empty(frames[side].height, dtype=np.int64)
         place[made[side].orders[CODES]] = np.arange(len(place))
         (codes,) = (part for part in made[side].sets if part.rule == CODES)
@@ -102,10 +95,10 @@ def _resolved(frames: dict[Side, pl.DataFrame], plan: LinkagePlan) -> Linked:
         number = np.empty(frames[side].height, dtype=np.int64)
         number[:] = -1 - np.arange(len(number))
         renumbered = resolved.by_appearance().handles
-        number[renumbered] = own[made[side].order[rows]]
+        number[renumbered] = own[of_rows]
         of_handles.append(number)
     request = ResolutionRequest(found, (bytes(32), bytes(32)), RESOURCES.threads)
-    return decide(request, handles[0], handles[1], plan, _quiet, "run").linkage, of_handles[0], of_handles[1]
+    return decide(request, handles[0], handles[1], plan, no_progress, "run").linkage, of_handles[0], of_handles[1]
 
 
 def judged(found: Linked, matches: int) -> list[float]:
@@ -147,7 +140,3 @@ def main(arguments: Sequence[str]) -> int:
         for what, rows in table.items():
             print(f"| {what} | {' | '.join(interval(column) for column in rows.T)} |")
     return 0
-
-
-def _quiet(stage: str, done: float) -> None:
-    """No progress."""

@@ -14,7 +14,6 @@ import benchmarks._one_blas_thread  # isort: skip  # noqa: F401  before numpy
 
 import argparse
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +29,7 @@ from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_results as answers
 from benchmarks import _leakage_samples as sampled
 from benchmarks import _leakage_shared as shares
+from benchmarks._figures import peak_bytes
 from benchmarks._leakage_study import HEAD, Line, Study
 
 PAGE = DOCS / "leakage.md"
@@ -85,7 +85,7 @@ def run(name: str, people: int, seed: int) -> Done:
     """One section, in a process of its own: what it held is free when it ends."""
     begin = time.monotonic()
     lines = tuple(SECTIONS[name][1](Study(people, seed, name)))
-    memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory = peak_bytes()
     seconds, elapsed = time.process_time(), time.monotonic() - begin
     print(
         f"{name}: {elapsed:.0f} s, {seconds:.0f} of the processor, {memory / 2**30:.1f} GiB",

@@ -8,13 +8,13 @@ for 21,000 moves on 12 variables (1,963 moves/s). Peak memory is the process's, 
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from benchmarks._figures import peak_bytes
 from gemel.risk.models.annealing import anneal
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.counts import SparseCounts
@@ -133,7 +133,7 @@ def main(arguments: list[str]) -> int:
     _searches(rng, given.seed, given.quick)
     if not given.quick:
         _mixing(rng, given.seed)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    print(f"peak memory {peak_bytes() / 2**20:.0f} MiB")
     return 0
 
 

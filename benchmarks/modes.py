@@ -17,8 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks import DATA
-from gemel.carole.engine import Linkage, Resources, compare, link
-from gemel.carole.engine.inputs.files import contribution_of
+from benchmarks._block_keyed import NOISE, RESOURCES, compared, encoded
+from benchmarks._in_process import no_progress
+from gemel.carole.engine import Linkage, link
 from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.keys.derivation import Seed
@@ -27,12 +28,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.api.in_process import compared_on_shares
 from gemel.coordinator.demonstration.people import two_files
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
 
-NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}
-"""Of each custodian, fixed so that figures can be had again."""
-RESOURCES = Resources(memory_bytes=8 << 30, threads=2)
 SPECIFICATION = """version: 1
 project: modes
 mode: open
@@ -91,38 +87,24 @@ def link_in(
 ) -> Linked:
     """Encode and link two files in one mode; links as pairs of rows of the files, shape (n_links, 2)."""
     spec = spec.model_copy(update={"mode": mode})
-    encoded = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=noise[side]) for side in Side
-    }
-    plan = plan_of(spec)
-    alice, bob = (encoded[side] for side in Side)
+    made, plan = encoded(files, spec, seed, noise), plan_of(spec)
+    alice, bob = (made[side] for side in Side)
     started = time.perf_counter()
-
-    def quiet(stage: str, fraction: float) -> None:
-        pass
-
     if mode == "open":
-        linkage = link(alice.sets[0], bob.sets[0], plan, RESOURCES, quiet)
+        linkage = link(alice.sets[0], bob.sets[0], plan, RESOURCES, no_progress)
         of_pairs = linkage.pairs
         rows = alice.order[of_pairs.row_a].astype(np.int32), bob.order[of_pairs.row_b].astype(np.int32)
         linkage = replace(linkage, pairs=replace(of_pairs, row_a=rows[0], row_b=rows[1]))
         return Linked(linkage, links_of(linkage), time.perf_counter() - started)
-    if mode == "shared":
-        sent = [(encoded[side], files[side].height) for side in Side]
-        found, named = compared_on_shares(sent[0], sent[1], spec, RESOURCES, quiet)
-        records = [rows.astype(np.int32) for _, rows in named]
-        heights = files[Side.ALICE].height, files[Side.BOB].height
-        linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, quiet)
-        return Linked(linkage, links_of(linkage), time.perf_counter() - started)
-    parts = [contribution_of(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
-    found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
-    # What the custodians report to the resolver: which rows are one record.
-    records = []
-    for side, row in zip((alice, bob), (kept.row_a, kept.row_b), strict=True):
-        order = np.concatenate([side.orders[rule.name] for rule in plan.rules])
-        records.append(order[row].astype(np.int32))
     heights = files[Side.ALICE].height, files[Side.BOB].height  # rows after these are dummies
-    linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, quiet)
+    if mode == "shared":
+        found, named = compared_on_shares((alice, heights[0]), (bob, heights[1]), spec, RESOURCES, no_progress)
+        records = [rows.astype(np.int32) for _, rows in named]
+    else:
+        found, rows_of = compared(files, made, plan)
+        # What the custodians report to the resolver: which rows are one record.
+        records = [made[side].order[rows_of[side]].astype(np.int32) for side in Side]
+    linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, no_progress)
     return Linked(linkage, links_of(linkage), time.perf_counter() - started)
 
 

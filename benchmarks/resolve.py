@@ -20,24 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
+from benchmarks._block_keyed import compared, encoded
+from benchmarks._in_process import KEY, RESOURCES
 from benchmarks._resolve_alone import RUN
-from gemel.carole.engine import Resources, compare
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.model import PatternCounts
-from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
 from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.specification import Specification, read_specification, specification_digest
 from gemel.common.wire.row_handles import HANDLES, About, seal_row_handles
 from gemel.coordinator.demonstration.people import TRUTH, two_files
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.records import encode_records
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"
 ERRORS = 0.2
@@ -67,16 +63,11 @@ def main(arguments: list[str]) -> int:
 
 def _compared(spec: Specification, people: int, seed: int) -> tuple[Candidates, list[NDArray[np.int64]]]:
     """What Carole finds, and the record of each of its pairs in either file."""
-    files = two_files(people, people, people // 2, ERRORS, np.random.default_rng(seed))
-    made = []
-    for number, (file, side) in enumerate(zip(files, Side, strict=True)):
-        # Each custodian's sample, from which u comes, is drawn by a key of its own.
-        columns, noise = clean(file.drop(TRUTH), spec, side).columns, NoiseKey(bytes([number] * 32))
-        made.append(encode_records(columns, spec, Seed(bytes(range(32))), 1, noise=noise))
-    alice, bob = (contribution_of(encoded.sets, people) for encoded in made)
-    found, kept = compare(alice, bob, plan_of(spec), Resources(6 << 30, 2), lambda stage, fraction: None)
-    rows = [encoded.order[row] for encoded, row in zip(made, (kept.row_a, kept.row_b), strict=True)]
-    return found, rows
+    tables = two_files(people, people, people // 2, ERRORS, np.random.default_rng(seed))
+    files = {side: table.drop(TRUTH) for side, table in zip(Side, tables, strict=True)}
+    made = encoded(files, spec, KEY)
+    found, rows = compared(files, made, plan_of(spec), RESOURCES)
+    return found, [made[side].order[rows[side]] for side in Side]
 
 
 def _copied(found: Candidates, copies: int) -> Candidates:

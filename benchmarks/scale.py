@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks._figures import peak_bytes
 from benchmarks._quality_programs import Limits, by_measured_peer
 from benchmarks.quality import PEER_PYTHON
 from gemel.carole.configuration import size_in_bytes
@@ -49,16 +49,10 @@ def show_linkage(
     limits: dict[str, str],
     coordinator: tuple[float, float, int],
 ) -> None:
-    """Where the time and the memory went, and what the links are worth.
+    """Where the time and the memory went, and what the links are worth, by a rehearsal's documents.
 
-    Parameters
-    ----------
-    timings, linkage, evaluation
-        A rehearsal's documents.
-    limits
-        Of memory, by service.
-    coordinator
-        Seconds, processor seconds and high-water mark of the coordinator's process, in which the resolver is.
+    `limits` are of memory, by service; `coordinator` has seconds, processor seconds and high-water mark of the
+    process in which the resolver is.
     """
     for side, own in timings["custodians"].items():
         stages = ", ".join(
@@ -168,7 +162,7 @@ def main(arguments: list[str]) -> int:
                 name: json.loads((folder / f"{name}.json").read_text()) for name in ("timings", "linkage", "evaluation")
             }
             limits = {"carole": given.memory, "alice": given.custodian_memory, "bob": given.custodian_memory}
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            peak = peak_bytes()
             show_linkage(**documents, limits=limits, coordinator=(*own, peak))
         if given.peer:
             show_peer(given.peer, *files, spec, Limits(given.peer_python, 120, given.peer_memory))

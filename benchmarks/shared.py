@@ -141,17 +141,7 @@ def levels(
     row_b: NDArray[np.int64],
     limits: NDArray[np.int16],
 ) -> NDArray[np.int8]:
-    """Levels of pairs of rows, opened.
-
-    Parameters
-    ----------
-    alice, bob : ndarray of uint64, shape (n_rows, words)
-        Signatures of one field.
-    row_a, row_b : ndarray of int64, shape (n_pairs,)
-        Pairs.
-    limits : ndarray of int16
-        Most disagreeing bits of each level.
-    """
+    """Levels of pairs of rows of one field, opened; `limits` are the most disagreeing bits of each level."""
     bits = 64 * alice.shape[1]
     found = parties.products(parties.shared(signs(alice)), parties.shared(signs(bob)), row_a, row_b)
     level = np.full(len(row_a), len(limits), dtype=np.int8)
@@ -196,12 +186,7 @@ HEAD = (
 class Work:
     """Signatures of two files, and what is to come out.
 
-    Attributes
-    ----------
-    alice, bob : ndarray of uint64, shape (fields, groups, ROWS, words)
-        Signatures.
-    limits : ndarray of int16
-        Most disagreeing bits of each level but the lowest.
+    Shape (fields, groups, ROWS, words); `limits` has the most disagreeing bits of each level but the lowest.
     """
 
     alice: NDArray[np.uint64]
@@ -249,16 +234,8 @@ class Work:
 class Measured:
     """What a comparison cost.
 
-    Attributes
-    ----------
-    seconds
-        Of the processor, of all three parties together.
-    sent
-        Bytes that each party sent, their mean.
-    levels
-        Of all pairs, shape (fields, pairs).
-    more
-        Whatever else it reports.
+    `seconds` of the processor are all three parties' together; `sent` is the mean of the bytes that each sent;
+    `levels`, shape (fields, pairs), are of all pairs.
     """
 
     seconds: float
@@ -347,7 +324,7 @@ def own(work: Work, *, checked: bool) -> Measured:
     one, two, _ = together(parties, compare)
     seconds = time.process_time() - used
     opened = comparison.output.read(one[0] ^ one[1] ^ two[1])
-    sent = sum(party.sent_bytes + unchecked[party.own].sent for party in parties) / 3
+    sent = sum(party.sent_bytes + unchecked[party.own].sent_bytes for party in parties) / 3
     return Measured(seconds, sent, opened.level.T, {})
 
 

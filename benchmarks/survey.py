@@ -18,15 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._in_process import MEMORY, THREADS, JudgedLinks, judged, persons, signed
-from gemel.carole.engine import Resources, link
+from benchmarks._in_process import JudgedLinks, SignedFiles, judged
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.evaluation.link_quality import matching_pairs
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.model import match_weights
-from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.coordinator.draft.specification_draft import draft
@@ -100,22 +97,20 @@ def main(arguments: list[str]) -> int:
 def _linked(alice: pl.DataFrame, bob: pl.DataFrame, drafted: Specification) -> tuple[Linkage, dict[str, JudgedLinks]]:
     """The linkage, and what it, one that counts rare values for more, and a model that knows the truth claim."""
     spec = drafted.model_copy(update={"mode": "open"})
-    (set_a, of_a), (set_b, of_b) = signed(alice, spec, Side.ALICE), signed(bob, spec, Side.BOB)
-    person_a, person_b = persons(of_a, of_b)
-    plan = plan_of(spec)
+    files, plan = SignedFiles.of(alice, bob, spec), plan_of(spec)
     rare = replace(plan, fields=tuple(replace(field, value_frequencies=True) for field in plan.fields))
-    runs = [link(set_a, set_b, each, Resources(MEMORY, THREADS), lambda *_: None) for each in (plan, rare)]
-    return runs[0], {
-        "as drafted": judged(runs[0], person_a, person_b),
-        "with value_frequencies, which mode open allows": judged(runs[1], person_a, person_b),
-        "knows the truth": _oracle(runs[0], person_a, person_b),
+    drafted_run, rare_run = files.linked(plan), files.linked(rare)
+    return drafted_run, {
+        "as drafted": judged(drafted_run, *files.persons),
+        "with value_frequencies, which mode open allows": judged(rare_run, *files.persons),
+        "knows the truth": _oracle(drafted_run, files),
     }
 
 
-def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
+def _oracle(run: Linkage, files: SignedFiles) -> JudgedLinks:
     """Links of m counted among the true matches that were kept, and u as estimated, under one-to-one."""
     pairs, patterns = run.pairs, run.patterns
-    true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
+    true, _ = files.matches(run)
     gamma = patterns.gamma[pairs.pattern]
     m = np.zeros_like(run.model.m)
     for q, field in enumerate(run.model.fields):
@@ -125,4 +120,4 @@ def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int6
     links = LinkPosterior("one_to_one", pairs.row_a, pairs.row_b, run.model.n_a, run.model.n_b)
     probability = links.probabilities(weight).probability
     chosen = assigned(pairs.row_a, pairs.row_b, probability, 0.5, "one_to_one")
-    return judged(replace(run, links=chosen, pairs=replace(pairs, link_probability=probability)), person_a, person_b)
+    return judged(replace(run, links=chosen, pairs=replace(pairs, link_probability=probability)), *files.persons)

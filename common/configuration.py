@@ -106,21 +106,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def load_configuration(path: Path, model: type[Model]) -> Model:
-    """Read a configuration file.
+    """Read a YAML configuration file; `Configuration` is a good base of the model it must fit.
 
-    Parameters
-    ----------
-    path
-        The YAML file.
-    model
-        The pydantic model it must fit. `Configuration` is a good base; fields of type `ConfiguredPath` are
-        resolved against the file's folder.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, when the file cannot be read, is not YAML, or does not fit: a `GemelErrors` with every
-        issue, by line and by key, never with a value.
+    Fields of type `ConfiguredPath` are resolved against the file's folder. Raises CONFIGURATION, when the file cannot
+    be read, is not YAML, or does not fit: a `GemelErrors` with every issue, by line and by key, never with a value.
     """
     try:
         if path.stat().st_size > MAX_BYTES:

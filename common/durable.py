@@ -21,19 +21,7 @@ from gemel.common.errors import ErrorCode, GemelError
 def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write, which gets its name when the block ends and is removed if the block fails.
 
-    Parameters
-    ----------
-    path
-        Its name.
-    mode
-        Permissions of the file, less the process's mask.
-    replace
-        Whether a file of this name is replaced.
-
-    Raises
-    ------
-    FileExistsError
-        If it is not, and there is one.
+    Its mode is less the process's mask. Raises FileExistsError if a file of this name exists and is not to be replaced.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -91,24 +79,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """Lock a folder until the returned descriptor is closed.
-
-    Raises
-    ------
-    GemelError
-        BUSY if another process has the lock.
-    """
+    """Lock a folder until the returned descriptor is closed. Raises BUSY if another process has the lock."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise GemelError(
-            ErrorCode.BUSY,
-            "another service is using this folder",
-            where=str(folder),
-            remedy="stop it, or give this one a folder of its own, and the database that belongs to it",
-        ) from None
+        what = "another service is using this folder"
+        remedy = "stop it, or give this one a folder of its own, and the database that belongs to it"
+        raise GemelError(ErrorCode.BUSY, what, where=str(folder), remedy=remedy) from None
     return descriptor
 
 
@@ -116,19 +95,8 @@ class StandingFile:
     """A file that a process keeps open and that must stay where it is, as it was when this was made.
 
     A program goes on writing to a file that has been renamed or removed, and all of it is lost with the end of the
-    program. So the place of the file is compared with what was opened, before a write and after it.
-
-    Parameters
-    ----------
-    what
-        What it is, for the error.
-    remedy
-        What an operator does about it.
-
-    Raises
-    ------
-    OSError
-        If it is missing.
+    program. So the place of the file is compared with what was opened, before a write and after it. Raises OSError if
+    it is missing.
     """
 
     def __init__(self, path: Path, what: str, remedy: str) -> None:
@@ -138,24 +106,14 @@ class StandingFile:
         self._opened = self._present()
 
     def require(self) -> None:
-        """Refuse to go on unless the file that was opened is still where it was.
-
-        Raises
-        ------
-        GemelError
-            DATABASE.
-        """
+        """Refuse to go on unless the file that was opened is still where it was."""
         try:
             moved = self._present() != self._opened
         except OSError:
             moved = True
         if moved:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"{self._what} has been removed, renamed or replaced while it was in use",
-                where=self._path.name,
-                remedy=self._remedy,
-            )
+            what = f"{self._what} has been removed, renamed or replaced while it was in use"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._path.name, remedy=self._remedy)
 
     def _present(self) -> tuple[int, int]:
         found = self._path.stat()

@@ -65,20 +65,9 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class GemelError(Exception):
     """An error a person can act on.
 
-    Parameters
-    ----------
-    code
-        The kind of error, stable across versions and across the wire.
-    what
-        What is wrong, as a sentence without its full stop.
-    where
-        The path, column, setting or method concerned.
-    got
-        What was found instead of what was expected: a count, a type, a name; never a record's value.
-    remedy
-        What to do about it.
-    retry_seconds
-        For an error that passes by itself: after how many seconds to try again, where that is known.
+    Its code is stable across versions and across the wire; `what` is a sentence without its full stop, `where` the
+    path, column, setting or method concerned, `got` what was found instead: a count, a type, a name, never a record's
+    value. `retry_seconds` is for an error that passes by itself, where it is known.
     """
 
     remote = False
@@ -146,17 +135,8 @@ def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
 def file_error(
     code: ErrorCode, what: str, path: Path, error: OSError, remedy: str = "", *, inline: bool = False
 ) -> GemelError:
-    """A file or folder that the operating system refuses.
-
-    Parameters
-    ----------
-    what
-        What cannot be done with it.
-    error
-        Whose reason the error gives: as what was got, or in the same sentence.
-    inline
-        Whether in the same sentence.
-    """
+    """A file or folder that the operating system refuses, whose reason is what was got, or `inline` in the same
+    sentence."""
     reason = error.strerror or type(error).__name__
     if inline:
         return GemelError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)

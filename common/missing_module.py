@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from gemel.common.errors import ErrorCode, GemelError
 
 EXTRAS = {
@@ -35,6 +38,14 @@ EXTRAS = {
 def installing(extra: str) -> str:
     """How an extra of this distribution is installed: never by its bare name, which an index may have of another's."""
     return f"pip install '.[{extra}]' in a checkout of Gemel, or of its wheel: pip install './FILE.whl[{extra}]'"
+
+
+def imported(name: str) -> Any:
+    """A module of a package that may be missing. Raises MODULE_MISSING."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
 
 
 def missing_module(error: ModuleNotFoundError) -> GemelError:

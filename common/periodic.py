@@ -9,16 +9,9 @@ from gemel.common.logging_setup import log, place_of
 
 
 class Periodic:
-    """A thread that repeats something until it is stopped, or until there is no more to do.
+    """A thread that repeats something, `seconds` after its last time, until it is stopped or `work` returns false.
 
-    Parameters
-    ----------
-    name
-        Of the thread.
-    seconds
-        From the end of one time to the begin of the next; the first is after this time too.
-    work
-        Done each time; returns whether to go on. An error that it raises is logged, and it is done again.
+    The first time is after `seconds` too. An error that it raises is logged, and it is done again.
     """
 
     def __init__(self, name: str, seconds: float, work: Callable[[], bool]) -> None:

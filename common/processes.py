@@ -21,10 +21,7 @@ def end_with_parent(
 ) -> None:
     """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended.
 
-    Parameters
-    ----------
-    hear
-        Called with what the parent writes there.
+    What the parent writes there is given to `hear`.
     """
 
     def watch() -> None:

@@ -17,13 +17,8 @@ from sqlalchemy import Connection
 def run_steps(
     connection: Connection, folder: Path, version: int | None, target: int, record: Callable[[int], None]
 ) -> None:
-    """Take a database from `version`, or from nothing, to `target`.
-
-    Parameters
-    ----------
-    record
-        Called after each step with the version that it has made, to write it down in the same transaction.
-    """
+    """Take a database from `version`, or from nothing, to `target`; `record` writes each version down in its
+    transaction."""
     if version == target:
         return
     # Alembic is needed when a database is made or upgraded, and takes a third of a second to import.

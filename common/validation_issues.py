@@ -72,22 +72,9 @@ def type_issues(
     present: Container[DocumentPath],
     remedies: Mapping[str, str] = MappingProxyType({}),
 ) -> list[ValidationIssue]:
-    """The issues of a document that does not fit a model.
+    """The issues of a document that does not fit a model, whose keys are proposed for one that is not known.
 
-    Parameters
-    ----------
-    error
-        The exception from pydantic.
-    model
-        The model, whose keys are proposed for one that is not known.
-    present
-        The paths that the document has.
-    remedies
-        What to do, by key.
-
-    Notes
-    -----
-    O(issues * depth of the document).
+    `present` are the paths that the document has; remedies are by key. O(issues * depth of the document).
     """
     issues: dict[DocumentPath, ValidationIssue] = {}
     unknown = 0

@@ -71,22 +71,10 @@ class YamlDocument:
 
 
 def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
-    """Read one YAML document.
+    """Read one YAML document; `source` names it in errors.
 
-    Parameters
-    ----------
-    text
-        The document.
-    source
-        Its name in errors: a file name.
-    kind
-        Its limits and errors.
-
-    Raises
-    ------
-    GemelErrors
-        If it is too large, not YAML, or uses a refused feature. Repeated keys are listed in the document, so that they
-        can be reported with all other issues.
+    Raises `GemelErrors` if it is too large, not YAML, or uses a refused feature. Repeated keys are listed in the
+    document, so that they can be reported with all other issues.
     """
     document = YamlDocument(kind, source)
     size = len(text.encode("utf-8", errors="replace"))

@@ -119,7 +119,7 @@ class Held:
 class Agent:
     """Works through Carole's tasks until it is stopped; `observe` receives each step's name, outcome, seconds."""
 
-    def __init__(self, context: StepContext, observe: ObserveStep | None = None) -> None:
+    def __init__(self, context: StepContext, observe: ObserveStep) -> None:
         self._context = context
         self._observe = observe
         self._polling = context.configuration.poll
@@ -175,7 +175,7 @@ class Agent:
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
         if not context.progress.connected:
             log.info("connected", carole=context.connection.address)
-        context.progress.connected = True
+        context.progress.answered()
         self._absent = False
         context.progress.certificates = tuple(response.certificates)[:MAX_ENDINGS]
         self._note(response.projects)
@@ -265,8 +265,7 @@ class Agent:
             raise
         finally:
             span.end()
-            if self._observe is not None:
-                self._observe(name, ended[0], time.monotonic() - begin)
+            self._observe(name, ended[0], time.monotonic() - begin)
 
     def _went_well(self, project: str, outcome: Outcome) -> None:
         known = self._context.state.project(project)
@@ -332,12 +331,8 @@ class Agent:
 
     def _stamp(self) -> object:
         configuration = self._context.configuration
-        seed = configuration.seed_file
-        try:
-            seed_stamp = None if seed is None else seed.stat().st_mtime_ns
-        except OSError:
-            seed_stamp = 0
-        return source_stamp(configuration.source), known_file_stamps(configuration.known_files), seed_stamp
+        seed = () if configuration.seed_file is None else (configuration.seed_file,)
+        return source_stamp(configuration.source), known_file_stamps((*configuration.known_files, *seed))
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         """Store the projects' states as Carole reports them."""

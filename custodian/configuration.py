@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gemel.common.audit.file_statement import MAX_ORIGIN
+from gemel.common.audit.statements import MAX_ORIGIN
 from gemel.common.configuration import (
     Address,
     Configuration,

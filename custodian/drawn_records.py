@@ -35,15 +35,10 @@ CLASSES = 32
 class DrawnBlocks:
     """Whole blocks of one rule.
 
-    Attributes
-    ----------
-    attacked, others
-        int64: places among the drawn records of those in blocks of every size, and of those in blocks of several rows
-        drawn besides; ascending, none in both.
-    rows_of_size : ndarray of float64, shape (CLASSES,)
-        Rows of the file in blocks of each size, by the logarithm to the base 2, rounded down.
-    own_size
-        Rows of the block of a row, on average over the rows of the file.
+    `attacked`, `others`: int64: places among the drawn records of those in blocks of every size, and of those in blocks
+    of several rows drawn besides; ascending, none in both; `rows_of_size` (float64, shape (CLASSES,)): rows of the file
+    in blocks of each size, by the logarithm to the base 2, rounded down; `own_size`: rows of the block of a row, on
+    average over the rows of the file.
     """
 
     attacked: NDArray[np.int64] = field(repr=False)
@@ -61,20 +56,10 @@ class DrawnBlocks:
 class DrawnRecords:
     """Some records of a file.
 
-    Attributes
-    ----------
-    columns
-        Cleaned values by field of the drawn records.
-    variables
-        By variable, the places of the categories of the records `anyone`.
-    anyone
-        int64: places among the drawn records of those that were drawn at random.
-    counts
-        By field, `value` and `count` of the commonest values of the file.
-    blocks
-        By rule.
-    n_records
-        Records of the file.
+    `columns`: cleaned values by field of the drawn records; `variables`: by variable, the places of the categories of
+    the records `anyone`; `anyone`: int64: places among the drawn records of those that were drawn at random; `counts`:
+    By field, `value` and `count` of the commonest values of the file; `blocks`: by rule; `n_records`: records of the
+    file.
     """
 
     columns: Mapping[str, pl.Series] = field(repr=False)

@@ -89,22 +89,12 @@ def custodian_yaml(
 ) -> str:
     """The text of a custodian's configuration file.
 
-    Parameters
-    ----------
-    carole
-        Her address, host:port.
-    peer_fingerprint
-        Of the other custodian's identity, in any grouping.
-    source
-        The `source` section; by default a CSV file in the folder `data`, with the other kinds as comments.
-    data
-        A folder, relative to the file or absolute, with a slash at its end; by default the file's own.
-    approve
-        Digests of specifications to approve without the operator.
-    listen, allow_remote
-        IP:port of its metrics and probes, and whether other machines may reach that; none by default.
-    members_digest
-        Of the membership list, in any grouping, where it is known already.
+    `carole`: her address, host:port; `peer_fingerprint`: of the other custodian's identity, in any grouping; `source`:
+    The `source` section; by default a CSV file in the folder `data`, with the other kinds as comments; `data`: A
+    folder, relative to the file or absolute, with a slash at its end; by default the file's own; `approve`: digests of
+    specifications to approve without the operator; `listen`, `allow_remote`: IP:port of its metrics and probes, and
+    whether other machines may reach that; none by default; `members_digest`: of the membership list, in any grouping,
+    where it is known already.
     """
     # JSON is YAML, and quotes whatever could be read as something else.
     records = (

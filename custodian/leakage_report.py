@@ -34,12 +34,8 @@ VERSION = 1
 class Verdict:
     """What one kind of attacker could do at worst, and whether the specification allows it.
 
-    Attributes
-    ----------
-    attacker, limit
-        Kind of attacker, and the largest share allowed; None: the specification sets no limit.
-    worst
-        The finding furthest above guessing; None where nothing was attacked.
+    `attacker`, `limit`: kind of attacker, and the largest share allowed; None: the specification sets no limit;
+    `worst`: the finding furthest above guessing; None where nothing was attacked.
     """
 
     attacker: Attacker
@@ -73,25 +69,13 @@ class Verdict:
 class Finding:
     """The success of one attack on one field; shares of the records that have a value.
 
-    Attributes
-    ----------
-    field, rule
-        Attacked field; blocking rule whose signatures were attacked, "" where one key serves the whole file.
-    attack
-        In words.
-    recovered
-        Share of records whose value the attack named correctly.
-    chance
-        Share recovered by naming the commonest value everywhere.
-    attainable
-        The most that any attack could with the dictionary used.
-    attacker
-        Who can make it: one of `ATTACKERS`. Who has a register recognises whole rows: `field` is then empty, and
-        `recovered` the share of the people in her register whose row she names rightly.
-    error
-        Standard error of `recovered` less `chance`, where records were drawn and it could be estimated.
-    precision
-        Share of a register's sure claims that are right; None elsewhere.
+    `field`, `rule`: attacked field; blocking rule whose signatures were attacked, "" where one key serves the whole
+    file; `attack`: in words; `recovered`: share of records whose value the attack named correctly; `chance`: share
+    recovered by naming the commonest value everywhere; `attainable`: the most that any attack could with the dictionary
+    used; `attacker`: who can make it: one of `ATTACKERS`. Who has a register recognises whole rows: `field` is then
+    empty, and `recovered` the share of the people in her register whose row she names rightly; `error`: standard error
+    of `recovered` less `chance`, where records were drawn and it could be estimated; `precision`: share of a register's
+    sure claims that are right; None elsewhere.
     """
 
     field: str
@@ -114,25 +98,13 @@ class Finding:
 class LeakageReport:
     """What Carole could learn of a file under a specification.
 
-    Attributes
-    ----------
-    mode
-        The specification's.
-    records
-        In the file.
-    limit, register_limit, everybody_limit
-        Largest share that the specification allows each kind of attacker, None for no limit; see `LeakageSpec`.
-    refuses
-        Whether a share above the limit keeps the service from contributing; otherwise it is a warning.
-    findings
-        For every field, and in block-keyed mode for every rule.
-    recognised
-        For every rule in block-keyed mode: what those could recognise who have a register.
-    codes
-        For the variables. The limit does not apply to them: a code is a relabelling, whose counts are visible in every
-        mode, as the notes to those who approve the specification state.
-    warnings
-        What the figures do not cover.
+    `mode`: the specification's; `records`: in the file; `limit`, `register_limit`, `everybody_limit`: largest share
+    that the specification allows each kind of attacker, None for no limit; see `LeakageSpec`; `refuses`: whether a
+    share above the limit keeps the service from contributing; otherwise it is a warning; `findings`: for every field,
+    and in block-keyed mode for every rule; `recognised`: for every rule in block-keyed mode: what those could recognise
+    who have a register; `codes`: for the variables. The limit does not apply to them: a code is a relabelling, whose
+    counts are visible in every mode, as the notes to those who approve the specification state; `warnings`: what the
+    figures do not cover.
     """
 
     mode: str

@@ -150,23 +150,11 @@ def tokenise(
 ) -> Tokens:
     """Token sets of many values, cleaned and without nulls, in their order; preferably the distinct ones only.
 
-    Parameters
-    ----------
-    tokenisation
-        One of `TOKENISATIONS`.
-    key
-        32 bytes, key of the hash of words and whole values.
-    similar
-        The values that are split into tokens, preferably a set; any other becomes one whole token. Default: all.
+    `tokenisation`: one of `TOKENISATIONS`; `key`: 32 bytes, key of the hash of words and whole values; `similar`: the
+    values that are split into tokens, preferably a set; any other becomes one whole token. Default: all. Raises
+    `GemelError`: PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
+    that is not eight digits.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
-        that is not eight digits.
-
-    Notes
-    -----
     About 20 ns a token on one core; a word or a whole value that has not occurred before takes a microsecond more.
     """
     if tokenisation not in TOKENISATIONS:

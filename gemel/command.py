@@ -47,8 +47,7 @@ SUBCOMMANDS = {
         "Make a folder per party with its keys, certificate and configuration, and the authority that issued them.",
     ),
     "party": Subcommand(
-        "gemel.party.commands",
-        "Become a member of a linkage between organisations that do not share a machine.",
+        "gemel.party.commands", "Become a member of a linkage between organisations that do not share a machine."
     ),
     "duplicates": Subcommand(
         "gemel.coordinator.commands.duplicates",
@@ -98,8 +97,7 @@ SUBCOMMANDS = {
         "gemel.carole.commands.service", "Carole, the linkage unit: she links signatures and never sees a name."
     ),
     "audit": Subcommand(
-        "gemel.carole.commands.audit",
-        "The audit log: who did what, in an order that cannot be quietly changed.",
+        "gemel.carole.commands.audit", "The audit log: who did what, in an order that cannot be quietly changed."
     ),
     "risk": Subcommand("gemel.risk.commands.disclosure", "Disclosure risk of tables and records."),
     "keyvars": Subcommand(
@@ -108,8 +106,7 @@ SUBCOMMANDS = {
         "differently.",
     ),
     "intrude": Subcommand(
-        "gemel.carole.commands.intrude",
-        "Use the linker to attack a release: link it to people an intruder knows.",
+        "gemel.carole.commands.intrude", "Use the linker to attack a release: link it to people an intruder knows."
     ),
 }
 """By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""

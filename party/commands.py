@@ -366,12 +366,9 @@ def _source(role: Role, records: Path | None, encoding: str | None, separator: s
     from gemel.records.registry import file_source
 
     if (role in CUSTODIANS) != (records is not None):
-        raise parameter(
-            "--records",
-            "a custodian names its records, and no other party has any",
-            f"{'none' if records is None else 'a file'} for {role}",
-            "name the file, or a YAML file with the section `source` of docs/records.md",
-        )
+        what = "a custodian names its records, and no other party has any"
+        remedy = "name the file, or a YAML file with the section `source` of docs/records.md"
+        raise parameter("--records", what, f"{'none' if records is None else 'a file'} for {role}", remedy)
     if records is None:
         return None
     source = file_source(records.absolute(), CsvOptions(encoding, separator).checked())
@@ -384,12 +381,9 @@ def _reached(role: Role, address: str, hosts: Sequence[str]) -> list[str]:
     from gemel.common.pki.addresses import host_of
 
     if (role is Role.LINKER) != bool(address) or (hosts and role is not Role.LINKER):
-        raise parameter(
-            "--address",
-            "the linker names its address, and no other party is called by others",
-            f"{address or 'none'} for {role}",
-            f"give --address with the role {Role.LINKER} alone",
-        )
+        what = "the linker names its address, and no other party is called by others"
+        got = f"{address or 'none'} for {role}"
+        raise parameter("--address", what, got, f"give --address with the role {Role.LINKER} alone")
     return list(dict.fromkeys([host_of(address)[0], *hosts])) if address else []
 
 

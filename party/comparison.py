@@ -46,16 +46,9 @@ ATTEMPTS = 3
 def compare(membership: Membership, place: Place, typed: Sequence[str]) -> None:
     """Have the digits read out and typed, of all members that `calls` has.
 
-    Parameters
-    ----------
-    typed
-        Digits that were read out already, ``NAME=DIGITS`` each, for use without a terminal; none: they are requested.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if those of a member are not as in the file; PARAMETER if they are not all the digits, are another
-        member's, or are missing.
+    `typed` are digits that were read out already, ``NAME=DIGITS`` each, for use without a terminal. Raises SIGNATURE if
+    those of a member are not as in the file; PARAMETER if they are not all the digits, are another member's, or are
+    missing.
     """
     members = membership.members
     others = [each.name for each in read_to(members, place.name)]
@@ -94,20 +87,14 @@ def _given(typed: Sequence[str], known: Sequence[str], needed: Sequence[str]) ->
     for each in typed:
         name, mark, digits = (part.strip() for part in each.partition("="))
         if not mark or name not in known or name in given:
-            raise parameter(
-                "--digits",
-                "expected NAME=DIGITS, once for each other member",
-                f"{name[:40]!r} twice" if name in given else repr(name[:40]) if mark else "no name",
-                f"give those of {', '.join(needed)}",
-            )
+            what = "expected NAME=DIGITS, once for each other member"
+            got = f"{name[:40]!r} twice" if name in given else repr(name[:40]) if mark else "no name"
+            raise parameter("--digits", what, got, f"give those of {', '.join(needed)}")
         given[name] = typed_string(digits)
     if missing := [name for name in needed if name not in given]:
-        raise parameter(
-            "--digits",
-            f"the digits of {', '.join(missing)} are missing",
-            f"those of {', '.join(given)}",
-            "have each of them read its own out, and give all of them: --digits NAME=DIGITS for each",
-        )
+        what = f"the digits of {', '.join(missing)} are missing"
+        remedy = "have each of them read its own out, and give all of them: --digits NAME=DIGITS for each"
+        raise parameter("--digits", what, f"those of {', '.join(given)}", remedy)
     return given
 
 
@@ -134,11 +121,9 @@ def _require(membership: Membership, own: str, given: Mapping[str, str]) -> None
 def _refuse_anothers(membership: Membership, own: str, other: str, typed: str) -> None:
     for each in membership.members:
         if membership.digits_of(each.name) == typed:
-            raise parameter(
-                "authentication string",
-                f"these are the digits of {'this member itself' if each.name == own else each.name}, not of {other}",
-                remedy=f"type what {other} itself reads out: each member has digits of its own",
-            )
+            what = f"these are the digits of {'this member itself' if each.name == own else each.name}, not of {other}"
+            remedy = f"type what {other} itself reads out: each member has digits of its own"
+            raise parameter("authentication string", what, remedy=remedy)
 
 
 def _listed(members: Sequence[Member]) -> str:

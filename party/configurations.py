@@ -23,22 +23,13 @@ PROGRAM = {**{role: name for name, role in PARTIES.items()}, Role.ANALYST: "anal
 
 @dataclass(frozen=True)
 class Place:
-    """A member's folder: its configuration, what it sends, and a folder with its keys.
-
-    Attributes
-    ----------
-    folder
-        The whole of it.
-    name, role
-        The member's.
-    data
-        Where its programs write: state, results, a store.
-    """
+    """A member's folder: its configuration, what it sends, and a folder with its keys."""
 
     folder: Path
     name: str
     role: Role
     data: Path
+    """Where its programs write: state, results, a store."""
 
     @property
     def program(self) -> str:
@@ -78,21 +69,12 @@ WRITERS = {
 
 @dataclass(frozen=True)
 class Joined:
-    """A member that has compared the digits.
-
-    Attributes
-    ----------
-    place
-        Its files.
-    membership
-        What it has received.
-    source
-        Of a custodian: where its records are.
-    """
+    """A member that has compared the digits."""
 
     place: Place
     membership: Membership
     source: Source | None = None
+    """Of a custodian: where its records are."""
 
     @property
     def members_digest(self) -> str:
@@ -103,10 +85,7 @@ class Joined:
 def program(role: Role) -> ModuleType:
     """The module of what is a role's at the end of the ceremony.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If this installation has not what the role runs.
+    Raises ModuleNotFoundError if this installation has not what the role runs.
     """
     return importlib.import_module(WRITERS[role])
 

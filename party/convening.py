@@ -36,11 +36,8 @@ PORT = "7443"
 def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str:
     """Where Carole is reached: as given, or at the only host that her enrolment request names.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
-        exactly one.
+    Raises PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
+    exactly one.
     """
     linkers = [each for each in requests if each.role is Role.LINKER]
     if len(linkers) != 1:
@@ -72,25 +69,10 @@ def convene(
     certificates: Iterable[bytes] = (),
     authorities: bytes = b"",
 ) -> Membership:
-    """Certify what is not certified yet, and put the file together.
+    """Certify, by the authority, what is not certified yet, and put the file together.
 
-    Parameters
-    ----------
-    requests
-        Of all members, one each.
-    carole
-        As `carole_address` gives it.
-    authority
-        Which issues the certificates that `certificates` does not have; None: it has all.
-    certificates
-        Issued by authorities of members' own, PEM, in any order.
-    authorities
-        Those authorities' certificates, PEM.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE or CONFIGURATION as `certify` and `assemble`; CERTIFICATE for a certificate of no request's.
+    `certificates` (PEM, in any order) were issued by `authorities` of members' own. Raises CERTIFICATE or CONFIGURATION
+    as `certify` and `assemble`; CERTIFICATE for a certificate of no request's.
     """
     given = {public_key_bytes(read_certificates(pem, "--certificate")[0]): pem for pem in certificates}
     found: dict[str, bytes] = {}
@@ -105,13 +87,10 @@ def convene(
             found[party.name] = certify(authority, party)
             issued = True
     if given:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "a certificate belongs to no enrolment request",
-            where="--certificate",
-            got=f"{len(given)} of another key than all requests",
-            remedy="give the certificate of the request that this member sent last",
-        )
+        what = "a certificate belongs to no enrolment request"
+        got = f"{len(given)} of another key than all requests"
+        remedy = "give the certificate of the request that this member sent last"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where="--certificate", got=got, remedy=remedy)
     pem = (authority.pem if issued and authority is not None else b"") + authorities
     members = assemble(requests, found, pem)
     known = b"".join(certificate_pem(each) for each in read_certificates(pem, "the authorities"))
@@ -166,12 +145,9 @@ def make_and_join(
     refuse_joined(place)
     others = [load_enrolment_request(path) for path in paths]
     if any(each.name == place.name for each in others):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the coordinator's own enrolment request is made by this command",
-            where=f"the enrolment requests, {place.name}",
-            remedy="leave it out; another coordinator needs another name",
-        )
+        what = "the coordinator's own enrolment request is made by this command"
+        remedy = "leave it out; another coordinator needs another name"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=f"the enrolment requests, {place.name}", remedy=remedy)
     carole = carole_address(others, address)
     requests = [*others, own_request(place)]
     membership = _made(place, requests, carole, certificates, authorities, authority_name)

@@ -34,20 +34,8 @@ def join(
 ) -> None:
     """Take part in the ceremony, from making keys to a configuration.
 
-    Parameters
-    ----------
-    place
-        Where everything goes.
-    address, hosts
-        Of the linker: where it is reached, and all names and addresses of it.
-    source
-        Of a custodian: where its records are.
-    received
-        The file that the coordinator sent; None: it is requested.
-    typed
-        Digits that others have read out, ``NAME=DIGITS`` each; none: they are requested.
-    suite
-        Of the sealing key.
+    `address` and `hosts` are the linker's, `source` a custodian's records. What is not given of the file `received`
+    from the coordinator and of the digits that others have `typed`, ``NAME=DIGITS`` each, is requested.
     """
     program(place.role)
     refuse_joined(place)
@@ -59,13 +47,9 @@ def join(
     membership = load_membership(received)
     acceptance = accepted(place, membership)
     if address and membership.carole != address:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the coordinator's file has another address for Carole than --address",
-            where=str(received),
-            got=membership.carole,
-            remedy="give the coordinator the right one, and have the file made and sent to everyone again",
-        )
+        what = "the coordinator's file has another address for Carole than --address"
+        remedy = "give the coordinator the right one, and have the file made and sent to everyone again"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(received), got=membership.carole, remedy=remedy)
     compare(membership, place, typed)
     finish(Joined(place, membership, source), acceptance)
 
@@ -73,12 +57,9 @@ def join(
 def refuse_joined(place: Place) -> None:
     """Refuse to begin where the ceremony has ended."""
     if place.configuration.exists():
-        raise GemelError(
-            ErrorCode.EXISTS,
-            "this member has joined already, or has a configuration of another origin",
-            where=str(place.configuration),
-            remedy="for another ceremony name another folder; a new list is taken by `gemel party accept`",
-        )
+        what = "this member has joined already, or has a configuration of another origin"
+        remedy = "for another ceremony name another folder; a new list is taken by `gemel party accept`"
+        raise GemelError(ErrorCode.EXISTS, what, where=str(place.configuration), remedy=remedy)
 
 
 def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DEFAULT) -> EnrolmentRequest:
@@ -89,13 +70,10 @@ def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DE
         typer.echo(f"Copy {place.keys.wrapping} to a place of its own now: without it, data at rest cannot be read.")
     request = load_enrolment_request(place.keys.enrolment_request)
     if (request.name, request.role) != (place.name, place.role):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            f"this folder has the keys of another member than {place.name}, {place.role}",
-            where=str(place.keys.path),
-            got=f"{request.name}, {request.role}",
-            remedy="type the command as it was typed first, or name another folder",
-        )
+        what = f"this folder has the keys of another member than {place.name}, {place.role}"
+        got = f"{request.name}, {request.role}"
+        remedy = "type the command as it was typed first, or name another folder"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(place.keys.path), got=got, remedy=remedy)
     write_public(place.request, place.keys.enrolment_request.read_bytes())
     return request
 

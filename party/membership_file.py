@@ -51,27 +51,18 @@ _ROOM = 1 << 28
 
 
 def authentication_key(content: bytes) -> bytes:
-    """What all members' digits follow from: 32 bytes of a file's canonical bytes.
-
-    Notes
-    -----
-    Some tenths of a second, and 128 MiB.
-    """
+    """What all members' digits follow from: 32 bytes of its canonical bytes. Some tenths of a second, 128 MiB."""
     try:
         return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
-        raise parameter(
-            "authentication string",
-            "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses",
-            remedy="compare the digest of the list by `gemel party accept`, as docs/certificates.md says",
-        ) from None
+        what = "the digits to be read out need scrypt with 128 MiB, which the cryptography of this machine refuses"
+        remedy = "compare the digest of the list by `gemel party accept`, as docs/certificates.md says"
+        raise parameter("authentication string", what, remedy=remedy) from None
 
 
 def authentication_string(key: bytes, name: str) -> str:
     """The digits that the member of this name reads out, in six groups of four.
 
-    Notes
-    -----
     HMAC-SHA256 of the name under `authentication_key`, modulo 10^24.
     """
     derived = hmac.digest(key, name.encode(), "sha256")
@@ -86,19 +77,13 @@ def grouped(digits: str) -> str:
 def typed_string(text: str) -> str:
     """Digits as they were typed, in any grouping, in groups of four.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are not 24 of them: nothing is compared in part.
+    Raises PARAMETER if there are not 24 of them: nothing is compared in part.
     """
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            f"expected all {DIGITS} digits that another member reads out",
-            got=f"{len(digits)} characters",
-            remedy="have them read out again, group by group",
-        )
+        what = f"expected all {DIGITS} digits that another member reads out"
+        got = f"{len(digits)} characters"
+        raise GemelError(ErrorCode.PARAMETER, what, got=got, remedy="have them read out again, group by group")
     return grouped(digits)
 
 
@@ -116,34 +101,22 @@ class _MembershipFile(Configuration):
 
 @dataclass(frozen=True)
 class Membership:
-    """What the file says.
-
-    Attributes
-    ----------
-    carole
-        Where Carole is reached, host:port.
-    members
-        The list.
-    authorities
-        Certificates of all authorities involved, PEM.
-    certificates
-        Each party's certificate (PEM) by its name; none of a party whose own PKI issues them.
-    """
+    """What the file says."""
 
     carole: str
+    """Where Carole is reached, host:port."""
     members: Members
     authorities: bytes
+    """Certificates of all authorities involved, PEM."""
     certificates: Mapping[str, bytes]
+    """Each party's certificate (PEM) by its name; none of a party whose own PKI issues them."""
 
     @classmethod
     def parse(cls, text: str, where: str = FILE) -> Membership:
         """Read the text of such a file.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is malformed
-            or is not the one in the list.
+        Raises CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is
+        malformed or is not the one in the list.
         """
         if "\nrequest: " in text or "\npki:" in text:
             raise _another("an enrolment request, which goes to the coordinator", where)
@@ -207,13 +180,10 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
         if spki_fingerprint(read_certificates(certificates[name], where)[0]) != pinned[name]:
             differing.append(name)
     if differing:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificates in this file are not those of its list",
-            where=where,
-            got=f"another or none for {', '.join(sorted(differing))}",
-            remedy="it was changed on the way, or put together by hand: have the coordinator send it again",
-        )
+        what = "the certificates in this file are not those of its list"
+        got = f"another or none for {', '.join(sorted(differing))}"
+        remedy = "it was changed on the way, or put together by hand: have the coordinator send it again"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
 
 
 def _another(what: str, where: str) -> GemelError:

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from gemel.common.errors import ErrorCode, GemelError, file_error, parameter
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
+from gemel.records.table import unreadable
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are sought, in the order of preference."""
@@ -103,9 +104,7 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
         encoding = given.encoding or found
         lines = _first_lines(path, encoding)
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
-        ) from None
+        raise unreadable(path, error) from None
     likely = max(SEPARATORS, key=lambda separator: _width(lines, separator))
     separator = given.separator or likely
     if _width(lines, separator) <= 1 < _width(lines, likely):

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from gemel.common.missing_module import installing, missing_module
+from gemel.common.missing_module import imported, installing, missing_module
 from gemel.records.adbc_databases import DATABASES, Database
 from gemel.records.database_cells import (
     WHERE,
@@ -121,7 +120,7 @@ def _kind(error: SQLAlchemyError) -> str:
 def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[SourceTable]:
     """Run the query and read the selected columns, or all, as text, some rows at a time."""
     database = database_of(url)
-    dbapi = _module(f"{database.driver}.dbapi")
+    dbapi = imported(f"{database.driver}.dbapi")
     # It may end in a comment, which is to end before what the drivers and we put behind it.
     query = query.rstrip().rstrip(";") + "\n"
     with _refusing(dbapi), dbapi.connect(database.uri(url)) as connection:
@@ -147,7 +146,7 @@ def database_of(url: str) -> Database:
         raise bad_url(f"ADBC reads {' and '.join(DATABASES)} alone", "name a driver of SQLAlchemy's in the URL")
     database.uri(url)
     for name in (f"{database.driver}.dbapi", "pyarrow"):
-        _module(name)
+        imported(name)
     return database
 
 
@@ -158,13 +157,5 @@ def _refusing(dbapi: Any) -> Iterator[None]:
         yield
     except dbapi.Error as error:
         raise refused_query(f"{type(error).__name__} {error.sqlstate or error.status_code.name}") from None
-    except (OSError, _module("pyarrow").ArrowException, UnicodeDecodeError) as error:
+    except (OSError, imported("pyarrow").ArrowException, UnicodeDecodeError) as error:
         raise refused_query(f"{type(error).__name__} while rows were read") from None
-
-
-def _module(name: str) -> Any:
-    """A library; MODULE_MISSING if it is not installed."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None

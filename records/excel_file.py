@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.missing_module import missing_module
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import imported
 from gemel.records.sources import ExcelSource
-from gemel.records.table import SourceTable, require_columns, trimmed
+from gemel.records.table import SourceTable, require_columns, trimmed, unreadable
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
@@ -59,7 +58,7 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
 def _cells(source: ExcelSource) -> tuple[str, pl.DataFrame]:
     """The name of the sheet, and every cell of it as the library writes it, from the first row on."""
     path = source.path
-    fastexcel = fastexcel_module()
+    fastexcel = imported("fastexcel")
     _refuse_large(path)
     try:
         workbook = fastexcel.read_excel(path)
@@ -105,17 +104,12 @@ def _refuse_large(path: Path) -> None:
     except zipfile.BadZipFile:
         return  # for the reader to refuse
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
-        ) from None
+        raise unreadable(path, error) from None
     if size > limit:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            f"{what} has at most {limit >> 20} MiB",
-            where=str(path),
-            got=f"{size:,} bytes",
-            remedy="save the sheet as CSV in UTF-8",
-        )
+        where = str(path)
+        got = f"{size:,} bytes"
+        remedy = "save the sheet as CSV in UTF-8"
+        raise GemelError(ErrorCode.SOURCE, f"{what} has at most {limit >> 20} MiB", where=where, got=got, remedy=remedy)
 
 
 def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
@@ -135,11 +129,3 @@ def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, 
         pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
     )
     return written.to_series()
-
-
-def fastexcel_module() -> Any:
-    """The library; MODULE_MISSING if it is not installed."""
-    try:
-        return import_module("fastexcel")
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None

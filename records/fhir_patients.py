@@ -29,11 +29,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError, file_error
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import FhirSource
-from gemel.records.table import SourceTable, require_columns, trimmed
+from gemel.records.table import SourceTable, cells_frame, require_columns, unreadable
 
 IDENTIFIER = "identifier."
 """What the name of an identifier's column begins with."""
@@ -86,10 +85,7 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
 
 
 def _table(cells: list[list[str | None]], positions: list[int], chosen: Sequence[str], where: str) -> SourceTable:
-    frame = pl.DataFrame(
-        {name: trimmed(pl.Series(name, values, dtype=pl.String)) for name, values in zip(chosen, cells, strict=True)}
-    )
-    return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
+    return SourceTable(cells_frame(chosen, cells), np.array(positions, dtype=np.int64), "line", where)
 
 
 def _systems(path: Path) -> list[str]:
@@ -119,9 +115,7 @@ def _patients(path: Path) -> Iterator[tuple[int, Resource]]:
                 if line.strip():
                     yield number, _patient(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, path, number)
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
-        ) from None
+        raise unreadable(path, error) from None
 
 
 def _patient(line: bytes, path: Path, number: int) -> Resource:

@@ -14,18 +14,9 @@ Records: TypeAlias = Any
 
 
 def frame_of(records: Records, where: str) -> pl.DataFrame:
-    """The same table in polars.
+    """The same table of polars (also lazy), pandas or pyarrow in polars; errors call it `where`.
 
-    Parameters
-    ----------
-    records : polars.DataFrame, polars.LazyFrame, pandas.DataFrame, pyarrow.Table
-    where
-        What errors call it.
-
-    Raises
-    ------
-    GemelError
-        SOURCE for something else, or a column of values of several types; MODULE_MISSING where pandas needs pyarrow.
+    Raises SOURCE for something else, or a column of values of several types; MODULE_MISSING where pandas needs pyarrow.
     """
     if isinstance(records, pl.DataFrame):
         return records

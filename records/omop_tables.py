@@ -80,13 +80,9 @@ def _with_places(frame: pl.DataFrame, location: pl.DataFrame, table: SourceTable
 
 
 def _refused(what: str, table: SourceTable, rows: NDArray[np.bool_], got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SOURCE,
-        what,
-        where=f"{table.where}, {table.unit} {table.positions[rows][0]}",
-        got=f"{int(rows.sum())} {got}",
-        remedy="export both tables again, at the same time",
-    )
+    where = f"{table.where}, {table.unit} {table.positions[rows][0]}"
+    remedy = "export both tables again, at the same time"
+    return GemelError(ErrorCode.SOURCE, what, where=where, got=f"{int(rows.sum())} {got}", remedy=remedy)
 
 
 def _made(frame: pl.DataFrame, name: str) -> pl.Series:

@@ -45,7 +45,9 @@ def _refusing(path: Path) -> Iterator[None]:
         size = path.stat().st_size
         yield
     except OSError as error:
-        raise _unreadable(path, (error.strerror or "input error").lower()) from None
+        what = f"cannot be read: {(error.strerror or 'input error').lower()}"
+        remedy = "check the path in the configuration and the file's permissions"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=remedy) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # The reader's own message may quote what it read.
         what = "not a whole Parquet file: it was cut short, damaged, or is of another format"
@@ -68,8 +70,3 @@ def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         if height or not begin:
             yield frame
         begin += height
-
-
-def _unreadable(path: Path, reason: str) -> GemelError:
-    remedy = "check the path in the configuration and the file's permissions"
-    return GemelError(ErrorCode.SOURCE, f"cannot be read: {reason}", where=str(path), remedy=remedy)

@@ -1,7 +1,7 @@
 """Every kind of records and what reads it: one table, by which configurations, commands and the library go alike.
 
 A reader gives the selected columns as text, some rows at a time, and states for each row where in the file it is. What
-it cannot read it refuses by the line or row and the column, with what to do, and never with a value. A kind's reader is
+it cannot read it refuses by the line or row and the column, with what to do, and never with a value. A library is
 imported when there is such a file.
 """
 
@@ -18,9 +18,14 @@ import numpy as np
 import polars as pl
 
 from gemel.common.configuration import load_configuration
-from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.records.csv_file import lines_of, refuse_other_mark, undecodable
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.missing_module import imported
+from gemel.records.csv_file import csv_batches, lines_of, refuse_other_mark, undecodable
 from gemel.records.csv_form import CsvOptions, csv_source
+from gemel.records.excel_file import excel_batches
+from gemel.records.fhir_patients import fhir_batches
+from gemel.records.omop_tables import omop_batches
+from gemel.records.parquet_file import parquet_batches
 from gemel.records.sources import (
     DETECT,
     CsvSource,
@@ -34,7 +39,9 @@ from gemel.records.sources import (
     Source,
     StatisticalSource,
 )
-from gemel.records.table import SourceTable, joined, no_records, require_columns, trimmed
+from gemel.records.statistical_file import ENDINGS as STATISTICAL
+from gemel.records.statistical_file import pyreadstat_module, statistical_batches
+from gemel.records.table import SourceTable, cells_frame, joined, no_records, require_columns, unreadable
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
 #
@@ -77,20 +84,14 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
     except UnicodeError:
         raise undecodable(path, encoding) from None
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
-        ) from None
+        raise unreadable(path, error) from None
 
 
 def _table(
     lines: list[str], positions: list[int], chosen: Sequence[str], places: dict[str, FixedColumn], where: str
 ) -> SourceTable:
-    frame = pl.DataFrame(
-        {
-            name: trimmed(pl.Series(name, [line[place.start - 1 : place.end] for line in lines], dtype=pl.String))
-            for name, place in ((name, places[name]) for name in chosen)
-        }
-    )
+    parts = [slice(places[name].start - 1, places[name].end) for name in chosen]
+    frame = cells_frame(chosen, [[line[part] for line in lines] for part in parts])
     return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
 
 
@@ -108,75 +109,34 @@ DESCRIPTIONS = frozenset({".yaml", ".yml"})
 """Endings of a file that is no records, but says where they are, as the section `source` of a configuration does."""
 
 
-Tables = Iterator[SourceTable]
-Columns = Sequence[str] | None
-
-
 @dataclass(frozen=True)
 class Kind:
-    """How one kind of records is named, and what reads it.
-
-    `name` is its key in the section `source`; `endings` are those of a file's name by which a command knows the kind,
-    none where a path alone is not enough; `model` has what a source of this kind states; `batches` reads columns, or
-    all.
-    """
+    """How one kind of records is named, and what reads it."""
 
     name: str
+    """Its key in the section `source`."""
     endings: tuple[str, ...]
+    """Those of a file's name by which a command knows the kind; none where a path alone is not enough."""
     model: type
-    batches: Callable[[Any, Columns], Tables]
+    """What a source of this kind states."""
+    batches: Callable[[Any, Sequence[str] | None], Iterator[SourceTable]]
+    """Reads columns, or all."""
 
 
-def _csv(source: CsvSource, columns: Columns) -> Tables:
-    from gemel.records.csv_file import csv_batches
-
-    return csv_batches(source, columns)
-
-
-def _parquet(source: ParquetSource, columns: Columns) -> Tables:
-    from gemel.records.parquet_file import parquet_batches
-
-    return parquet_batches(source, columns)
-
-
-def _excel(source: ExcelSource, columns: Columns) -> Tables:
-    from gemel.records.excel_file import excel_batches
-
-    return excel_batches(source, columns)
-
-
-def _statistical(source: StatisticalSource, columns: Columns) -> Tables:
-    from gemel.records.statistical_file import statistical_batches
-
-    return statistical_batches(source, columns)
-
-
-def _fhir(source: FhirSource, columns: Columns) -> Tables:
-    from gemel.records.fhir_patients import fhir_batches
-
-    return fhir_batches(source, columns)
-
-
-def _omop(source: OmopSource, columns: Columns) -> Tables:
-    from gemel.records.omop_tables import omop_batches
-
-    return omop_batches(source, columns)
-
-
-def _database(source: DatabaseSource, columns: Columns) -> Tables:
+def _database(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
     from gemel.records.database_query import database_batches
 
     return database_batches(source, columns)
 
 
 KINDS = (
-    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, _csv),
-    Kind("parquet", (".parquet", ".pq"), ParquetSource, _parquet),
-    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, _excel),
-    Kind("statistical", (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"), StatisticalSource, _statistical),
+    Kind("csv", (".csv", ".tsv", ".txt"), CsvSource, csv_batches),
+    Kind("parquet", (".parquet", ".pq"), ParquetSource, parquet_batches),
+    Kind("excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ExcelSource, excel_batches),
+    Kind("statistical", tuple(STATISTICAL), StatisticalSource, statistical_batches),
     Kind("fixed_width", (), FixedWidthSource, fixed_width_batches),
-    Kind("fhir", (".ndjson",), FhirSource, _fhir),
-    Kind("omop", (), OmopSource, _omop),
+    Kind("fhir", (".ndjson",), FhirSource, fhir_batches),
+    Kind("omop", (), OmopSource, omop_batches),
     Kind("database", (), DatabaseSource, _database),
 )
 """Every kind; a file whose ending none of them has is read as CSV."""
@@ -241,12 +201,8 @@ def check_driver(source: Source) -> None:
 
             check_database(chosen)
         case ExcelSource():
-            from gemel.records.excel_file import fastexcel_module
-
-            fastexcel_module()
+            imported("fastexcel")
         case StatisticalSource() as chosen:
-            from gemel.records.statistical_file import pyreadstat_module
-
             pyreadstat_module(chosen.path)
         case _:
             return

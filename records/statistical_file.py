@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.missing_module import missing_module
+from gemel.common.missing_module import imported
 from gemel.records.sources import StatisticalSource
 from gemel.records.table import SourceTable, require_columns, text_tables
 
@@ -131,10 +130,7 @@ def _kind(path: Path) -> tuple[str, str]:
 def pyreadstat_module(path: Path) -> Any:
     """The library; MODULE_MISSING if it is not installed, CONFIGURATION for an ending that it does not read."""
     _kind(path)
-    try:
-        return import_module("pyreadstat")
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
+    return imported("pyreadstat")
 
 
 def _whole(column: pl.Series) -> pl.Series:

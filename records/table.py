@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError, GemelErrors, file_error
 from gemel.common.language.message_words import closest
 
 SHOWN = 5
@@ -114,6 +115,16 @@ def trimmed(column: pl.Series) -> pl.Series:
     return stripped.set(stripped == "", None)
 
 
+def cells_frame(names: Iterable[str], cells: Iterable[Sequence[str | None]]) -> pl.DataFrame:
+    """Columns of cells as a table, `trimmed`."""
+    return pl.DataFrame([trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)])
+
+
+def unreadable(path: Path, error: OSError, remedy: str = "check the path and the file's permissions") -> GemelError:
+    """The error (SOURCE) for a file that the operating system refuses."""
+    return file_error(ErrorCode.SOURCE, "cannot be read", path, error, remedy, inline=True)
+
+
 def can_shorten(column: pl.Series) -> bool:
     """Whether the numbers of a column are all whole, or its times of day all midnight; of other types it says nothing.
 
@@ -183,13 +194,9 @@ def require_columns(
         remedy = f"did you mean '{near}'?" if near else "name a column that is there"
         errors.append(GemelError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
     if missing and not has_header:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"none of the columns of the specification was found ({', '.join(map(repr, missing))})",
-            where=where,
-            got=f"{len(available)} other columns",
-            remedy=none_found,
-        )
+        what = f"none of the columns of the specification was found ({', '.join(map(repr, missing))})"
+        got = f"{len(available)} other columns"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=where, got=got, remedy=none_found)
     for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:
             errors.append(

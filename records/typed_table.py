@@ -44,22 +44,11 @@ def is_text(path: Path) -> bool:
 def read_records(
     path: Path, names: Sequence[str] | None = None, values: Values = "codes", csv: CsvOptions = FOUND
 ) -> pl.DataFrame:
-    """Some columns of a file of records of any kind of `records.registry`, by its ending.
+    """Some columns, in the order wanted, or all of a file of any kind of `records.registry`, by its ending.
 
-    Parameters
-    ----------
-    names
-        The columns, in the order wanted; by default all.
-    values
-        What a value with a label is read as, where the file has labels of values.
-    csv
-        Encoding and separator of a CSV file; what is not given is found.
-
-    Raises
-    ------
-    GemelError
-        SOURCE or EMPTY_SOURCE: no such file, no records, no file of its kind. FIELD_MISSING: no such column.
-        MODULE_MISSING: the extra that reads it is not installed. PARAMETER: two codes have one label.
+    `values` is what a value with a label is read as; `csv` has encoding and separator of a CSV file, which are found if
+    not given. Raises SOURCE or EMPTY_SOURCE: no such file, no records, no file of its kind. FIELD_MISSING: no such
+    column. MODULE_MISSING: the extra that reads it is not installed. PARAMETER: two codes have one label.
     """
     _refuse_absent(path)
     chosen = None if names is None else list(dict.fromkeys(names))

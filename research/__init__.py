@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 PAGES = Path(__file__).parent
-"""Where an experiment writes its page."""
+
+
+def write_page(name: str, text: str, figures: Mapping[str, str]) -> None:
+    """An experiment's page, and its figures as SVG by name."""
+    for file, content in {f"{name}.md": text, **{f"{figure}.svg": svg for figure, svg in figures.items()}}.items():
+        (PAGES / file).write_text(content, encoding="utf-8")
 
 
 def study_options(

@@ -21,20 +21,10 @@ from gemel.risk.models.fitted import FittedModel
 
 @dataclass(frozen=True)
 class Attribution:
-    """Posterior distributions of a target variable.
+    """Posterior distributions of a target variable, for `rows` of A; each row of `probability` sums to 1.
 
-    Attributes
-    ----------
-    target
-        Its name.
-    rows : ndarray of int64, shape (n_rows,)
-        Records of A.
-    probability : ndarray of float64, shape (n_rows, n_levels)
-        Each row sums to 1.
-    linked : ndarray of float64, shape (n_rows,)
-        Share of each that comes from candidates, not from the joint distribution.
-    scaled
-        Records whose candidates' probabilities summed to more than 1 and were scaled down to 1.
+    `linked` is the share of each that comes from candidates, not from the joint distribution; `scaled` counts
+    records whose candidates' probabilities summed to more than 1 and were scaled down to 1.
     """
 
     target: str
@@ -53,34 +43,12 @@ def attribute(
     weight: NDArray[np.float64],
     rows: NDArray[np.integer] | None = None,
 ) -> Attribution:
-    """The posterior of a variable of Bob's for records of Alice's.
+    """The posterior of a variable that Bob holds alone, for records of Alice's (`rows`; all by default).
 
-    Parameters
-    ----------
-    values : Values
-    joint : FittedModel
-        The joint distribution, as `ExtendedFit.joint`.
-    target : str
-        A variable that Bob holds alone.
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-        Candidate pairs; a pair that is not listed has weight 0.
-    weight : ndarray of float64, shape (n_pairs,)
-        Match probabilities, or link probabilities in a one-to-one linkage.
-    rows : ndarray of int, shape (n_rows,), optional
-        Records of A to do it for; all by default.
-
-    Returns
-    -------
-    Attribution
-
-    Raises
-    ------
-    GemelError
-        A target that Bob does not hold alone or the model lacks; weights that are no probabilities.
-
-    Notes
-    -----
-    O(n_pairs), and a pass of the distinct records of A through the junction tree for each level of the target.
+    `weight` has match probabilities, or link probabilities in a one-to-one linkage; a pair that is not listed has
+    weight 0. O(n_pairs), and a pass of the distinct records of A through the junction tree for each level of the
+    target. A `GemelError` names a target that Bob does not hold alone or the model lacks, and weights that are no
+    probabilities.
     """
     t = _target(values, joint, target)
     if len(weight) and not (np.isfinite(weight).all() and weight.min() >= 0 and weight.max() <= 1):

@@ -67,12 +67,17 @@ class Census:
 
     def sample(self, names: Sequence[str], fraction: float, rng: np.random.Generator) -> KeyFile:
         """A simple random sample as a release, with the population beside it."""
-        codes = self.codes(names)
-        levels = [LEVELS[name] for name in names]
-        cells, counts = total_by_row(codes, np.ones(len(codes)), levels)
-        chosen = rng.permutation(len(codes))[: round(fraction * len(codes))]
-        labels = tuple(tuple(str(k) for k in range(n)) for n in levels)
-        return KeyFile(tuple(names), labels, codes[chosen], fraction, cells, counts.astype(np.int64))
+        return key_file_of(names, self.codes(names), [LEVELS[name] for name in names], fraction, rng)
+
+
+def key_file_of(
+    names: Sequence[str], codes: NDArray[np.int32], levels: Sequence[int], fraction: float, rng: np.random.Generator
+) -> KeyFile:
+    """A simple random sample of people as a release, with the population beside it."""
+    cells, counts = total_by_row(codes, np.ones(len(codes)), list(levels))
+    chosen = rng.permutation(len(codes))[: round(fraction * len(codes))]
+    labels = tuple(tuple(str(k) for k in range(n)) for n in levels)
+    return KeyFile(tuple(names), labels, codes[chosen], fraction, cells, counts.astype(np.int64))
 
 
 def census(n: int, rng: np.random.Generator) -> Census:

@@ -31,51 +31,20 @@ def agreeing_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDAr
 def estimate(
     agreeing: ArrayLike, bits: int, randomised_response: float = 0.0, clip: bool = True
 ) -> NDArray[np.float64]:
-    r"""Estimate the Jaccard similarity from the number of agreeing bits.
+    """Estimate the Jaccard similarity from the number of agreeing bits: (2n/M - 1)/(1 - 2r)^2.
 
-    Parameters
-    ----------
-    agreeing
-        Number of agreeing bits of each pair, 0 to `bits`.
-    bits
-        Length M of the signatures.
-    randomised_response
-        Probability r with which each bit was inverted on each side (randomised response), less than 1/2.
-    clip
-        Move estimates into [0, 1]. Only the estimate before clipping is unbiased.
-
-    Returns
-    -------
-    ndarray of float64
-        :math:`(2n/M - 1)/(1 - 2r)^2`.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if `randomised_response` is not in [0, 1/2).
+    Each bit was inverted on each side with probability r (randomised response), in [0, 1/2). `clip` moves estimates
+    into [0, 1]; only the estimate before clipping is unbiased.
     """
     similarity = (2.0 * np.asarray(agreeing, dtype=np.float64) / bits - 1.0) / _contrast(randomised_response)
     return np.clip(similarity, 0.0, 1.0) if clip else similarity
 
 
 def variance(similarity: ArrayLike, bits: int, randomised_response: float = 0.0) -> NDArray[np.float64]:
-    r"""Variance of the estimate before clipping.
+    """Variance of the estimate before clipping: (1 - c^2 J^2)/(c^2 M) with c = (1 - 2r)^2.
 
-    Parameters
-    ----------
-    similarity
-        True Jaccard similarity J.
-    bits, randomised_response
-        As for `estimate`.
-
-    Returns
-    -------
-    ndarray of float64
-        :math:`(1 - c^2 J^2)/(c^2 M)` with :math:`c = (1 - 2r)^2`; without randomised response :math:`(1 - J^2)/M`.
-
-    Notes
-    -----
-    A full minwise hash of M values has J(1 - J)/M, at 64 times the storage.
+    Without randomised response (1 - J^2)/M. A full minwise hash of M values has J(1 - J)/M, at 64 times the
+    storage.
     """
     contrast = _contrast(randomised_response)
     return (1.0 - (contrast * np.asarray(similarity, dtype=np.float64)) ** 2) / (contrast**2 * bits)

@@ -8,9 +8,10 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import GREY, OCHRE, RUST, TEAL, draw
-from gemel.risk.report.drawing import PAPER as GROUND
-from research.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
+from gemel.risk.report.drawing import GREY, OCHRE, RUST, TEAL
+from research._intervals import bracketed, interval
+from research._paper import on_paper
+from research.se17 import METHODS, PAPER, RANKS, RECALL, Experiment
 
 _COLOURS = dict(zip(METHODS, (GREY, TEAL, OCHRE, RUST), strict=True))
 _U = {"all_pairs": "u from all pairs, as in the paper", "corrected": "u corrected for the matches among all pairs"}
@@ -38,7 +39,7 @@ def curves(by_u: Mapping[str, Experiment]) -> str:
             )
             .properties(width=290, height=250)
         )
-    return _svg(alt.hconcat(*panels), "se17c", "Expected precision against recall of four ways to link.")
+    return on_paper(alt.hconcat(*panels), "se17c", "Expected precision against recall of four ways to link.")
 
 
 def calibration(by_u: Mapping[str, Experiment]) -> str:
@@ -67,19 +68,13 @@ def calibration(by_u: Mapping[str, Experiment]) -> str:
         )
         panels.append(alt.layer(right.encode(x="x:Q", y="y:Q"), line).properties(width=290, height=250))
     about = f"Matches among the {RANKS[-1]} most probable pairs against the sum of their probabilities."
-    return _svg(alt.hconcat(*panels), "se17d", about)
+    return on_paper(alt.hconcat(*panels), "se17d", about)
 
 
 def _colour() -> alt.Color:
     return alt.Color(
         "method:N", sort=list(METHODS), scale=alt.Scale(domain=list(METHODS), range=[_COLOURS[m] for m in METHODS])
     )
-
-
-def _svg(chart: alt.HConcatChart, name: str, about: str) -> str:
-    drawn = str(draw(chart, name, about))
-    head, rest = drawn.split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{GROUND}"/>{rest}\n'
 
 
 def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
@@ -159,7 +154,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
 def _table(found: Experiment) -> list[str]:
     lines = ["| method | area under the curve | top pairs: claimed | top pairs: true |", "|---|---|---|---|"]
     for k, method in enumerate(METHODS):
-        cells = [_cell(values[:, k]) for values in (found.areas, found.claimed, found.true)]
+        cells = [bracketed(values[:, k]) for values in (found.areas, found.claimed, found.true)]
         lines.append(f"| {method} | {' | '.join(cells)} |")
     lines += ["", "Top pairs: the ten most probable and those tied with them. Means with 95 % intervals."]
     return lines
@@ -178,7 +173,7 @@ def _divergences(by_u: Mapping[str, Experiment]) -> list[str]:
         lines.append(f"| {name}, in print | {' | '.join(printed)} |")
         for u, found in by_u.items():
             values = getattr(found, attribute)
-            cells = ["-" if np.isnan(values[:, k]).any() else _cell(values[:, k]) for k in range(len(METHODS))]
+            cells = ["-" if np.isnan(values[:, k]).any() else bracketed(values[:, k]) for k in range(len(METHODS))]
             lines.append(f"| {name}, {u.replace('_', ' ')} u | {' | '.join(cells)} |")
     return lines
 
@@ -200,8 +195,3 @@ def _against_print(found: Experiment) -> list[str]:
         "comes nearer than GP as well, whose counts are its expected matches alone, as in the paper."
     )
     return lines
-
-
-def _cell(values: np.typing.NDArray[np.float64]) -> str:
-    mean, low, high = interval(values)
-    return f"{mean:.3f} ({low:.3f} to {high:.3f})"

@@ -41,17 +41,7 @@ from research.se17 import ALICE, BOB, KEYS, PRECISION, Files
 
 @dataclass(frozen=True)
 class Setting:
-    """What a specification says of the estimate.
-
-    Attributes
-    ----------
-    title
-        For a heading.
-    assignment
-        How often a record may be linked.
-    belief
-        What is believed of m of both fields.
-    """
+    """What a specification says of the estimate: assignment, and what is believed of m of both fields."""
 
     title: str
     assignment: Literal["none", "one_to_one"]
@@ -91,13 +81,8 @@ def settled(change: float) -> Iterator[None]:
 def specification(setting: Setting, values: bool, known: Path | None = None) -> Specification:
     """The paper's linkage as a specification: two fields, equal or not, and the network's variables.
 
-    Parameters
-    ----------
-    setting : Setting
-    values : bool
-        Whether there is the latent step.
-    known : Path, optional
-        A file of Alice's with training records or a joint distribution.
+    `values`: whether there is the latent step; `known`: a file of Alice's with training records or a joint
+    distribution.
     """
     network = driver_network()
     holders = {**dict.fromkeys(ALICE, "alice"), **dict.fromkeys(BOB, "bob"), KEYS[0]: "both"}

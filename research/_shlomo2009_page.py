@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import PAPER, SOFT, TEAL, draw
+from gemel.risk.report.drawing import SOFT, TEAL
+from research._intervals import bracketed
 from research._one_indicator import table_5
-from research.shlomo2009 import FRACTION, RATE, Study, interval
+from research._paper import on_paper
+from research.shlomo2009 import FRACTION, RATE, Study
 
 _POINTS = 700
 _STYLE_SIZE = 380
@@ -78,19 +80,17 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
 def _row(found: Sequence[Study], name: str, printed: str, value: Callable[[Study], float]) -> str:
     values = np.array([value(s) for s in found])
     truth = np.array([s.true_tau if "original" in name else s.risk.tau or 1.0 for s in found])
-    mean, low, high = interval(values)
-    return f"| {name} | {mean:.1f} ({low:.1f} to {high:.1f}) | {(values / truth).mean():.3f} | {printed} |"
+    return f"| {name} | {bracketed(values, '.1f')} | {(values / truth).mean():.3f} | {printed} |"
 
 
 def _judged(found: Sequence[Study]) -> str:
-    naive = interval(np.array([s.after["two-way"].tau2 / (s.risk.tau or 1.0) for s in found]))
-    estimated = interval(np.array([(s.risk.tau_estimated or 0.0) / (s.risk.tau or 1.0) for s in found]))
-    realised = interval(np.array([s.realised / (s.risk.tau or 1.0) for s in found]))
+    naive = bracketed([s.after["two-way"].tau2 / (s.risk.tau or 1.0) for s in found])
+    estimated = bracketed([(s.risk.tau_estimated or 0.0) / (s.risk.tau or 1.0) for s in found])
+    realised = bracketed([s.realised / (s.risk.tau or 1.0) for s in found])
     return (
         "Shares are of the true tau for the rows of the original sample, of equation 9 for the others. Ignoring the "
-        f"swap overstates the risk by a factor of {naive[0]:.3f} ({naive[1]:.3f} to {naive[2]:.3f}); multiplying by "
-        f"theta's diagonal brings it to {estimated[0]:.3f} ({estimated[1]:.3f} to {estimated[2]:.3f}). What record "
-        f"linkage finds is {realised[0]:.3f} ({realised[1]:.3f} to {realised[2]:.3f}) of equation 9. The two-way model "
+        f"swap overstates the risk by a factor of {naive}; multiplying by theta's diagonal brings it to {estimated}. "
+        f"What record linkage finds is {realised} of equation 9. The two-way model "
         "leaves tau a few per cent low, as its negative B2 shows: "
         + ", ".join(f"{s.naive['two-way'].B2:.0f}" for s in found[:5])
         + " in the first samples, beside "
@@ -117,7 +117,7 @@ def figure_1(found: Study) -> str:
             y=alt.Y("exact:Q", scale=scale, title="equation 7"),
         )
     )
-    return _on_paper(draw(alt.layer(_diagonal(low), points), "shlomo1", "Estimated risk beside equation 7"))
+    return on_paper(alt.layer(_diagonal(low), points), "shlomo1", "Estimated risk beside equation 7")
 
 
 def figure_2(found: Study) -> str:
@@ -145,15 +145,7 @@ def figure_2(found: Study) -> str:
     )
     bars = base.mark_rule(color=SOFT).encode(y=alt.Y("low:Q", scale=scale, title="P(match | agreement)"), y2="high:Q")
     points = base.mark_circle(size=40, color=TEAL).encode(y=alt.Y("match:Q", scale=scale))
-    return _on_paper(
-        draw(alt.layer(_diagonal(low), bars, points), "shlomo2", "Match given agreement beside equation 8")
-    )
-
-
-def _on_paper(drawn: str) -> str:
-    """The figure on the pages' colour, readable on a dark screen too."""
-    head, rest = str(drawn).split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
+    return on_paper(alt.layer(_diagonal(low), bars, points), "shlomo2", "Match given agreement beside equation 8")
 
 
 def _diagonal(low: float) -> alt.Chart:

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.identification.assessment.beside_keys import logit_rank_plot
-from gemel.risk.report.drawing import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL, draw
-from research.smith2011 import METHODS, SERIES, Scored, interval
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from research._intervals import interval
+from research._paper import on_paper
+from research.smith2011 import METHODS, SERIES, Scored
 
 _LAYERS = 10  # paths that a panel's dots are drawn as
 # A dot as vl-convert draws it.
@@ -22,11 +24,6 @@ _DOT = re.compile(
 )
 _DOTS = re.compile("(?:" + re.sub(r"[?]P<[a-z]+>", "?:", _DOT.pattern) + ")+")
 Eight = Mapping[tuple[int, float], Scored]
-
-
-def _on_paper(chart: alt.TopLevelMixin, name: str, text: str) -> str:
-    head, rest = str(draw(chart, name, text)).split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
 
 
 def _colours(names: Sequence[str], colours: Sequence[str]) -> alt.Color:
@@ -71,7 +68,7 @@ def matching_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> s
         "DIS": GREY,
     }
     chart = _curves(fractions, found, selected, "means and 95 % intervals over samples")
-    return _on_paper(chart, "matching", "Chance of a correct match of six measures against the sampling fraction.")
+    return on_paper(chart, "matching", "Chance of a correct match of six measures against the sampling fraction.")
 
 
 def costs_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> str:
@@ -83,7 +80,7 @@ def costs_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> str:
         "cost matched by expected counts": OCHRE,
     }
     chart = _curves(fractions, found, selected, "at the cost of CM | UM")
-    return _on_paper(chart, "costs", "Attacks matched in cost to CM given UM against the sampling fraction.")
+    return on_paper(chart, "costs", "Attacks matched in cost to CM given UM against the sampling fraction.")
 
 
 def prediction_figure(samples: Sequence[Scored], seed: int) -> str:
@@ -117,7 +114,7 @@ def prediction_figure(samples: Sequence[Scored], seed: int) -> str:
             )
         columns.append(alt.hconcat(*panels))
     words = "Claimed against true chance of a correct match, by three methods."
-    return with_joined_dots(_on_paper(alt.vconcat(*columns), "prediction", words))
+    return with_joined_dots(on_paper(alt.vconcat(*columns), "prediction", words))
 
 
 def with_joined_dots(svg: str) -> str:
@@ -179,4 +176,4 @@ def logit_rank_figure(eight: Eight) -> str:
             .properties(width=330, height=220)
         )
     grid = alt.vconcat(alt.hconcat(*panels[:2]), alt.hconcat(*panels[2:]))
-    return _on_paper(grid, "logit-rank", "Logit rank plots of SUDA, IS, MC3 and simulated annealing.")
+    return on_paper(grid, "logit-rank", "Logit rank plots of SUDA, IS, MC3 and simulated annealing.")

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.models.pictures import draw_graph
-from gemel.risk.report.drawing import PAPER, RUST, TEAL, draw
+from gemel.risk.report.drawing import RUST, TEAL
+from research._intervals import bracketed
+from research._paper import on_paper
 from research._smith2011_printed import BAND_NAMES, STATED, TABLES
-from research.smith2011 import interval
 from research.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study
 
 _POINTS = 600
@@ -135,7 +136,7 @@ def _figures(found: Study) -> list[str]:
     n = len(first[0.01])
     edges = {f: np.mean([len(s.annealed.best.graph.edges) for s in own]) for f, own in first.items()}
     gains = {
-        f: _bracketed([s.cool.best.log_score - s.annealed.best.log_score for s in own], "+,.0f")
+        f: bracketed([s.cool.best.log_score - s.annealed.best.log_score for s in own], "+,.0f")
         for f, own in first.items()
     }
     return [
@@ -179,11 +180,11 @@ def _precision(found: Study) -> list[str]:
                         f"{_mean(fits, 'visited'):.0f}",
                         f"{_mean(fits, 'edges'):.1f}",
                         f"{_mean(fits, 'acceptance'):.2%}",
-                        _bracketed([f.area for f in fits]),
-                        _bracketed([f.claimed for f in fits]),
+                        bracketed([f.area for f in fits]),
+                        bracketed([f.claimed for f in fits]),
                         f"{_mean(fits, 'true'):.3f}",
-                        _bracketed([f.top_claimed for f in fits]),
-                        _bracketed([f.top_true for f in fits]),
+                        bracketed([f.top_claimed for f in fits]),
+                        bracketed([f.top_true for f in fits]),
                         f"{_mean(fits, 'seconds'):.1f}",
                     )
                 )
@@ -193,8 +194,8 @@ def _precision(found: Study) -> list[str]:
     gains = []
     for fraction, by_name in found.fits.items():
         for one, other, words in ((plain, free, "with the thesis's chain"), (short, long, "with four chains")):
-            area = _bracketed(_difference(by_name[other], by_name[one], lambda f: f.area), "+.3f")
-            excess = [_bracketed([f.claimed - f.true for f in by_name[name]], "+.3f") for name in (one, other)]
+            area = bracketed(_difference(by_name[other], by_name[one], lambda f: f.area), "+.3f")
+            excess = [bracketed([f.claimed - f.true for f in by_name[name]], "+.3f") for name in (one, other)]
             gains.append(
                 f"- {fraction:.0%}, {words}: AUC {area}; claims exceed the truth by {excess[0]} at precision 1 and "
                 f"{excess[1]} with the prior."
@@ -235,11 +236,6 @@ def _median(own: Sequence[dict[str, tuple[float, float]]], name: str, k: int) ->
     return float(np.median([mixed[name][k] for mixed in own]))
 
 
-def _bracketed(values: Sequence[float], form: str = ".3f") -> str:
-    mean, low, high = interval(np.array(values))
-    return f"{mean:{form}} ({low:{form}} to {high:{form}})"
-
-
 def _tables(found: Study) -> list[str]:
     parts = ["## Tables 2 and 3 beside the thesis's rows"]
     for fraction in FRACTIONS:
@@ -277,8 +273,8 @@ def _compared(tables: NDArray[np.int64], printed: NDArray[np.int64], fraction: f
     expected = [_unique_in_sample(F, fraction) * int(total[F]) for F in range(1, 6)]
     gaps = [(int(printed[1, F]) - e) / np.sqrt(e) for F, e in enumerate(expected, 1)]
     return (
-        f"Means of {len(tables)} samples. Sample uniques {_bracketed(uniques, ',.0f')}, from {fewest:,} to "
-        f"{greatest:,} (thesis {int(printed[1].sum()):,}); of them unique in the population {_bracketed(both)} (thesis "
+        f"Means of {len(tables)} samples. Sample uniques {bracketed(uniques, ',.0f')}, from {fewest:,} to "
+        f"{greatest:,} (thesis {int(printed[1].sum()):,}); of them unique in the population {bracketed(both)} (thesis "
         f"{printed[1, 1] / printed[1].sum():.3f}). This population has {population[1] / total[1]:.2f} times the "
         f"thesis's population uniques and {population[2:6].sum() / total[2:6].sum():.2f} times its combinations of 2 "
         f"to 5 people; the rows of sample counts 0 to 2 follow from that. The thesis's own row of sample uniques "
@@ -311,8 +307,5 @@ def _convergence(searches: dict[float, Searched]) -> str:
             )
             .properties(width=330, height=240)
         )
-    drawn = str(
-        draw(alt.hconcat(*panels), "t11-51", "Log marginal likelihood of the models along simulated annealing.")
-    )
-    head, rest = drawn.split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
+    about = "Log marginal likelihood of the models along simulated annealing."
+    return on_paper(alt.hconcat(*panels), "t11-51", about)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.identification.assessment.beside_keys import auc, logit_rank_plot
+from research._intervals import bracketed, interval
 from research._smith2011_charts import Eight, costs_figure, logit_rank_figure, matching_figure, prediction_figure
-from research.smith2011 import METHODS, NORTH_WEST, NOTIONAL, SERIES, interval
+from research.smith2011 import METHODS, NORTH_WEST, NOTIONAL, SERIES
 
 
 def written(
@@ -90,8 +91,8 @@ def _chapter_7(
         "|---|---|---|---|",
     ]
     for i, fraction in enumerate(fractions):
-        cells = (interval(seven[i, :, place[n]]) for n in ("CM | UM", *SERIES[-2:]))
-        lines.append(f"| {fraction:.0%} | " + " | ".join(f"{m:.3f} ({a:.3f} to {b:.3f})" for m, a, b in cells) + " |")
+        cells = (bracketed(seven[i, :, place[n]]) for n in ("CM | UM", *SERIES[-2:]))
+        lines.append(f"| {fraction:.0%} | {' | '.join(cells)} |")
     return [*lines, ""]
 
 
@@ -123,39 +124,19 @@ def _chapter_8(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> lis
     for method, thesis in _THESIS_SECONDS.items():
         for variables in sorted({v for v, _ in eight}):
             cells = (
-                f"{eight[variables, fraction].seconds[method]:.2f} ({thesis[variables, fraction]:.2f})"
-                for fraction in (0.01, 0.05)
+                f"{eight[variables, fraction].seconds[method]:.2f} ({printed:.2f})"
+                for fraction, printed in zip((0.01, 0.05), thesis[variables], strict=True)
             )
             lines.append(f"| {method} | {variables} | {' | '.join(cells)} |")
     return [*lines, ""]
 
 
 _THESIS_SECONDS = {
-    "DIS-IS": {
-        (8, 0.01): 0.54,
-        (8, 0.05): 1.01,
-        (12, 0.01): 8.63,
-        (12, 0.05): 21.66,
-        (16, 0.01): 138.2,
-        (16, 0.05): 519.5,
-    },
-    "MC3": {
-        (8, 0.01): 9.62,
-        (8, 0.05): 16.72,
-        (12, 0.01): 10.66,
-        (12, 0.05): 48.9,
-        (16, 0.01): 34.62,
-        (16, 0.05): 50.76,
-    },
-    "annealing": {
-        (8, 0.01): 5.4,
-        (8, 0.05): 9.75,
-        (12, 0.01): 11.03,
-        (12, 0.05): 34.04,
-        (16, 0.01): 21.01,
-        (16, 0.05): 76.17,
-    },
+    "DIS-IS": {8: (0.54, 1.01), 12: (8.63, 21.66), 16: (138.2, 519.5)},
+    "MC3": {8: (9.62, 16.72), 12: (10.66, 48.9), 16: (34.62, 50.76)},
+    "annealing": {8: (5.4, 9.75), 12: (11.03, 34.04), 16: (21.01, 76.17)},
 }
+"""By method and number of variables, of the samples of 1 % and 5 %."""
 
 
 def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[str]:
@@ -172,8 +153,7 @@ def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[
         cells = []
         for fraction in (0.01, 0.05):
             found = ranked[fraction]
-            mean, low, high = interval(found[:, k])
-            cells.append(f"{mean:.3f} ({low:.3f} to {high:.3f})")
+            cells.append(bracketed(found[:, k]))
             gain, minimum, maximum = interval(found[:, k] - found[:, 1])
             cells.append("" if method == "IS" else f"{gain:+.3f} ({minimum:.3f} to {maximum:.3f})")
         lines.append(f"| {method} | {' | '.join(cells)} |")

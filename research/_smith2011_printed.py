@@ -50,16 +50,8 @@ TABLES = {0.01: (2, TABLE_2), 0.05: (3, TABLE_3)}
 class Stated:
     """What the thesis says of one of its runs; None where it says nothing.
 
-    Parameters
-    ----------
-    visited
-        Models that MC3 visited after burn-in.
-    weight
-        Share of the samples at the model visited longest.
-    edges, annealed_edges, common_edges
-        Of the best model by MC3, by annealing, and of both.
-    annealing_better
-        Whether annealing's model is the more probable one.
+    `visited` are models that MC3 visited after burn-in, `weight` the share of the samples at the model visited
+    longest; `edges`, `annealed_edges` and `common_edges` of the best model by MC3, by annealing, and of both.
     """
 
     visited: int

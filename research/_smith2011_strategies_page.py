@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks._public_populations import PUBLIC_POPULATIONS
 from gemel.risk.identification.strategies import Attack
-from gemel.risk.report.drawing import PAPER, draw
-from research.smith2011 import interval
+from research._intervals import interval
+from research._paper import on_paper
 from research.smith2011_strategies import (
     CLAIMED_AT,
     FRACTION,
@@ -80,7 +80,7 @@ def _strategies(own: Beside) -> str:
         tried = sum(bool(a[number].targets) for a in own.strategies)
         printed = f"{PRINTED[number][0]}, {PRINTED[number][1]:,}" if number in PRINTED else ""
         gap = f"{p - PRINTED[number][0]:+.3f}, {cost - PRINTED[number][1]:+,.1f}" if number in PRINTED else ""
-        name = own.strategies[0][number].strategy
+        name = own.strategies[0][number].name
         lines.append(
             f"| {number} | {name} | {p:.3f} ({low:.3f} to {high:.3f}) | {cost:,.1f} | {replaced:,.1f} | {tried} "
             f"| {printed} | {gap} |"
@@ -197,6 +197,4 @@ def figure(found: Sequence[dict[int, Attack]], replaced: bool) -> str:
         )
     )
     number = 32 if replaced else 31
-    drawn = str(draw(chart, f"t11-{number}", "Chance of a correct match against search cost of seven strategies."))
-    head, rest = drawn.split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
+    return on_paper(chart, f"t11-{number}", "Chance of a correct match against search cost of seven strategies.")

@@ -8,8 +8,10 @@ from itertools import pairwise
 import altair as alt
 import numpy as np
 
-from gemel.risk.report.drawing import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL, draw
-from research.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from research._intervals import bracketed, interval
+from research._paper import on_paper
+from research.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment
 
 _COLOURS = {
     "Jaro": INK,
@@ -69,9 +71,7 @@ def figure(found: Experiment) -> str:
         ).properties(width=560, height=200)
     )
     grid = alt.vconcat(alt.hconcat(panels[0], panels[1]), alt.hconcat(panels[2], panels[3]), panels[4])
-    drawn = str(draw(grid, "ss14", f"Precision against recall of {len(METHODS)} methods at four levels of error."))
-    head, rest = drawn.split("</title>", 1)
-    return f'{head}</title><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
+    return on_paper(grid, "ss14", f"Precision against recall of {len(METHODS)} methods at four levels of error.")
 
 
 def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
@@ -105,10 +105,10 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
             f"- {better} above {worse} at the highest level by {difference[0]:.3f} "
             f"({difference[1]:.3f} to {difference[2]:.3f}, paired)."
         )
-    jaro = interval(printed.area("Jaro-Winkler")[worst] - printed.area("Jaro")[worst])
+    jaro = bracketed(printed.area("Jaro-Winkler")[worst] - printed.area("Jaro")[worst], "+.3f")
     gap = np.abs((printed.area("EM(15)") - printed.area("EM(8)")).mean(axis=1)).max()
     lines += [
-        f"- Jaro-Winkler less Jaro at the highest level: {jaro[0]:+.3f} ({jaro[1]:+.3f} to {jaro[2]:+.3f}).",
+        f"- Jaro-Winkler less Jaro at the highest level: {jaro}.",
         f"- EM(15) and EM(8) differ by {gap:.3f} at most, at any level.",
         "",
         "## Where it differs from the paper",
@@ -129,24 +129,20 @@ def _table(found: Experiment, methods: list[str]) -> list[str]:
     lines = [f"| method | {head} | by trapezia, {found.levels[-1]:.0%} |", "|---|" + "---|" * (len(found.levels) + 1)]
     for method in methods:
         k = ALL_METHODS.index(method)
-        cells = []
-        for i in range(len(found.levels)):
-            mean, low, high = interval(found.areas[i, :, k])
-            cells.append(f"{mean:.3f} ({low:.3f} to {high:.3f})")
+        cells = [bracketed(areas[:, k]) for areas in found.areas]
         lines.append(f"| {method} | {' | '.join(cells)} | {found.trapezia[-1, :, k].mean():.3f} |")
     return lines
 
 
 def _own_similarity(found: Experiment) -> str:
-    own = interval(found.area("LR, own similarity")[-1] - found.area("LR weighted")[-1])
-    log = interval(found.area("log-LR, own similarity")[-1] - found.area("log-LR weighted")[-1])
-    low = interval(found.area("LR, own similarity")[0] - found.area("binary EM")[0])
+    own = bracketed(found.area("LR, own similarity")[-1] - found.area("LR weighted")[-1], "+.3f")
+    log = bracketed(found.area("log-LR, own similarity")[-1] - found.area("log-LR weighted")[-1], "+.3f")
+    low = bracketed(found.area("LR, own similarity")[0] - found.area("binary EM")[0], "+.3f")
     return (
         "- Gemel's weighted schemes take similarity by level (EM(8)'s), not each pair's own. At the highest level own "
-        f"similarity changes the area by {own[0]:+.3f} ({own[1]:+.3f} to {own[2]:+.3f}) for LR and {log[0]:+.3f} "
-        f"({log[1]:+.3f} to {log[2]:+.3f}) for log-LR. With own similarity the LR method is not above the binary one "
-        f"at the lowest level: {low[0]:+.3f} ({low[1]:+.3f} to {low[2]:+.3f}). A value that has nothing in common with "
-        "its match's then rules the match out, whatever the other fields show; the lowest level's floor of .1 does not."
+        f"similarity changes the area by {own} for LR and {log} for log-LR. With own similarity the LR method is not "
+        f"above the binary one at the lowest level: {low}. A value that has nothing in common with its match's then "
+        "rules the match out, whatever the other fields show; the lowest level's floor of .1 does not."
     )
 
 

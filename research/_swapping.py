@@ -9,23 +9,9 @@ from numpy.typing import NDArray
 def random_swap(values: NDArray[np.int32], rate: float, rng: np.random.Generator) -> NDArray[np.int32]:
     """Swap levels between pairs of records: half of a share of each level's records, each with one of the other half.
 
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n_records,)
-        Level numbers.
-    rate
-        Share of each level's records that are drawn; half of them are flagged. Each flagged record swaps its level
-        with a record drawn but not flagged, of another level, that has not swapped; where none is left it keeps it.
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int32, shape (n_records,)
-
-    Notes
-    -----
-    The procedure of Shlomo 2009, section 3.1. How many records have each level does not change.
+    The procedure of Shlomo 2009, section 3.1. `rate` is the share of each level's records that are drawn; half of
+    them are flagged. Each flagged record swaps its level with a record drawn but not flagged, of another level,
+    that has not swapped; where none is left it keeps it. How many records have each level does not change.
     """
     flagged, partners = [], []
     for level in np.unique(values):

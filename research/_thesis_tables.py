@@ -27,21 +27,11 @@ def exact_margins(truth: Table, sets: Sequence[Sequence[str]], name: str = "marg
 def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper: int) -> Floats:
     """SAP(0..N) for one table with a protected total, against the attacker who tightens again; closed form.
 
-    Parameters
-    ----------
-    counts
-        True counts.
-    lower, upper
-        Trivial bounds of each count from what is published of it.
-    total_upper
-        Trivial upper bound of the total.
-
-    Notes
-    -----
-    After subtraction of s, cell j is bare when s_j = c_j and either c_j is its upper bound (as in `sap`), or the total
-    leaves no room: total_upper = N and every other cell is exhausted or sits at its lower bound. The latter needs all
-    cells above their lower bound exhausted; when there are none, any one cell. This is the thesis's algorithm (T11
-    chapter 3), its exception for S = T put right, and cells published exactly allowed for. O(N * (N + cells)).
+    `lower`, `upper` and `total_upper` are trivial bounds from what is published. After subtraction of s, cell j is
+    bare when s_j = c_j and either c_j is its upper bound (as in `sap`), or the total leaves no room: total_upper =
+    N and every other cell is exhausted or sits at its lower bound. The latter needs all cells above their lower
+    bound exhausted; when there are none, any one cell. This is the thesis's algorithm (T11 chapter 3), its
+    exception for S = T put right, and cells published exactly allowed for. O(N * (N + cells)).
     """
     cells = np.asarray(counts, dtype=np.int64).ravel()
     low, high = (np.asarray(b, dtype=np.int64).ravel() for b in (lower, upper))

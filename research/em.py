@@ -9,7 +9,6 @@ a million cells, of which EM recovers the parameters.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from benchmarks._figures import peak_bytes
 from gemel.carole.comparison.counting import PatternCounter, merged
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.fellegi_sunter.em import fit
@@ -114,7 +114,7 @@ def streaming(n_pairs: int, threads: int, seed: int) -> None:
     cumulative[:, range(len(n_levels)), np.array(n_levels) - 1] = 1.0
     strides = np.array(packing.strides, dtype=np.int64)
     maximum = int(np.prod([n + 1 for n in n_levels]))
-    before = _peak()
+    before = peak_bytes()
     counters = [PatternCounter(maximum) for _ in range(threads)]
     n_parts = -(-side * side // PART)
 
@@ -146,7 +146,8 @@ def streaming(n_pairs: int, threads: int, seed: int) -> None:
     print(f"EM in          {em:9.2f} s   {model.iterations} iterations, converged: {model.converged}")
     print(f"matches        {model.expected_matches:9.0f}     expected, {p * total:.0f} on average drawn")
     print(f"largest error  {max(np.abs(model.m - m).max(), np.abs(model.u - u).max()):9.1e}     of m and u")
-    print(f"peak memory    {_peak() / 2**20:9.0f} MiB     of the process, {(_peak() - before) / 2**20:.0f} on top")
+    peak = peak_bytes()
+    print(f"peak memory    {peak / 2**20:9.0f} MiB     of the process, {(peak - before) / 2**20:.0f} on top")
 
 
 @njit(nogil=True, cache=True)
@@ -180,11 +181,6 @@ def _draw(
                 level += 1
             total += strides[q] * level
         code[i] = total
-
-
-def _peak() -> int:
-    """Largest resident memory of this process so far, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main(arguments: list[str]) -> int:

@@ -14,15 +14,15 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from benchmarks import DOCS
+from benchmarks._figures import write_between
 from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
 from gemel.carole.intruder.attack_assessment import Kind, judged
 from research import study_options
+from research._intervals import interval
 from research.se17 import FROM_A, FROM_B, drawn_files
 
-BEGIN, END = "<!-- benchmark intruder: begin -->", "<!-- benchmark intruder: end -->"
 DOCUMENT = DOCS / "identification.md"
 Attack = Callable[[AttackedFiles], Suspicions]
 SE17: dict[str, Any] = {"u": "all_pairs", "dependence": "none", "one_to_one": False}
@@ -119,13 +119,6 @@ def _joined(share: float, kind: Kind, files: AttackedFiles, rng: np.random.Gener
     return with_dummies(files, round(share * len(files.released)), rng, kind)
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval."""
-    mean = float(values.mean())
-    half = float(student.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    return mean, mean - half, mean + half
-
-
 def tables(
     claimed: Mapping[str, NDArray[np.float64]],
     after: Mapping[str, Mapping[str, NDArray[np.float64]]],
@@ -192,9 +185,7 @@ def main(arguments: list[str]) -> int:
     after = changed(max(2, options.replicates // 2), options.seed, changes())
     text = tables(claimed, after, options.seed)
     if options.write:
-        before, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        after_it = rest.split(END)[1]
-        DOCUMENT.write_text(f"{before}{BEGIN}\n{text}\n{END}{after_it}", encoding="utf-8")
+        write_between(DOCUMENT, "intruder", text)
     else:
         print(text)
     return 0

@@ -33,7 +33,8 @@ from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from research._census import LEVELS, census
-from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, interval
+from research._intervals import bracketed
+from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, every_pair
 
 PEOPLE = 1000
 PERTURBED = 0.1
@@ -213,17 +214,8 @@ def compared(
 ) -> Compared:
     """Two samples of people, Bob's compared values perturbed, all pairs compared and fitted.
 
-    Parameters
-    ----------
-    codes : ndarray of int32, shape (n_people, n_variables)
-    variables : list of Variable
-    others : tuple of int
-        Numbers of values of fields that are compared and are no variables; every value is as likely.
-    sizes : pair of int
-        People in A and in B.
-    rng : numpy.random.Generator
-    one_to_one : bool
-        Whether the value model is estimated from link probabilities that obey one-to-one.
+    `others` are numbers of values of fields that are compared and are no variables; every value is as likely.
+    `one_to_one`: the value model is estimated from link probabilities that obey one-to-one.
     """
     n = len(codes)
     keys = [v for v, variable in enumerate(variables) if variable.is_key]
@@ -238,16 +230,13 @@ def compared(
     b[:, keys] = fields_b[:, : len(keys)]
     a[:, [v for v, variable in enumerate(variables) if variable.holder == "bob"]] = -1
     b[:, [v for v, variable in enumerate(variables) if variable.holder == "alice"]] = -1
-    row_a, row_b = (x.ravel() for x in np.indices(sizes, dtype=np.int32))
-    gamma, pattern = np.unique((fields_a[row_a] == fields_b[row_b]).astype(np.int8), axis=0, return_inverse=True)
-    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    pairs, patterns = every_pair(fields_a, fields_b)
     bounds = ((0.5, 1.0),) * len(levels)
     names = [str(q) for q in range(len(levels))]
     fitted = fit_scheme("multinomial", patterns, names, bounds, *sizes, Estimation(refuse_unidentified=False))
-    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
     values = Values(tuple(variables), a, b)
     learn_from = one_to_one_pairs(values, pairs, patterns, fitted) if one_to_one else None
-    return Compared(values, pairs, patterns, fitted, bounds, in_a[row_a] == in_b[row_b], learn_from)
+    return Compared(values, pairs, patterns, fitted, bounds, in_a[pairs.row_a] == in_b[pairs.row_b], learn_from)
 
 
 def one_to_one_pairs(values: Values, pairs: ArrayPairs, patterns: PatternCounts, fitted: FittedScheme) -> WeightedPairs:
@@ -258,7 +247,8 @@ def one_to_one_pairs(values: Values, pairs: ArrayPairs, patterns: PatternCounts,
     found = LinkPosterior("one_to_one", row_a, row_b, values.n_a, values.n_b).probabilities(weight)
     settings = ExtendedSettings()
     each = ArrayPairs(row_a, row_b, np.arange(len(kept), dtype=np.int32))
-    return sampled_pairs(each, found.probability, settings.heaviest, settings.seed, lambda done: None)
+    weight = found.probability
+    return sampled_pairs(each, lambda *at: weight[at[2]], settings.heaviest, settings.seed, lambda done: None)
 
 
 DESIGN: Mapping[str, Callable[[np.random.Generator], Linker]] = {
@@ -300,8 +290,8 @@ def main(arguments: Sequence[str]) -> int:
             choices[outcomes[-1].precision] += 1
         table = np.array(areas)
         best = int(np.nan_to_num(table[:, :-1].mean(axis=0)).argmax())
-        mean, low, high = interval(table[:, -1] - table[:, best])
+        gain = bracketed(table[:, -1] - table[:, best])
         cells = " | ".join(f"{area:.3f}" for area in table.mean(axis=0))
         times = ", ".join(f"{precision:g}: {n}" for precision, n in sorted(choices.items()))
-        print(f"| {name} | {cells} | {mean:.3f} ({low:.3f} to {high:.3f}) | {times} |", flush=True)
+        print(f"| {name} | {cells} | {gain} | {times} |", flush=True)
     return 0

@@ -17,7 +17,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from gemel.carole.evaluation.link_quality import TiedClasses, curve_of, tied_classes
 from gemel.carole.extended_latent import (
@@ -39,7 +38,7 @@ from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.queries import jensen_shannon
-from research import PAGES
+from research import PAGES, write_page
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")
@@ -109,26 +108,25 @@ def drawn_files(rng: np.random.Generator) -> Files:
             a[:, v] = -1
         elif variable.holder == "alice":
             b[:, v] = -1
-    row_a, row_b = (x.ravel() for x in np.indices((FROM_A, FROM_B), dtype=np.int32))
-    gamma = np.column_stack([a[row_a, quality] == b[row_b, quality], a[row_a, -1] == b[row_b, -1]]).astype(np.int8)
-    vectors, pattern = np.unique(gamma, axis=0, return_inverse=True)
-    patterns = PatternCounts(vectors, np.zeros(len(vectors), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    pairs, patterns = every_pair(a[:, [quality, -1]], b[:, [quality, -1]])
     training = np.column_stack([network.sample(TRAINING, rng), np.full(TRAINING, -1)]).astype(np.int32)
     known = weights[distinct] / tables.weights.sum()
-    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
-    return Files(Values(variables, a, b), pairs, patterns, in_a[row_a] == in_b[row_b], known, training)
+    return Files(Values(variables, a, b), pairs, patterns, in_a[pairs.row_a] == in_b[pairs.row_b], known, training)
+
+
+def every_pair(fields_a: NDArray[np.int32], fields_b: NDArray[np.int32]) -> tuple[ArrayPairs, PatternCounts]:
+    """Every pair of two files, compared field by field by equality."""
+    row_a, row_b = (x.ravel() for x in np.indices((len(fields_a), len(fields_b)), dtype=np.int32))
+    gamma, pattern = np.unique((fields_a[row_a] == fields_b[row_b]).astype(np.int8), axis=0, return_inverse=True)
+    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    return ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32)), patterns
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one method makes of one draw.
+    """What one method makes of one draw: pairs and matches by match probability, and divergences from the network.
 
-    Attributes
-    ----------
-    classes
-        Pairs and matches by match probability.
-    full, decomposable
-        Jensen-Shannon divergence from the network, in bits; NaN where there is none.
+    Jensen-Shannon, in bits; NaN where there is none.
     """
 
     classes: TiedClasses
@@ -153,17 +151,10 @@ class Outcome:
 def linked(
     files: Files, u: str, settings: ExtendedSettings | None = None, methods: Sequence[str] = METHODS
 ) -> dict[str, Outcome]:
-    """One draw linked by some methods.
+    """One draw linked by some methods besides FS; by default all four, and `SURNAMES_OF_FILES` is a fifth.
 
-    Parameters
-    ----------
-    files : Files
-    u : {"all_pairs", "corrected"}
-        The paper's, and the corrected one.
-    settings : ExtendedSettings, optional
-        By default every pair is used, as in the paper, with a prior precision of `PRECISION`.
-    methods : sequence of str
-        Besides FS; by default all four. `SURNAMES_OF_FILES` is a fifth.
+    `u` is "all_pairs" as in the paper, or "corrected". By default every pair is used, as in the paper, with a prior
+    precision of `PRECISION`.
     """
     settings = settings or ExtendedSettings(heaviest=0.0, precision=PRECISION)
     estimation = Estimation(u=u, refuse_unidentified=False)  # type: ignore[arg-type]
@@ -212,20 +203,12 @@ RANKS = np.arange(1, 251)
 
 @dataclass(frozen=True)
 class Experiment:
-    """All replicates under one u.
+    """All replicates under one u, methods in the order of `METHODS`.
 
-    Attributes
-    ----------
-    areas : ndarray of float64, shape (n_replicates, n_methods)
-        Under the expected precision-recall curve, methods in the order of `METHODS`.
-    full, decomposable : ndarray of float64, the same shape
-        Jensen-Shannon divergences in bits.
-    claimed, true : ndarray of float64, the same shape
-        Mean match probability of the ten most probable pairs (and those tied with them), and their share of matches.
-    precision : ndarray of float64, shape (n_methods, n_points)
-        Mean precision at each recall of `RECALL`.
-    expected, observed : ndarray of float64, shape (n_methods, n_ranks)
-        Mean cumulative probability and expected matches of the most probable pairs, at each of `RANKS`.
+    Of shape (n_replicates, n_methods): areas under the expected precision-recall curve; Jensen-Shannon divergences
+    in bits; mean match probability of the ten most probable pairs (and those tied with them), and their share of
+    matches. By method: the mean precision at each recall of `RECALL`; mean cumulative probability and expected
+    matches of the most probable pairs at each of `RANKS`.
     """
 
     areas: NDArray[np.float64]
@@ -286,14 +269,6 @@ def _running(classes: TiedClasses, share: NDArray[np.float64]) -> NDArray[np.flo
     return np.interp(RANKS, seen, np.concatenate([[0.0], np.cumsum(share * classes.pairs)]))
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean over replicates and its 95 % interval by Student's t."""
-    n = len(values)
-    half = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
-    mean = float(values.mean())
-    return mean, mean - half, mean + half
-
-
 def precisions(replicates: int, seed: int, tried: Sequence[float]) -> str:
     """A table of what the prior's precision does to Ext. EM."""
     lines = ["| precision | area | divergence, decomposable | top pairs: claimed | true |", "|---|---|---|---|---|"]
@@ -336,8 +311,8 @@ def main(arguments: list[str]) -> int:
     if options.write:
         # The section of the services takes a run of its own, and stays as it was written last.
         before = services.section_of(written.read_text("utf-8")) if written.exists() else ""
-        written.write_text(services.with_section(text, before), encoding="utf-8")
-        (PAGES / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
-        (PAGES / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
+        figures = {"curves": page.curves(by_u), "calibration": page.calibration(by_u)}
+        named = {f"smith-elliot-2017-{name}": svg for name, svg in figures.items()}
+        write_page("smith-elliot-2017", services.with_section(text, before), named)
     print(text)
     return 0

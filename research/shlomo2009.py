@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from gemel.risk.identification.misclassification import MisclassificationRisk, misclassification_risk, swapping_matrix
-from research import PAGES
+from research import write_page
 from research._census_extract import LEVELS, NAMES, extract
 from research._swapping import observed_matrix, random_swap
 
@@ -128,13 +127,6 @@ def blocked(file: KeyFile, uniques: NDArray[np.int64], agreeing: NDArray[np.bool
     )
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval over replicates."""
-    mean = float(values.mean())
-    half = float(student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return mean, mean - half, mean + half
-
-
 def replicated(people: int, replicates: int, seed: int, fraction: float = FRACTION) -> list[Study]:
     """Many samples of one population, each swapped once."""
     rng = np.random.default_rng(seed)
@@ -154,8 +146,7 @@ def main(arguments: list[str]) -> int:
     page = importlib.import_module("research._shlomo2009_page")
     text = page.page(found, options.people, options.seed)
     if options.write:
-        (PAGES / "shlomo-2009.md").write_text(text, encoding="utf-8")
-        (PAGES / "shlomo-2009-figure-1.svg").write_text(page.figure_1(found[0]), encoding="utf-8")
-        (PAGES / "shlomo-2009-figure-2.svg").write_text(page.figure_2(found[0]), encoding="utf-8")
+        figures = {"shlomo-2009-figure-1": page.figure_1(found[0]), "shlomo-2009-figure-2": page.figure_2(found[0])}
+        write_page("shlomo-2009", text, figures)
     print(text)
     return 0

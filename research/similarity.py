@@ -20,8 +20,9 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.tokens import tokenise
 from research import study_options
+from research._intervals import interval
 from research._jaccard import agreeing_bits, estimate
-from research.ss14 import interval, perturbed
+from research.ss14 import perturbed
 
 NAMES = 300
 ERRORS = 0.3
@@ -44,17 +45,10 @@ BANDS = ((-1.0, 0.0), (0.0, 0.2), (0.2, 0.6), (0.6, 0.999), (0.999, 1.0))
 
 @dataclass(frozen=True)
 class Study:
-    """Bias and mean squared error.
+    """Bias and mean squared error, by length, method and replicate over all pairs.
 
-    Parameters
-    ----------
-    truth : ndarray of float64, shape (n_a, n_b)
-    bias, mse : ndarray of float64, shape (n_lengths, n_methods, n_replicates)
-        Over all pairs.
-    band_bias, band_mse : ndarray of float64, shape (n_lengths, n_methods, n_bands)
-        Over the pairs of each band of true similarity, mean over replicates.
-    hashes : ndarray of int64, shape (n_lengths,)
-        Number of hashes with which a Bloom filter's error is least.
+    By band: over the pairs of each band of true similarity, mean over replicates. `hashes`: number of hashes with
+    which a Bloom filter's error is least.
     """
 
     lengths: tuple[int, ...]
@@ -91,7 +85,7 @@ def jaccard(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> NDArray[np.float64]:
 def one_bit(a: Sequence[str], b: Sequence[str], bits: int, rng: np.random.Generator, clip: bool) -> NDArray[np.float64]:
     """Estimates from Gemel's signatures."""
     keys = FieldKeys(rng.bytes(32), rng.bytes(32))
-    first, second = (signatures(tokenise(list(side), "bigrams", bytes(32)), keys, bits, threads=1) for side in (a, b))
+    first, second = (signatures(tokenise(list(side), "bigrams", bytes(32)), keys, bits) for side in (a, b))
     return estimate(agreeing_bits(first[:, None, :], second[None, :, :]), bits, clip=clip)
 
 
@@ -130,8 +124,6 @@ def bloom(
 def study(replicates: int, seed: int, lengths: Sequence[int] = LENGTHS) -> Study:
     """Carry the study out, with new names and keys in every replicate.
 
-    Notes
-    -----
     The best number of hashes of a Bloom filter is chosen on the first replicate's names, by its error.
     """
     shape = len(lengths), len(METHODS), replicates

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from gemel.risk.identification.assessment.beside_keys import auc
 from gemel.risk.identification.file_level import file_measures
@@ -25,7 +24,7 @@ from gemel.risk.identification.matching.bayesian_matching import BayesianMatchin
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
 from gemel.risk.identification.suda import minimal_uniques
 from gemel.risk.identification.suda_ranking import suda_scores
-from research import PAGES
+from research import write_page
 from research._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {
@@ -118,20 +117,9 @@ def thesis_chain(fractions: Sequence[float], seed: int) -> list[tuple[float, flo
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A sample with a score of every sample unique by each method.
+    """A sample with its population counts `F`, and by method a score of every sample unique, seconds and models.
 
-    Attributes
-    ----------
-    file
-        The sample, with its population.
-    scores : dict of ndarray of float64, shape (n_uniques,)
-        By method.
-    F : ndarray of int64, shape (n_uniques,)
-        Population counts.
-    seconds
-        By method.
-    models
-        By method: models visited, the best log score, edges of the best.
+    Of models: how many were visited, the best log score, edges of the best.
     """
 
     file: KeyFile
@@ -190,13 +178,6 @@ def _found(matching: BayesianMatching) -> tuple[int, float, int]:
     return search.visited, search.best.log_score, len(search.best.graph.edges)
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval."""
-    mean = float(values.mean())
-    half = float(student.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    return mean, mean - half, mean + half
-
-
 def main(arguments: list[str]) -> int:
     """Print what was found, or write the page."""
     parser = argparse.ArgumentParser(prog="python -m research smith2011", description=__doc__)
@@ -220,10 +201,8 @@ def main(arguments: list[str]) -> int:
     }
     ranked = {fraction: areas(people, TWELVE, fraction, 3 if quick else 20, options.seed) for fraction in (0.01, 0.05)}
     text, figures = page.written(fractions, seven, chains, eight, ranked, options.seed)
-    if not options.write:
+    if options.write:
+        write_page("smith-2011", text, figures)
+    else:
         print(text)
-        return 0
-    (PAGES / "smith-2011.md").write_text(text, encoding="utf-8")
-    for name, svg in figures.items():
-        (PAGES / f"{name}.svg").write_text(svg, encoding="utf-8")
     return 0

@@ -24,7 +24,7 @@ from gemel.risk.models.mc3_search import mc3
 from gemel.risk.models.precision_search import GammaPrior, mc3_with_precision
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
-from research import PAGES
+from research import write_page
 from research._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from research._smith2011_printed import COUNT_BANDS
 from research.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
@@ -96,22 +96,9 @@ def searched(file: KeyFile, seed: int, number: int) -> Searched:
 class Fitted:
     """What the models of one search say of the sample uniques, beside the truth.
 
-    Parameters
-    ----------
-    area
-        Under the ROC curve, for population uniques.
-    claimed, true
-        Mean Pr(cm), and mean of 1/F, of all sample uniques.
-    top_claimed, top_true
-        The same of the 50 riskiest.
-    visited, edges
-        Models visited, and edges of the best.
-    precision
-        Its posterior mean.
-    acceptance
-        Share of the moves made.
-    seconds
-        Of search and matching.
+    `area` is under the ROC curve, for population uniques; claimed and true are mean Pr(cm) and mean of 1/F of all
+    sample uniques and of the 50 riskiest; `edges` of the best model; `precision` its posterior mean; `acceptance`
+    the share of the moves made; `seconds` of search and matching.
     """
 
     area: float
@@ -225,10 +212,8 @@ def main(arguments: list[str]) -> int:
     samples = 3 if options.quick else SAMPLES
     found = studied(people, SETS[:2] if options.quick else SETS, samples, samples, options.seed)
     text, figures = page.written(found, options.seed)
-    if not options.write:
+    if options.write:
+        write_page("smith-2011-models", text, figures)
+    else:
         print(text)
-        return 0
-    (PAGES / "smith-2011-models.md").write_text(text, encoding="utf-8")
-    for name, svg in figures.items():
-        (PAGES / f"{name}.svg").write_text(svg, encoding="utf-8")
     return 0

@@ -20,9 +20,10 @@ from gemel.risk.identification.matching.model_attacks import best_cells
 from gemel.risk.identification.strategies import Attack, Frequencies, attacks
 from gemel.risk.models.counts import total_by_row
 from gemel.risk.models.precision_search import GammaPrior
-from research import PAGES
-from research._census import FIVE, LEVELS, census
-from research.smith2011 import NOTIONAL, interval
+from research import write_page
+from research._census import FIVE, LEVELS, census, key_file_of
+from research._intervals import interval
+from research.smith2011 import NOTIONAL
 
 SAMPLES, FRACTION, R = 40, 0.03, 3
 CLAIMED_AT = (0.01, 0.05, 0.2)
@@ -37,16 +38,7 @@ PRINTED_UNIQUES = 3_036
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """A population of key values, to be sampled.
-
-    Parameters
-    ----------
-    name
-        What it is.
-    codes : ndarray of int32, shape (n, n_keys)
-    levels
-        Of each key.
-    """
+    """A population of key values, shape (n, n_keys), to be sampled."""
 
     name: str
     codes: NDArray[np.int32]
@@ -60,11 +52,8 @@ class People:
 
     def sample(self, fraction: float, rng: np.random.Generator) -> KeyFile:
         """A simple random sample as a release, with the population beside it."""
-        cells, counts = total_by_row(self.codes, np.ones(len(self.codes)), list(self.levels))
-        chosen = rng.permutation(len(self.codes))[: round(fraction * len(self.codes))]
-        names = tuple(f"key {k + 1}" for k in range(len(self.levels)))
-        labels = tuple(tuple(str(k) for k in range(n)) for n in self.levels)
-        return KeyFile(names, labels, self.codes[chosen], fraction, cells, counts.astype(np.int64))
+        names = [f"key {k + 1}" for k in range(len(self.levels))]
+        return key_file_of(names, self.codes, self.levels, fraction, rng)
 
 
 def generated(seed: int) -> People:
@@ -162,9 +151,7 @@ def main(arguments: list[str]) -> int:
     found = [beside(people, SAMPLES, claimed, options.seed) for people in populations(options.seed)]
     text = page.written(found, options.seed)
     if options.write:
-        (PAGES / "smith-2011-strategies.md").write_text(text, encoding="utf-8")
-        for number in (31, 32):
-            svg = page.figure(found[0].strategies, replaced=number == 32)
-            (PAGES / f"smith-2011-figure-{number}.svg").write_text(svg, encoding="utf-8")
+        figures = {f"smith-2011-figure-{n}": page.figure(found[0].strategies, replaced=n == 32) for n in (31, 32)}
+        write_page("smith-2011-strategies", text, figures)
     print(text)
     return 0

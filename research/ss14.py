@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
 from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
@@ -29,7 +28,7 @@ from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.signing import canonical
 from gemel.custodian.tokens import tokenise
-from research import PAGES, study_options
+from research import study_options, write_page
 from research._jaccard import agreeing_bits, estimate
 
 RECORDS, FROM_A, FROM_B = 1000, 700, 400
@@ -120,7 +119,7 @@ def by_signature(a: Sequence[str], b: Sequence[str], rng: np.random.Generator) -
     sides = []
     for values in (a, b):
         distinct = sorted({value for value in values if value})
-        signed, ranks = canonical(signatures(tokenise(distinct, "bigrams", rng.bytes(32)), keys, BITS, threads=1))
+        signed, ranks = canonical(signatures(tokenise(distinct, "bigrams", rng.bytes(32)), keys, BITS))
         place = {value: int(rank) for value, rank in zip(distinct, ranks, strict=True)}
         codes = np.array([place.get(value, -1) for value in values], dtype=np.int32)
         sides.append(FieldSignatures(BITS, signed, codes))
@@ -214,13 +213,7 @@ def _merged_classes(
     pairs: NDArray[np.float64] | NDArray[np.int64],
     matches: NDArray[np.float64] | NDArray[np.int64],
 ) -> TiedClasses:
-    """Join groups of pairs, such as comparison patterns, that have one probability.
-
-    Parameters
-    ----------
-    probability, pairs, matches : ndarray, shape (n_groups,)
-        Of each group: probability or score, pairs, and matches among them.
-    """
+    """Join groups of pairs, such as comparison patterns, that have one probability or score."""
     distinct, member = np.unique(-probability, return_inverse=True)
     return TiedClasses(
         probability=-distinct,
@@ -243,18 +236,11 @@ def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, shade: Sha
 
 @dataclass(frozen=True)
 class Experiment:
-    """Areas and mean curves of every method.
+    """Areas and mean curves of every method, in the order of `METHODS` and `UNROUNDED`.
 
-    Parameters
-    ----------
-    areas : ndarray of float64, shape (n_levels, n_replicates, n_methods)
-        Area under the expected precision-recall curve, methods in the order of `METHODS` and `UNROUNDED`.
-    trapezia : ndarray of float64, the same shape
-        By trapezia, as in print.
-    precision : ndarray of float64, shape (n_levels, n_methods, n_points)
-        Mean over replicates of the precision at each recall of `RECALL`.
-    agreement : ndarray of float64, shape (n_levels, n_fields)
-        Mean P(agreement | match) that the binary EM arrives at.
+    Of shape (n_levels, n_replicates, n_methods): the area under the expected precision-recall curve, and by
+    trapezia, as in print. `precision` is the mean over replicates at each recall of `RECALL`; `agreement` the mean
+    P(agreement | match), by field, that the binary EM arrives at.
     """
 
     levels: tuple[float, ...]
@@ -293,14 +279,6 @@ def experiment(
     return Experiment(tuple(levels), areas, trapezia, precision, agreement)
 
 
-def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean over replicates and its 95 % interval by Student's t."""
-    n = len(values)
-    half = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
-    mean = float(values.mean())
-    return mean, mean - half, mean + half
-
-
 def main(arguments: list[str]) -> int:
     """Run the experiment and print its page."""
     options = study_options(
@@ -310,7 +288,6 @@ def main(arguments: list[str]) -> int:
     by_u = {u: experiment(options.replicates, options.seed, u) for u in ("all_pairs", "corrected", "free")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:
-        (PAGES / "smith-shlomo-2014.md").write_text(text, encoding="utf-8")
-        (PAGES / "smith-shlomo-2014.svg").write_text(page.figure(by_u["all_pairs"]), encoding="utf-8")
+        write_page("smith-shlomo-2014", text, {"smith-shlomo-2014": page.figure(by_u["all_pairs"])})
     print(text)
     return 0

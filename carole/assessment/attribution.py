@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,21 +17,13 @@ from gemel.carole.assessment.attribution_gain import (
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Supposed
 from gemel.carole.assessment.inferred_values import expected_share
-from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.risk.arrays import Codes, Floats, Integers, Mask
 from gemel.risk.models.counts import distinct_rows
 
 _OWN = "counted: the value and the keys are of one file, so that they are one person's, whoever is linked"
-
-
-@dataclass(frozen=True)
-class Attribution:
-    """The attribution risk: by each measure the worst of the sensitive variables, and each variable."""
-
-    measures: Mapping[str, Measure]
-    document: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,90 +53,60 @@ class Groups:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What key groups disclose about one sensitive variable."""
+    """What key groups disclose about one sensitive variable: `SENSITIVE_MEASURES`, records of groups that lack a value,
+    as a share, and the fewest values of a group."""
 
-    certain: Measure
-    probable: Measure
-    few: Measure
-    gain: Measure
+    measures: Mapping[str, Measure]
     excluded: float
     diversity: int
 
-    def measure(self, name: str) -> float:
-        """One of `SENSITIVE_MEASURES`."""
-        return SENSITIVE_MEASURES[name].of(self).value
 
-    def judged(self, name: str) -> float:
-        """The value compared with the limit."""
-        return SENSITIVE_MEASURES[name].of(self).judged
-
-
-@dataclass(frozen=True)
-class SensitiveMeasure:
-    """How a measure follows from what key groups disclose about one sensitive variable, and its method in words."""
-
-    of: Callable[[Learnt], Measure]
-    method: Callable[[AssessmentSpec], str]
-
-
-SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
-    "certain_attribution": SensitiveMeasure(
-        lambda learnt: learnt.certain,
-        lambda spec: "key groups of one value, links as decided; expected number of true links in them",
+SENSITIVE_MEASURES: dict[str, Callable[[AssessmentSpec], str]] = {
+    "certain_attribution": lambda spec: (
+        "key groups of one value, links as decided; expected number of true links in them"
     ),
-    "probable_attribution": SensitiveMeasure(
-        lambda learnt: learnt.probable,
-        lambda spec: (
-            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group;"
-            " expected number of true links among these"
-        ),
+    "probable_attribution": lambda spec: (
+        f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group;"
+        " expected number of true links among these"
     ),
-    "attribution_gain": SensitiveMeasure(
-        lambda learnt: learnt.gain,
-        lambda spec: (
-            "posterior less prior, from expected counts by key group; interval by drawing matches, missed people and"
-            f" the population's frequencies {DRAWS} times"
-        ),
+    "attribution_gain": lambda spec: (
+        "posterior less prior, from expected counts by key group; interval by drawing matches, missed people and"
+        f" the population's frequencies {DRAWS} times"
     ),
-    "few_values": SensitiveMeasure(
-        lambda learnt: learnt.few,
-        lambda spec: (
-            f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
-            " links in them"
-        ),
+    "few_values": lambda spec: (
+        f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
+        " links in them"
     ),
 }
-"""The measures decided by the worst sensitive variable; known after a recoding of the keys."""
+"""The measures decided by the worst sensitive variable, with their methods in words; known after a recoding of the
+keys."""
 
 
-def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Attribution:
-    """The measures of all sensitive variables; none where there is no such variable."""
+def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Disclosure:
+    """By each measure the worst of the sensitive variables, and each variable; nothing where there is none."""
     names = combined.with_role("sensitive")
     if not names:
-        return Attribution({}, [])
+        return Disclosure({}, [])
     found = by_variable(combined, combined.with_role("key"), spec, cases)
-    document = []
-    for name in names:
-        learnt = found[name]
-        holder = next(v.holder for v in combined.variables if v.name == name)
-        document.append(
-            {
-                "variable": name,
-                "holder": holder,
-                **{measure: learnt.measure(measure) for measure in SENSITIVE_MEASURES},
-                "negative_attribution": learnt.excluded,
-                "l_diversity": learnt.diversity,
-                "own_file": {
-                    str(side): _alone(combined, name, side, spec) for side in Side if holder in ("both", str(side))
-                },
-            }
-        )
+    holders = {variable.name: variable.holder for variable in combined.variables}
+    document = [
+        {
+            "variable": name,
+            "holder": holders[name],
+            **_values(found[name]),
+            "negative_attribution": found[name].excluded,
+            "l_diversity": found[name].diversity,
+            "own_file": {
+                str(side): _alone(combined, name, side, spec) for side in Side if holders[name] in ("both", str(side))
+            },
+        }
+        for name in names
+    ]
     measures = {}
-    for measure, made in SENSITIVE_MEASURES.items():
-        worst = max(names, key=lambda name: found[name].judged(measure))
-        how = f"{made.method(spec)}; worst for {worst}"
-        measures[measure] = replace(made.of(found[worst]), method=how)
-    return Attribution(measures, document)
+    for measure, method in SENSITIVE_MEASURES.items():
+        worst = max(names, key=lambda name: found[name].measures[measure].judged)
+        measures[measure] = replace(found[worst].measures[measure], method=f"{method(spec)}; worst for {worst}")
+    return Disclosure(measures, document)
 
 
 def by_variable(
@@ -202,7 +163,7 @@ def learnt(
     n = len(values)
     if not there.any():
         nothing = Measure(0.0, "", no_interval="no linked record has a value")
-        return Learnt(nothing, nothing, nothing, nothing, 0.0, 0)
+        return Learnt(dict.fromkeys(SENSITIVE_MEASURES, nothing), 0.0, 0)
     right = [each[there] for each in true] or [np.ones(int(there.sum()))]
 
     def share(which: Mask) -> Measure:
@@ -223,14 +184,17 @@ def learnt(
     at = np.minimum(np.searchsorted(cells, group * levels + value), max(len(cells) - 1, 0))
     # A record's own pair may have weight 0; its group then discloses no more than the prior.
     chance = np.where(cells[at] == group * levels + value, posterior[at], prior[value]) if len(cells) else prior[value]
-    return Learnt(
-        certain=share(different[group] == 1),
-        probable=share(chance >= 1.0 - spec.doubt),
-        few=share(different[group] < spec.min_values),
-        gain=greatest_rise(counted, weight, inside, possible),
-        excluded=float(sizes[different < occurring].sum()) / n,
-        diversity=int(different[inside].min()),
-    )
+    measures = {
+        "certain_attribution": share(different[group] == 1),
+        "probable_attribution": share(chance >= 1.0 - spec.doubt),
+        "attribution_gain": greatest_rise(counted, weight, inside, possible),
+        "few_values": share(different[group] < spec.min_values),
+    }
+    return Learnt(measures, float(sizes[different < occurring].sum()) / n, int(different[inside].min()))
+
+
+def _values(found: Learnt) -> dict[str, float]:
+    return {name: measure.value for name, measure in found.measures.items()}
 
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:
@@ -240,5 +204,4 @@ def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> d
     (column,) = combined.columns([name])
     levels = len(combined.variables[column].categories)
     values = codes[:, column]
-    found = learnt(Groups.of(keys, keys), values, values, np.ones(len(codes)), levels, spec)
-    return {measure: found.measure(measure) for measure in SENSITIVE_MEASURES}
+    return _values(learnt(Groups.of(keys, keys), values, values, np.ones(len(codes)), levels, spec))

@@ -149,8 +149,6 @@ def drawn_rises(
 ) -> NDArray[np.float64]:
     """The greatest rise of each draw, float64, shape (draws,); the same for the same numbers.
 
-    Notes
-    -----
     Matches of a cell are binomial with the mean probability of its pairs. A missed one is of a new group as often as
     the next record would be (Good: matches alone in their group over matches), and else of a group as large groups are
     hit; its value is as common as in the file. How common a value is in the population is beta, with the variance of a

@@ -8,9 +8,10 @@ probabilities are sums of those fitted.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from scipy.special import betainc, pdtr
@@ -71,16 +72,23 @@ class Cells:
         return np.asarray(self.counts[self.of_record] == 1)
 
 
-class CellRisk(ABC):
-    """A model of the population behind a file."""
+@dataclass(frozen=True)
+class CellRisk:
+    """A model of the population behind a file.
+
+    Attributes
+    ----------
+    after
+        The combinations after a recoding.
+    matching
+        The decomposable models, averaged, where these are the model.
+    """
 
     file: KeyFile
     method: str
-    warnings: tuple[ResultWarning, ...]
-
-    @abstractmethod
-    def after(self, recoding: Recoding) -> Cells:
-        """The combinations after a recoding."""
+    after: Callable[[Recoding], Cells] = field(repr=False)
+    matching: BayesianMatching | None = field(default=None, repr=False)
+    warnings: tuple[ResultWarning, ...] = ()
 
     @property
     def now(self) -> Cells:
@@ -88,59 +96,29 @@ class CellRisk(ABC):
         return self.after(Recoding.none(self.file))
 
 
-@dataclass(frozen=True)
-class Alike(CellRisk):
-    """All records agree in all keys, so they give no evidence that people of the population differ."""
-
-    file: KeyFile
-    method: str = "no key variable varies: all records have equal keys"
-    warnings: tuple[ResultWarning, ...] = ()
-
-    def after(self, recoding: Recoding) -> Cells:
-        """One cell."""
-        n = self.file.n_records
-        outside = np.array([n * (1.0 - self.file.fraction) / self.file.fraction])
-        return _poisson(np.array([n]), np.zeros(n, dtype=np.int64), outside)
+def _alike(file: KeyFile, recoding: Recoding) -> Cells:
+    """One cell: all records agree in all keys, so they give no evidence that people of the population differ."""
+    n = file.n_records
+    return _poisson(np.array([n]), np.zeros(n, dtype=np.int64), np.array([n * (1.0 - file.fraction) / file.fraction]))
 
 
-@dataclass(frozen=True)
-class Averaged(CellRisk):
-    """Decomposable models, averaged."""
-
-    file: KeyFile
-    matching: BayesianMatching = field(repr=False)
-    method: str = ""
-    warnings: tuple[ResultWarning, ...] = ()
-
-    def after(self, recoding: Recoding) -> Cells:
-        """A recoded variable joins the models as a node."""
-        found = recoded(self.matching, recoding)
-        return Cells(found.counts, found.of_cell[self.file.of_record], found.correct_match, found.population_unique)
+def _averaged(file: KeyFile, matching: BayesianMatching, recoding: Recoding) -> Cells:
+    """A recoded variable joins the models as a node."""
+    found = recoded(matching, recoding)
+    return Cells(found.counts, found.of_cell[file.of_record], found.correct_match, found.population_unique)
 
 
-@dataclass(frozen=True)
-class LogLinear(CellRisk):
-    """One log-linear model."""
-
-    file: KeyFile
-    risk: LogLinearRisk = field(repr=False)
-    method: str = ""
-    warnings: tuple[ResultWarning, ...] = ()
-
-    def after(self, recoding: Recoding) -> Cells:
-        """The mean of a recoded cell is the sum of the means of the cells in it."""
-        kept = self.file.varying
-        sizes = [recoding.sizes[q] for q in kept]
-        cells, counts, of_cell = tally(
-            recoding.applied(self.file.cells), [[""] * n for n in recoding.sizes], self.file.counts
-        )
-        fitted = self.risk.fit.cells
-        groups = np.stack([np.array(recoding.groups[q])[fitted[:, i]] for i, q in enumerate(kept)], axis=1)
-        first, which = distinct_rows(np.concatenate([cells[:, kept], groups]), sizes)
-        means = np.bincount(which[len(cells) :], self.risk.fit.means, len(first))
-        fraction = self.file.fraction
-        outside = np.asarray(means[which[: len(cells)]] * (1.0 - fraction) / fraction, dtype=np.float64)
-        return _poisson(counts, of_cell[self.file.of_record], outside)
+def _log_linear(file: KeyFile, risk: LogLinearRisk, recoding: Recoding) -> Cells:
+    """The mean of a recoded cell is the sum of the means of the cells in it."""
+    kept = file.varying
+    sizes = [recoding.sizes[q] for q in kept]
+    cells, counts, of_cell = tally(recoding.applied(file.cells), [[""] * n for n in recoding.sizes], file.counts)
+    fitted = risk.fit.cells
+    groups = np.stack([np.array(recoding.groups[q])[fitted[:, i]] for i, q in enumerate(kept)], axis=1)
+    first, which = distinct_rows(np.concatenate([cells[:, kept], groups]), sizes)
+    means = np.bincount(which[len(cells) :], risk.fit.means, len(first))
+    outside = np.asarray(means[which[: len(cells)]] * (1.0 - file.fraction) / file.fraction, dtype=np.float64)
+    return _poisson(counts, of_cell[file.of_record], outside)
 
 
 def _poisson(counts: Integers, of_record: Integers, outside: Floats) -> Cells:
@@ -151,32 +129,32 @@ def _poisson(counts: Integers, of_record: Integers, outside: Floats) -> Cells:
 def cell_risk(file: KeyFile) -> CellRisk:
     """Fit the model for the number of keys.
 
-    Notes
-    -----
     A log-linear model with too many cells is left out of the path; if all are left out, decomposable models are
     searched by Occam's window, which never makes the full table.
     """
     if not file.varying:
-        return Alike(file)
+        return CellRisk(file, "no key variable varies: all records have equal keys", partial(_alike, file))
     if len(file.varying) <= EXACT_KEYS:
-        fitted = fit_models(file, "exact")
-        matching = bayesian_matching(file, fitted)
-        number = len(fitted.average.models)
-        return Averaged(file, matching, f"Bayesian matching, {number} decomposable models averaged", fitted.warnings())
+        return _bayesian(file, "exact", "decomposable models averaged")
     try:
         choice = choose_model(file, max_models=MODELS, limit=MODEL_CELLS)
     except GemelError as error:
         if error.code is not ErrorCode.MEMORY:
             raise
-        fitted = fit_models(file, "occam")
-        found = f"Bayesian matching, {len(fitted.average.models)} decomposable models of Occam's window averaged"
-        return Averaged(file, bayesian_matching(file, fitted), found, fitted.warnings())
+        return _bayesian(file, "occam", "decomposable models of Occam's window averaged")
     best = choice.best
     words = f"log-linear model, the best of {len(choice.models)} by the minimum-error criterion B2: {best.model}"
     warnings: tuple[ResultWarning, ...] = ()
     if not best.converged:
         warnings = (result_warning("log_linear_not_converged", deviation=best.fit.deviation),)
-    return LogLinear(file, best, words, warnings)
+    return CellRisk(file, words, partial(_log_linear, file, best), warnings=warnings)
+
+
+def _bayesian(file: KeyFile, method: Literal["exact", "occam"], words: str) -> CellRisk:
+    fitted = fit_models(file, method)
+    matching = bayesian_matching(file, fitted)
+    how = f"Bayesian matching, {len(fitted.average.models)} {words}"
+    return CellRisk(file, how, partial(_averaged, file, matching), matching, fitted.warnings())
 
 
 # The linked record at highest risk, with an interval for the person who is at the highest in truth.
@@ -301,8 +279,6 @@ def by_model(cells: Cells, rate: Floats, probability: Floats, more: float = 1.0)
 def rates(cells: Cells) -> Floats:
     """Expected people outside the file of each combination: the rate whose E(1/F) is the model's.
 
-    Notes
-    -----
     By bisection of the logarithm; 0 where the model has no one outside, and for combinations of no record.
     """
     f = np.maximum(cells.counts, 1)

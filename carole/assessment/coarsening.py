@@ -77,8 +77,6 @@ def coarsened_joint(
 ) -> JointDistribution | None:
     """The joint distribution of the coarsened variables; None where none is left.
 
-    Notes
-    -----
     Its cliques are the exact marginal distributions of the finer one's. Between variables of different cliques it
     states independence given the coarsened separator, which is coarser than what the finer one states.
     """

@@ -11,8 +11,9 @@ whose graph could be recognised. Expected counts are then of links only, and `le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from gemel.common.errors import GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification, VariableSpec
+from gemel.risk.arrays import Codes, Floats, Integers
 
-Codes = NDArray[np.int32]
+_Rows = tuple[Integers, Integers, Floats]
+"""Rows of both files in pairs, and the probability of each pair."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,12 @@ class Combined:
     variables: tuple[VariableSpec, ...]
     alice: Codes = field(repr=False)
     bob: Codes = field(repr=False)
-    row_a: NDArray[np.int64] = field(repr=False)
-    row_b: NDArray[np.int64] = field(repr=False)
-    probability: NDArray[np.float64] = field(repr=False)
-    pair_a: NDArray[np.int64] = field(repr=False)
-    pair_b: NDArray[np.int64] = field(repr=False)
-    pair_probability: NDArray[np.float64] = field(repr=False)
+    row_a: Integers = field(repr=False)
+    row_b: Integers = field(repr=False)
+    probability: Floats = field(repr=False)
+    pair_a: Integers = field(repr=False)
+    pair_b: Integers = field(repr=False)
+    pair_probability: Floats = field(repr=False)
     left_out: float = 0.0
     warnings: tuple[ResultWarning, ...] = ()
 
@@ -107,7 +110,7 @@ class Combined:
         """The same for the pairs that may be links."""
         return self.side_by_side(self.pair_a, self.pair_b)
 
-    def side_by_side(self, rows_a: NDArray[np.int64], rows_b: NDArray[np.int64]) -> Codes:
+    def side_by_side(self, rows_a: Integers, rows_b: Integers) -> Codes:
         """The same for any pairs of rows."""
         a, b = self.alice[rows_a], self.bob[rows_b]
         return np.where(a >= 0, a, b)
@@ -148,17 +151,15 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
     chance = np.clip(pairs.link_probability, 0.0, 1.0)
     near = chance >= MIN_PROBABILITY
     near[linkage.links] = True
-    return Combined(
-        tuple(spec.variables),
-        _codes(alice, spec.variables, Side.ALICE),
-        _codes(bob, spec.variables, Side.BOB),
-        pairs.row_a[linkage.links].astype(np.int64),
-        pairs.row_b[linkage.links].astype(np.int64),
-        chance[linkage.links].astype(np.float64),
-        pairs.row_a[near].astype(np.int64),
-        pairs.row_b[near].astype(np.int64),
-        chance[near].astype(np.float64),
-    )
+
+    def chosen(which: NDArray[Any]) -> _Rows:
+        return (
+            pairs.row_a[which].astype(np.int64),
+            pairs.row_b[which].astype(np.int64),
+            chance[which].astype(np.float64),
+        )
+
+    return _output(spec, _codes(alice, bob, spec), chosen(linkage.links), chosen(near))
 
 
 def _of_persons(
@@ -180,17 +181,9 @@ def _of_persons(
     person_a, person_b = person_a[best], person_b[best]
     linked = entities.a[pairs.row_a[best]] == entities.b[pairs.row_b[best]]
     near = linked | (chance >= MIN_PROBABILITY)
-    return Combined(
-        tuple(spec.variables),
-        _codes(alice, spec.variables, Side.ALICE)[shown[0]],
-        _codes(bob, spec.variables, Side.BOB)[shown[1]],
-        person_a[linked],
-        person_b[linked],
-        chance[linked],
-        person_a[near],
-        person_b[near],
-        chance[near],
-    )
+    of_a, of_b = _codes(alice, bob, spec)
+    links, pairs_near = ((person_a[which], person_b[which], chance[which]) for which in (linked, near))
+    return _output(spec, (of_a[shown[0]], of_b[shown[1]]), links, pairs_near)
 
 
 def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
@@ -209,29 +202,26 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     links = answer.coded
     if links is None:
         raise _wrong("expected the links with their rows of codes", "links", "none")
-    left_out = answer.left_out
-    rows_a, rows_b = links.row_a.astype(np.int64), links.row_b.astype(np.int64)
-    return Combined(
-        tuple(spec.variables),
-        _codes(alice, spec.variables, Side.ALICE),
-        _codes(bob, spec.variables, Side.BOB),
-        rows_a,
-        rows_b,
-        links.probability,
-        rows_a,
-        rows_b,
-        links.probability,
-        left_out,
-        (result_warning("codes_of_links_only", matches=left_out, group=GROUP),),
-    )
+    rows = links.row_a.astype(np.int64), links.row_b.astype(np.int64), links.probability
+    warning = result_warning("codes_of_links_only", matches=answer.left_out, group=GROUP)
+    return replace(_output(spec, _codes(alice, bob, spec), rows, rows), left_out=answer.left_out, warnings=(warning,))
 
 
-def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) -> Codes:
-    found = np.full((part.n_rows, len(variables)), MISSING, dtype=np.int32)
-    for q, variable in enumerate(variables):
-        if variable.held_by(side):
-            found[:, q] = part.variables[variable.name].codes
-    return found
+def _output(spec: Specification, codes: tuple[Codes, Codes], links: _Rows, pairs: _Rows) -> Combined:
+    (row_a, row_b, chance), (pair_a, pair_b, of_pair) = links, pairs
+    return Combined(tuple(spec.variables), codes[0], codes[1], row_a, row_b, chance, pair_a, pair_b, of_pair)
+
+
+def _codes(alice: SignatureSet, bob: SignatureSet, spec: Specification) -> tuple[Codes, Codes]:
+    """The codes of both files, -1 for variables that only the other one holds."""
+    files = []
+    for part, side in ((alice, Side.ALICE), (bob, Side.BOB)):
+        codes = np.full((part.n_rows, len(spec.variables)), MISSING, dtype=np.int32)
+        for q, variable in enumerate(spec.variables):
+            if variable.held_by(side):
+                codes[:, q] = part.variables[variable.name].codes
+        files.append(codes)
+    return files[0], files[1]
 
 
 def _wrong(what: str, where: str, got: str) -> GemelError:

@@ -22,7 +22,7 @@ from gemel.carole.assessment.inferred_values import false_links
 from gemel.carole.assessment.invented_records import invented_records
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.assessment.ladders import Ladder, ladders_of
-from gemel.carole.assessment.measures import accumulated, entry
+from gemel.carole.assessment.measures import Measure, accumulated, entry
 from gemel.carole.assessment.membership import membership
 from gemel.carole.assessment.options import SEARCHED, options
 from gemel.carole.assessment.publication import BASE_CELLS, publication
@@ -233,8 +233,10 @@ def assess(
     model = joint_model(combined, spec, joint, context.linkage)
     context.progress("assess", 0.7)
     invented = invented_records(context.copies, members.document)
-    measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= {**model.measures, **invented.measures, **false_links(spec, context.linkage)}
+    measured: dict[str, Measure] = {}
+    for part in (found, learnt, tables, differ, members, model, invented):
+        measured |= part.measures
+    measured |= false_links(spec, context.linkage)
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -262,10 +264,10 @@ def assess(
         "measures": measures,
         "identification": found.document,
         "attribution": {"variables": model.added_to(learnt.document)},
-        **({"released_joint": model.released} if "joint_attribution" in model.measures else {}),
+        **({"released_joint": model.released} if "joint_attribution" in model.by_variable else {}),
         "custodians": members.document,
         "contributions": invented.document,
-        "tables": tables.tables,
+        "tables": tables.document,
         "options": ways,
         "supposed": _supposed(combined, spec),
         "records": combined.n_records,
@@ -279,12 +281,8 @@ def assess(
             [
                 *_former(context.former),
                 *_warnings(combined),
-                *combined.warnings,
-                *found.warnings,
-                *tables.warnings,
-                *before.warnings,
-                *differ.warnings,
-                *invented.warnings,
+                *(*combined.warnings, *found.warnings, *tables.warnings, *before.warnings),
+                *(*differ.warnings, *invented.warnings),
             ]
         ),
     }

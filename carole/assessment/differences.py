@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from gemel.carole.assessment.ladders import Ladder, alike
-from gemel.carole.assessment.measures import Measure
-from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts
+from gemel.carole.assessment.measures import Disclosure, Measure
+from gemel.carole.assessment.released_counts import CountedTable, ReleasedCounts
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.specification import VariableSpec
 from gemel.risk.arrays import Integers, Mask
@@ -38,29 +38,22 @@ def common(former: CountedTable, latter: CountedTable) -> tuple[str, ...]:
     return tuple(v.name for v in latter.variables if known.get(v.name) == v.categories)
 
 
-def _own(table: CountedTable, names: Sequence[str]) -> list[CountedVariable]:
-    return [table.variables[table.names.index(name)] for name in names]
-
-
 def gaps(table: CountedTable, names: Sequence[str]) -> Mask:
     """Which of some variables have a level for missing values in a table."""
-    return np.array([variable.missing for variable in _own(table, names)])
+    return np.array([table.variables[table.names.index(name)].missing for name in names])
 
 
 def categories(table: CountedTable, names: Sequence[str]) -> list[int]:
     """Numbers of categories of some variables of a table."""
-    return [variable.categories for variable in _own(table, names)]
+    return [table.variables[table.names.index(name)].categories for name in names]
 
 
-def ranges(table: CountedTable, names: Sequence[str]) -> Ranges:
-    """What a table shows of its margin over some variables."""
-    return Ranges.of(table.counts, table.protection, table.base).over([table.names.index(name) for name in names])
-
-
-def padded(shown: Ranges, own: Mask, others: Mask) -> Ranges:
-    """With a level for missing values, of no one, where only the other table has one."""
-    width = [(0, int(other and not mine)) for mine, other in zip(own, others, strict=True)]
-    return shown.changed(lambda counts: np.pad(counts, width))
+def shown(table: CountedTable, names: Sequence[str], missing: Mask) -> Ranges:
+    """What a table shows of its margin over some variables, those of `missing` with a level for it, be it of no one."""
+    axes = [table.names.index(name) for name in names]
+    width = [(0, int(more)) for more in missing & ~gaps(table, names)]
+    ranges = Ranges.of(table.counts, table.protection, table.base).over(axes)
+    return ranges.changed(lambda counts: np.pad(counts, width))
 
 
 def ordered(former: Ranges, latter: Ranges, levels: Sequence[int]) -> Ranges | None:
@@ -109,15 +102,16 @@ class EarlierRelease:
 
 
 @dataclass(frozen=True)
-class Differences:
-    """What differences disclose."""
+class Differences(Disclosure):
+    """What differences disclose: how many earlier releases were compared, how many not, and the worst in words."""
 
-    measures: Mapping[str, Measure]
-    document: dict[str, Any]
-    warnings: tuple[ResultWarning, ...]
-    compared: int
-    unseen: int
-    reason: str
+    compared: int = 0
+    unseen: int = 0
+    reason: str = ""
+
+
+_FIGURES = ("people", "small_cells", "small", "attributed", "disclosed", "share")
+"""Of a difference, as the document has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +127,7 @@ class _Compared:
             "projects": [release.project for release in self.releases],
             "variables": list(self.variables),
             "reordered": self.reordered,
-            "people": self.found.people,
-            "small_cells": self.found.small_cells,
-            "small": self.found.small,
-            "attributed": self.found.attributed,
-            "disclosed": self.found.disclosed,
-            "share": self.found.share,
+            **{name: getattr(self.found, name) for name in _FIGURES},
         }
 
     def words(self) -> str:
@@ -247,11 +236,8 @@ def _against(
             if not names:
                 continue
             reached = True
-            pair = ranges(former, names), ranges(latter, names)
-            pair = (
-                padded(pair[0], gaps(former, names), gaps(latter, names)),
-                padded(pair[1], gaps(latter, names), gaps(former, names)),
-            )
+            missing = gaps(former, names) | gaps(latter, names)
+            pair = shown(former, names, missing), shown(latter, names, missing)
             if not same:
                 placed = ordered(*pair, categories(latter, names))
                 if placed is None:
@@ -286,19 +272,14 @@ def _sums(
         ][:MAX_SUMMED]
         levels = np.any([gaps(former, names) for _, former, _ in alike] + [gaps(table, names)], axis=0)
         targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
-        own = padded(ranges(table, names), gaps(table, names), levels).counts, now.coding
+        own = shown(table, names, levels).counts, now.coding
         for (one, first, its), (other, second, theirs) in combinations(alike, 2):
             if one.run == other.run:
                 continue
-            made = [
-                own,
-                (padded(ranges(first, names), gaps(first, names), levels).counts, its),
-                (padded(ranges(second, names), gaps(second, names), levels).counts, theirs),
-            ]
+            made = [own, *((shown(part, names, levels).counts, of) for part, of in ((first, its), (second, theirs)))]
             for whole in range(3):
-                found = _left_of(
-                    made[whole], [made[k] for k in range(3) if k != whole], categories(table, names), targets
-                )
+                parts = [made[k] for k in range(3) if k != whole]
+                found = _left_of(made[whole], parts, categories(table, names), targets)
                 if found is not None:
                     yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
 
@@ -314,13 +295,11 @@ def _at_each_detail(
                 coarser = alike(former, own, ladders)[1]
                 details.setdefault(tuple(v.categories for v in coarser.variables), coarser)
         for table in details.values():
-            yield (
-                table,
-                [
-                    (release, alike(former, table, ladders)[0] if codes == now.coding else former, codes)
-                    for release, former, codes in earlier
-                ],
-            )
+            others = [
+                (release, alike(former, table, ladders)[0] if codes == now.coding else former, codes)
+                for release, former, codes in earlier
+            ]
+            yield table, others
 
 
 def _left_of(

@@ -230,18 +230,16 @@ class Believed:
         """All of it, the most likely first, after a recoding of the key values."""
         halves = self.halves if recoding is None else self.halves.recoded(recoding)
         pairs = zip(self.probabilities, self.populations, strict=True)
-        return tuple(Supposed.of(halves.believed(w), populations) for w, populations in pairs)
+        return tuple(Supposed.of(replace(halves, probability=w), populations) for w, populations in pairs)
 
 
 def unique_matches(cases: Sequence[Supposed]) -> tuple[Dis, Measure]:
-    r"""DIS where some links are false, and the measure with the ends of all cases.
+    """DIS where some links are false, and the measure with the ends of all cases.
 
-    Notes
-    -----
-    A combination of two links stands for people outside the file who have that of a unique link. If both links are
-    true it stands for 2 c of them, c = (1 - pi)/pi, with a true unique one; if one is, for c with a false one: where a
-    false link has the combination of one true link by chance, it could as well have one of none. So each true link of
-    a pair stands for c.
+    A combination of two links stands for people outside the file who have that of a unique link. If both links are true
+    it stands for 2 c of them, c = (1 - pi)/pi, with a true unique one; if one is, for c with a false one: where a false
+    link has the combination of one true link by chance, it could as well have one of none. So each true link of a pair
+    stands for c.
     """
     found = []
     for case in cases:
@@ -261,8 +259,6 @@ def unique_links(cases: Sequence[Supposed]) -> Measure:
 def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> Measure:
     """A share of the links with its interval.
 
-    Notes
-    -----
     Distances are taken between logarithms, those of different causes put together by their squares.
     """
     n = len(cases[0].links.frequency)

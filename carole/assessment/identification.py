@@ -19,7 +19,7 @@ from gemel.carole.assessment.expected_matches import (
     unique_matches,
     with_interval,
 )
-from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.carole.engine.run.resources import Resources
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -127,14 +127,11 @@ KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
 
 
 @dataclass(frozen=True)
-class Identification:
-    """The identification risk."""
+class Identification(Disclosure):
+    """The identification risk; the model and what is believed of the links, unless there is no record or no key."""
 
-    measures: Mapping[str, Measure]
-    document: dict[str, Any]
-    model: CellRisk | None
-    believed: Believed | None
-    warnings: tuple[ResultWarning, ...]
+    model: CellRisk | None = None
+    believed: Believed | None = None
 
 
 def identification(
@@ -142,8 +139,6 @@ def identification(
 ) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
 
-    Notes
-    -----
     A false link combines two people, so a match with it is never correct. Probabilities of correct matches are
     therefore multiplied by the probability that the link is true, given its key values (`true_links`).
     """
@@ -153,7 +148,7 @@ def identification(
     if file is None:
         nothing = Measure(0.0, "there is no linked record", 0.0, 0.0)
         measures = dict.fromkeys((*KEY_MEASURES, "gain_over_own_file"), nothing)
-        return Identification(measures, {"keys": names, "method": None}, None, None, ())
+        return Identification(measures, {"keys": names, "method": None})
     model = cell_risk(file)
     believed = Believed.of(combined, share, linkage)
     records = KeyedRecords(model.now, believed.cases(), share.value, model.method)
@@ -181,7 +176,7 @@ def identification(
         },
     }
     special, warnings = _special(model, left)
-    return Identification(found, {**document, **special}, model, believed, (*model.warnings, *warnings))
+    return Identification(found, {**document, **special}, (*model.warnings, *warnings), model, believed)
 
 
 def _gain(matches: Measure, alone_in: Mapping[str, Measure]) -> Measure:
@@ -190,15 +185,13 @@ def _gain(matches: Measure, alone_in: Mapping[str, Measure]) -> Measure:
     how = "correct_matches less that of the same people in the file where it is smaller; " + "; ".join(
         f"{side}: {own.value:.3g} by {own.method}" for side, own in alone_in.items()
     )
-    low, high = _ends(matches)[0] - _ends(smaller)[1], _ends(matches)[1] - _ends(smaller)[0]
-    return Measure(max(0.0, matches.value - smaller.value), how, max(0.0, low), max(0.0, high))
+    (low, high), (least, most) = _ends(matches), _ends(smaller)
+    return Measure(max(0.0, matches.value - smaller.value), how, max(0.0, low - most), max(0.0, high - least))
 
 
 def _ends(measure: Measure) -> tuple[float, float]:
-    return (
-        measure.value if measure.lower is None else measure.lower,
-        measure.value if measure.upper is None else measure.upper,
-    )
+    low, high = (measure.value if end is None else end for end in (measure.lower, measure.upper))
+    return low, high
 
 
 def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> Measure:

@@ -27,15 +27,7 @@ _PREFERRED = ("check_field", "decoys", "bootstrap")
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:
     """The measure `false_links`, where the specification requests an estimate of the links' quality.
 
-    Parameters
-    ----------
-    linkage
-        Of the run; None where it is not known.
-
-    Returns
-    -------
-    Mapping
-        Empty without a request. Where there are links but no estimate, any share is possible, and the upper end is 1.
+    Where there are links but no estimate, any share is possible, and the upper end is 1.
     """
     if spec.quality is None or linkage is None:
         return {}
@@ -43,7 +35,9 @@ def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping
         return {"false_links": Measure(0.0, "no link", 0.0, 0.0)}
     estimated = estimated_precision(linkage)
     if estimated is not None:
-        return {"false_links": _measure(*estimated)}
+        precision, method = estimated
+        how = f"{method}, with a 95 % interval"
+        return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
     claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
     return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
 
@@ -55,10 +49,6 @@ def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] |
         if method in by_method:
             return by_method[method], method.replace("_", " ")
     return None
-
-
-def _measure(precision: ShareInterval, method: str) -> Measure:
-    return Measure(1 - precision.value, f"{method}, with a 95 % interval", 1 - precision.upper, 1 - precision.lower)
 
 
 # An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
@@ -191,8 +181,6 @@ class Drawn:
 def expected_share(right: Sequence[Floats], method: str) -> Measure:
     """Expected share of the linked records whose person's value is known and right, with an interval.
 
-    Notes
-    -----
     The interval is of two numbers: records whose value is probably inferred and is not, and those where it is the other
     way round. Each is beta-binomial from Jeffreys' prior, as if as many had been seen before as are expected, which
     holds the links' randomness and that their probabilities are estimates. They are put together by the squares of

@@ -7,27 +7,17 @@ and nothing here can notice. What shows is many records of one person, or a file
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.carole.engine.linkage.near_copies import PARTNERS, NearCopies
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.parties import Side
 
 
-@dataclass(frozen=True)
-class InventedRecords:
-    """The two measures, the figures they are made of, and warnings."""
-
-    measures: Mapping[str, Measure]
-    document: dict[str, Any]
-    warnings: tuple[ResultWarning, ...]
-
-
 def invented_records(
     copies: tuple[NearCopies, NearCopies] | None, members: Mapping[str, Mapping[str, Any]]
-) -> InventedRecords:
+) -> Disclosure:
     """Judge what could be records that a custodian has made up.
 
     Parameters
@@ -58,7 +48,7 @@ def invented_records(
             measures["near_copies"] = _near_copies(*worst)
         else:
             warnings = (result_warning("near_copies_unseen"),)
-    return InventedRecords(measures, document, warnings)
+    return Disclosure(measures, document, warnings)
 
 
 def _near_copies(side: Side, found: NearCopies) -> Measure:

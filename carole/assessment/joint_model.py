@@ -33,33 +33,29 @@ from gemel.risk.models.joint_distribution import JointDistribution
 # taking it away leaves the relative frequencies, which are judged too.
 
 
-@dataclass(frozen=True)
-class ReleasedJoint:
-    """The risk of the released joint distribution: the worst of variables and intruders, and each of them."""
-
-    measures: Mapping[str, Measure]
-    by_variable: Mapping[str, Measure]
-    document: list[dict[str, Any]]
-
-
 def released_joint(
     combined: Combined,
     spec: Specification,
     joint: JointDistribution | None,
     sensitive: Sequence[SensitiveValues],
     probabilities: Sequence[Floats],
-) -> ReleasedJoint:
+) -> tuple[dict[str, Measure], list[dict[str, Any]]]:
     """What the joint distribution tells of the linked people, as far as the specification releases it.
 
     Parameters
     ----------
     probabilities
         Link probabilities that are possible (`possible_probabilities`).
+
+    Returns
+    -------
+    tuple
+        By sensitive variable the worst of the intruders, and each intruder, ready for JSON.
     """
     policy = spec.assessment
     recipients = [side for side in Side if spec.release.joint_to(side)]
-    if policy is None or spec.latent is None or joint is None or not recipients or not sensitive:
-        return ReleasedJoint({}, {}, [])
+    if policy is None or spec.latent is None or joint is None or not recipients:
+        return {}, []
     plain = joint.without_prior()
     document: list[dict[str, Any]] = []
     worst: dict[str, Measure] = {}
@@ -78,7 +74,7 @@ def released_joint(
             found.append(intruder.described(shares[how], how, policy.doubt, name))
             document.append(_entry(name, intruder.who, shares[how], by_frequency, how))
         worst[name] = max(found, key=lambda measure: measure.judged)
-    return ReleasedJoint({"joint_attribution": max(worst.values(), key=lambda of: of.judged)}, worst, document)
+    return worst, document
 
 
 def _entry(name: str, intruder: str, share: Measure, by_frequency: float, how: str) -> dict[str, Any]:
@@ -159,33 +155,19 @@ def _everywhere(combined: Combined, joint: JointDistribution, name: str) -> Floa
 # the records that have them, and takes their mean.
 
 
-@dataclass(frozen=True)
-class ModelledAttribution:
-    """The measure, the worst of the sensitive variables, and each variable."""
-
-    measures: Mapping[str, Measure]
-    by_variable: Mapping[str, Measure]
-
-
 def modelled_attribution(
     combined: Combined, sensitive: Sequence[SensitiveValues], probabilities: Sequence[Floats], doubt: float
-) -> ModelledAttribution:
-    """Expected share of the linked records whose person's value is inferred rightly and with little doubt.
+) -> dict[str, Measure]:
+    """By variable the expected share of the linked records whose person's value is inferred rightly, in little doubt.
 
-    Notes
-    -----
     O(records * levels) beside the passes through the junction tree.
     """
     found = {}
     for variable in sensitive:
         drawn = inferences(combined, variable, probabilities[0], doubt)
-        found[variable.name] = expected_share([drawn.of_records(variable, each) for each in probabilities], "")
-    if not found:
-        return ModelledAttribution({}, {})
-    worst = max(found, key=lambda name: found[name].judged)
-    of = found[worst]
-    how = f"link probabilities and joint distribution, posterior at least {1 - doubt:g}; worst for {worst}"
-    return ModelledAttribution({"modelled_attribution": Measure(of.value, how, of.lower, of.upper)}, found)
+        how = f"link probabilities and joint distribution, posterior at least {1 - doubt:g}; worst for {variable.name}"
+        found[variable.name] = expected_share([drawn.of_records(variable, each) for each in probabilities], how)
+    return found
 
 
 def inferences(combined: Combined, variable: SensitiveValues, probability: Floats, doubt: float) -> Drawn:
@@ -208,17 +190,19 @@ class JointModel:
 
     Attributes
     ----------
-    measures
-        By name; empty without a latent step or sensitive variables.
     by_variable
-        By measure, each sensitive variable by itself.
+        By measure, each sensitive variable by itself; empty without a latent step or sensitive variables.
     released
         What the released distribution discloses, ready for JSON; empty where none is released.
     """
 
-    measures: Mapping[str, Measure]
     by_variable: Mapping[str, Mapping[str, Measure]]
     released: list[dict[str, Any]]
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """Each measure: that of the worst sensitive variable."""
+        return {name: max(of.values(), key=lambda one: one.judged) for name, of in self.by_variable.items()}
 
     def added_to(self, document: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The sensitive variables of the document, each with what the joint model adds."""
@@ -242,12 +226,10 @@ def joint_model(
     """The measures by the joint model."""
     names = combined.with_role("sensitive")
     if spec.latent is None or spec.assessment is None or not names:
-        return JointModel({}, {}, [])
+        return JointModel({}, [])
     probabilities = possible_probabilities(combined, linkage)
     sensitive = [sensitive_values(combined, name, joint) for name in names]
     modelled = modelled_attribution(combined, sensitive, probabilities, spec.assessment.doubt)
-    released = released_joint(combined, spec, joint, sensitive, probabilities)
-    by_variable = {"modelled_attribution": modelled.by_variable}
-    if released.measures:
-        by_variable["joint_attribution"] = released.by_variable
-    return JointModel({**modelled.measures, **released.measures}, by_variable, released.document)
+    released, document = released_joint(combined, spec, joint, sensitive, probabilities)
+    joined = {"joint_attribution": released} if released else {}
+    return JointModel({"modelled_attribution": modelled, **joined}, document)

@@ -84,8 +84,6 @@ def ladders_of(spec: Specification) -> tuple[Ladder, ...]:
 def alike(former: CountedTable, latter: CountedTable, ladders: Sequence[Ladder]) -> tuple[CountedTable, CountedTable]:
     """Two tables in one coding, each coarsened in what the other has coarser: what whoever has both can compare.
 
-    Notes
-    -----
     A rounded table stays marked as rounded once: its groups' counts are then known better than sums of rounded ones
     are, so that what the two tell together is not understated.
     """

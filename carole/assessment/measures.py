@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemel.common.documents.disclosure_measures import MEASURES
@@ -33,6 +33,15 @@ class Measure:
     def judged(self) -> float:
         """What is compared with the limit: the upper end of the interval, or the value."""
         return self.value if self.upper is None or self.limits_value else self.upper
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """One kind of risk: its measures by name, what the document says of it, ready for JSON, and warnings."""
+
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    document: Any = field(default_factory=dict)
+    warnings: tuple[ResultWarning, ...] = ()
 
 
 def excess(judged: float, limit: float) -> float:

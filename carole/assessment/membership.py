@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.inferred_values import expected_share, possible_probabilities
-from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec
-from gemel.risk.arrays import Floats
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import distinct_rows
 
 _PROBABILITIES = ("pairs", "draws")
 """Grants that disclose how probable every pair is: drawn linkages do by how often they have it."""
 
 
-@dataclass(frozen=True)
-class Membership:
-    """Shares of the members disclosed, the larger of the two, and the figures they are made of."""
-
-    measures: Mapping[str, Measure]
-    document: dict[str, Any]
-
-
 def membership(
     combined: Combined, release: ReleaseSpec, doubt: float, linkage: LinkageDocument | None = None
-) -> Membership:
-    """What each custodian learns about which of its people are in the other's file.
+) -> Disclosure:
+    """What each custodian learns about which of its people are in the other's file; the larger share is the measure.
 
-    Notes
-    -----
     A record is shown to be of a member by what is released, exactly; whether it is one hangs on its links. The measure
     is the expected share that is shown rightly, with the interval of what is not known of the links.
     """
     possible = possible_probabilities(combined, linkage)
-    parts = {side: _shown(combined, side, str(getattr(release, str(side))), doubt, possible) for side in Side}
-    worst = max(Side, key=lambda side: parts[side].judged)
+    grants = {side: str(getattr(release, str(side))) for side in Side}
+    shown = {side: _shown(combined, side, grants[side], doubt, possible) for side in Side}
+    worst = max(Side, key=lambda side: shown[side].judged)
     how = (
         f"link probability at least {1 - doubt:g}, as released; expected number of members among these; the larger"
         f" share is {worst.title()}'s"
     )
-    if combined.left_out and getattr(release, str(worst)) in _PROBABILITIES:
+    if combined.left_out and grants[worst] in _PROBABILITIES:
         how += "; an upper bound, since pairs whose codes are not known may be of any of its records"
-    found = {
-        str(side): _of(combined, side, str(getattr(release, str(side))), measure) for side, measure in parts.items()
-    }
-    return Membership({"members_disclosed": replace(parts[worst], method=how)}, found)
+    document = {str(side): _figures(combined, side, grants[side], shown[side]) for side in Side}
+    return Disclosure({"members_disclosed": replace(shown[worst], method=how)}, document)
+
+
+def _own(combined: Combined, side: Side) -> tuple[Codes, Integers, Integers]:
+    """A custodian's codes, and its rows of the links and of the pairs that may be links."""
+    if side is Side.ALICE:
+        return combined.alice, combined.row_a, combined.pair_a
+    return combined.bob, combined.row_b, combined.pair_b
 
 
 def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[Floats]) -> Measure:
     """Expected share of a custodian's records that the release shows, rightly, to be in the other's file."""
-    alice = side is Side.ALICE
-    rows, n = (combined.row_a, len(combined.alice)) if alice else (combined.row_b, len(combined.bob))
+    codes, rows, pair_rows = _own(combined, side)
+    n = len(codes)
     if not n or grant not in ("links", *_PROBABILITIES):
         return Measure(0.0, "", 0.0, 0.0)
-    pair_rows = combined.pair_a if alice else combined.pair_b
     released = np.zeros(n)
     if grant in _PROBABILITIES:
         released += np.bincount(pair_rows, combined.pair_probability, n)
@@ -88,15 +83,13 @@ def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: S
     return found
 
 
-def _of(combined: Combined, side: Side, grant: str, shown: Measure) -> dict[str, Any]:
-    alice = side is Side.ALICE
-    rows, codes = (combined.row_a, combined.alice) if alice else (combined.row_b, combined.bob)
-    pair_rows = combined.pair_a if alice else combined.pair_b
+def _figures(combined: Combined, side: Side, grant: str, shown: Measure) -> dict[str, Any]:
+    codes, rows, pair_rows = _own(combined, side)
     n = len(codes)
-    own = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
+    held = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
     alone = 0
-    if own and n:
-        mine = codes[:, own] + 1
+    if held and n:
+        mine = codes[:, held] + 1
         _, which = distinct_rows(mine, (mine.max(axis=0) + 1).tolist())
         alone = int((np.bincount(which)[which[rows]] == 1).sum())
     return {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gemel.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
-from gemel.carole.assessment.cell_risk import Averaged, CellRisk
+from gemel.carole.assessment.cell_risk import CellRisk
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Believed
 from gemel.carole.assessment.identification import KEY_MEASURES, KeyedRecords
@@ -56,15 +57,16 @@ def options(
     """
     found: list[dict[str, Any]] = []
     if model is not None and believed is not None:
-        ways = dict(_recodings(model))
-        effects = {recoding: _effect(combined, model, recoding, believed, spec) for recoding in ways.values()}
+        keys = Recodable(combined, model, believed, spec)
+        ways = dict(recodings(model.file))
+        effects = {recoding: keys.effect(recoding) for recoding in ways.values()}
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
-        found += _without_uniques(_keyed(combined, model, Recoding.none(model.file), believed, spec))
+        found += _without_uniques(keys.records(Recoding.none(model.file)))
         past = earlier.largest
         limits = {name: limit for name, limit in spec.limits.given.items() if not excess(past.get(name, 0.0), limit)}
-        found += _until_within(combined, model, believed, spec, measures, limits, effects)
+        found += _until_within(keys, measures, limits, effects)
         if "correct_matches" in limits:
-            found += _minimal_merges(combined, model, believed, spec, measures)
+            found += _minimal_merges(keys, measures)
     found += _without_sensitive(learnt, by_joint)
     found += _rounded(combined, spec, earlier.tables)
     found += _without_links(members)
@@ -79,24 +81,23 @@ def _option(action: str, effect: Mapping[str, float]) -> dict[str, Any]:
     return {"action": action, "effect": dict(effect)}
 
 
-def _recodings(model: CellRisk) -> Iterator[tuple[str, Recoding]]:
-    file = model.file
+def recodings(file: KeyFile) -> Iterator[tuple[str, Recoding]]:
+    """Each recoding of one key variable that is an option, with what is done in words."""
     none = Recoding.none(file)
     for q in file.varying:
         name = file.names[q]
         yield f"leave out {name}", none.without(q)
-        joined = _rare_joined(model, q)
+        joined = _rare_joined(file, q)
         if joined is not None:
             number, recoding = joined
             yield f"join the {number} rarest categories of {name}", recoding
 
 
-def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
+def _rare_joined(file: KeyFile, variable: int) -> tuple[int, Recoding] | None:
     """The rare categories joined into one; None where fewer than two are rare, or no other category would be left.
 
     Codes have no order here, so that neighbours cannot be joined: only the custodians know which are similar.
     """
-    file = model.file
     numbers = np.bincount(file.codes[:, variable], minlength=file.levels[variable])
     order = np.argsort(numbers, kind="stable")
     rare = [int(k) for k in order if numbers[k] < _FEW * file.n_records]
@@ -111,67 +112,66 @@ def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
     return len(rare), Recoding((*others[:variable], own, *others[variable + 1 :]))
 
 
-def _effect(
-    combined: Combined, model: CellRisk, recoding: Recoding, believed: Believed, spec: AssessmentSpec
-) -> dict[str, float]:
-    records = _keyed(combined, model, recoding, believed, spec)
-    found = {name: compute(records).judged for name, compute in KEY_MEASURES.items()}
-    if combined.with_role("sensitive"):
-        groups = _groups(combined, model, recoding)
-        learnt = by_variable(combined, [], spec, records.cases, groups)
-        found |= {measure: max(one.judged(measure) for one in learnt.values()) for measure in SENSITIVE_MEASURES}
-    return found
+@dataclass(frozen=True)
+class Recodable:
+    """A combined output whose key values can be recoded without a new fit."""
+
+    combined: Combined
+    model: CellRisk
+    believed: Believed
+    spec: AssessmentSpec
+
+    def effect(self, recoding: Recoding) -> dict[str, float]:
+        """The judged measures after a recoding."""
+        records = self.records(recoding)
+        found = _judged(records)
+        if self.combined.with_role("sensitive"):
+            columns = self.combined.columns(list(self.model.file.names))
+            pairs = self._rows_recoded(recoding)(self.combined.pair_codes[:, columns])
+            groups = Groups.of(recoding.applied(self.model.file.codes), pairs)
+            found |= _worst(by_variable(self.combined, [], self.spec, records.cases, groups).values())
+        return found
+
+    def records(self, recoding: Recoding) -> KeyedRecords:
+        """The linked records after a recoding; which links are true follows from the recoded values."""
+        cases = self.believed.cases(self._rows_recoded(recoding))
+        fraction = self.spec.fractions.of("combined").value
+        return KeyedRecords(self.model.after(recoding), cases, fraction, self.model.method)
+
+    def _rows_recoded(self, recoding: Recoding) -> Callable[[Rows], Rows]:
+        """Recodes rows of key values as the records are; a value that no record has stays separate."""
+        file, combined = self.model.file, self.combined
+        records = recoding.applied(file.codes)
+        tables = []
+        for q, column in enumerate(combined.columns(list(file.names))):
+            levels = len(combined.variables[column].categories)
+            group = np.full(levels + 1, -1, dtype=np.int32)  # the last entry is that of a missing value, -1
+            group[combined.codes[:, column]] = records[:, q]
+            strange = np.flatnonzero(group < 0)
+            group[strange] = recoding.sizes[q] + np.arange(len(strange)) if recoding.sizes[q] > 1 else 0
+            tables.append(group)
+        return lambda rows: np.stack([table[rows[:, q]] for q, table in enumerate(tables)], axis=1)
 
 
-def _keyed(
-    combined: Combined, model: CellRisk, recoding: Recoding, believed: Believed, spec: AssessmentSpec
-) -> KeyedRecords:
-    """The linked records after a recoding; which links are true follows from the recoded values."""
-    cases = believed.cases(_rows_recoded(combined, model, recoding))
-    return KeyedRecords(model.after(recoding), cases, spec.fractions.of("combined").value, model.method)
+def _judged(records: KeyedRecords) -> dict[str, float]:
+    return {name: compute(records).judged for name, compute in KEY_MEASURES.items()}
 
 
-def _rows_recoded(combined: Combined, model: CellRisk, recoding: Recoding) -> Callable[[Rows], Rows]:
-    """Recodes rows of key values as the records are; a value that no record has stays separate."""
-    file = model.file
-    records = recoding.applied(file.codes)
-    tables = []
-    for q, column in enumerate(combined.columns(list(file.names))):
-        own = combined.codes[:, column]
-        levels = len(combined.variables[column].categories)
-        group = np.full(levels + 1, -1, dtype=np.int32)  # the last entry is that of a missing value, -1
-        group[own] = records[:, q]
-        strange = np.flatnonzero(group < 0)
-        group[strange] = recoding.sizes[q] + np.arange(len(strange)) if recoding.sizes[q] > 1 else 0
-        tables.append(group)
-
-    def recoded(rows: Rows) -> Rows:
-        return np.stack([table[rows[:, q]] for q, table in enumerate(tables)], axis=1)
-
-    return recoded
-
-
-def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
-    """Key groups after a recoding, of the records and of the pairs."""
-    columns = combined.columns(list(model.file.names))
-    recoded = _rows_recoded(combined, model, recoding)
-    return Groups.of(recoding.applied(model.file.codes), recoded(combined.pair_codes[:, columns]))
+def _worst(learnt: Iterable[Learnt]) -> dict[str, float]:
+    """The judged measures of the worst sensitive variable; 0 without any."""
+    of_each = [one.measures for one in learnt]
+    return {name: max((of[name].judged for of in of_each), default=0.0) for name in SENSITIVE_MEASURES}
 
 
 def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
     dropped = int(records.cells.unique.sum())
     if not dropped:
         return []
-    rest = records.without_uniques
-    effect = {name: compute(rest).judged for name, compute in KEY_MEASURES.items()}
-    return [_option(f"leave out the {dropped} records that are unique", effect)]
+    return [_option(f"leave out the {dropped} records that are unique", _judged(records.without_uniques))]
 
 
 def _until_within(
-    combined: Combined,
-    model: CellRisk,
-    believed: Believed,
-    spec: AssessmentSpec,
+    keys: Recodable,
     measures: Mapping[str, float],
     given: Mapping[str, float],
     known: Mapping[Recoding, dict[str, float]],
@@ -183,19 +183,20 @@ def _until_within(
     over = _excess(measures, limits)
     if not limits or over <= 0:
         return []
-    recoding = Recoding.none(model.file)
-    left = list(model.file.varying)
+    file = keys.model.file
+    recoding = Recoding.none(file)
+    left = list(file.varying)
     dropped: list[str] = []
     effect: dict[str, float] = {}
     while over > 0 and left:
         tried = {}
         for q in left:
             further = recoding.without(q)
-            tried[q] = known[further] if further in known else _effect(combined, model, further, believed, spec)
-        best = min(left, key=lambda q: (_excess(tried[q], limits), -model.file.levels[q], q))
+            tried[q] = known[further] if further in known else keys.effect(further)
+        best = min(left, key=lambda q: (_excess(tried[q], limits), -file.levels[q], q))
         recoding, effect = recoding.without(best), tried[best]
         over = _excess(effect, limits)
-        dropped.append(model.file.names[best])
+        dropped.append(file.names[best])
         left.remove(best)
     if len(dropped) < 2:
         return []
@@ -207,14 +208,12 @@ def _until_within(
     return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
 
 
-def _minimal_merges(
-    combined: Combined, model: CellRisk, believed: Believed, spec: AssessmentSpec, measures: Mapping[str, float]
-) -> list[dict[str, Any]]:
+def _minimal_merges(keys: Recodable, measures: Mapping[str, float]) -> list[dict[str, Any]]:
     """The merges of categories that bring `correct_matches` down to its limit with the least loss of information."""
-    limit = spec.limits.given.get("correct_matches")
-    if limit is None or measures["correct_matches"] <= limit or not isinstance(model, Averaged):
+    limit, matching = keys.spec.limits.given.get("correct_matches"), keys.model.matching
+    if limit is None or measures["correct_matches"] <= limit or matching is None:
         return []
-    file = model.file
+    file = keys.model.file
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
         return []
@@ -222,12 +221,12 @@ def _minimal_merges(
     selected = limit
     for _ in range(_SEARCHES):
         search = minimal_recoding(
-            model.matching, min(1.0, selected), "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1
+            matching, min(1.0, selected), "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1
         )
         words = "; ".join(_in_codes(search.recoding, file))
         if not search.reached or not words:
             return []
-        effect = _effect(combined, model, search.recoding, believed, spec)
+        effect = keys.effect(search.recoding)
         if effect["correct_matches"] <= limit:
             break
         selected *= 0.95 * limit / effect["correct_matches"]
@@ -251,7 +250,7 @@ def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> li
     found = []
     for name in learnt:
         others = [one for other, one in learnt.items() if other != name]
-        effect = {measure: max((one.judged(measure) for one in others), default=0.0) for measure in SENSITIVE_MEASURES}
+        effect = _worst(others)
         found.append(_option(f"leave out {name}", {**effect, **by_joint.without(name)}))
     return found
 
@@ -270,7 +269,7 @@ def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _without_joint(by_joint: JointModel) -> list[dict[str, Any]]:
     """Keep the joint distribution from its recipients, so that none infers anything by it."""
-    if "joint_attribution" not in by_joint.measures:
+    if "joint_attribution" not in by_joint.by_variable:
         return []
     return [_option("release no joint distribution", {"joint_attribution": 0.0})]
 

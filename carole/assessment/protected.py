@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from gemel.carole.assessment.coarsening_search import Costs, Search, Tried, entropy, minimal_coarsening
+from gemel.carole.assessment.coarsening_search import Costs, Search, entropy, minimal_coarsening
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.combined_assessment import Assessment
 from gemel.carole.assessment.differences import EarlierRelease, differences
@@ -33,20 +33,8 @@ UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
 _SHOWN = 20
 
 
-class Assess(Protocol):
-    """The assessment of an output under a specification."""
-
-    def __call__(
-        self,
-        combined: Combined,
-        spec: Specification,
-        joint: JointDistribution | None,
-        *,
-        attacked: Combined | None = None,
-        ladders: Sequence[Ladder] | None = None,
-        advise: bool = True,
-    ) -> Assessment:
-        """Assess it; `attacked`, `ladders` and `advise` as in `assess`."""
+Assess = Callable[..., Assessment]
+"""Assesses an output: `combined`, `spec` and `joint`, with `attacked`, `ladders` and `advise` as `assess` has them."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +90,12 @@ def protected(
     if unattainable:
         return Protected(_with_protection(plain, _none_found(unattainable, None, ladders), spec), {}, joint)
     costs = Costs.of(combined, ladders)
-    before = _Before.of(earlier, ladders)
+    finest = _finest_before(earlier, ladders)
 
     def made(levels: Levels, *, advise: bool) -> tuple[Assessment, JointDistribution | None]:
         output = coarsened_output(combined, ladders, levels)
-        attacked = coarsened_output(combined, ladders, before.attacked(levels)) if before.levels else None
+        shown = tuple(min(k, finest.get(ladder.variable, k)) for ladder, k in zip(ladders, levels, strict=True))
+        attacked = coarsened_output(combined, ladders, shown) if finest else None
         own = coarsened_joint(joint, ladders, levels)
         its = coarsened_specification(spec, output)
         return assess(output, its, own, attacked=attacked, ladders=ladders, advise=advise), own
@@ -129,54 +118,42 @@ def protected(
         return Protected(_with_protection(plain, _none_found(why, search, ladders), spec), {}, joint)
     levels = search.found.levels
     final, own = made(levels, advise=True)
+    coarse = coarsened_output(combined, ladders, levels)
     entry = {
         "outcome": "coarsened",
         "reason": "the least allowed coarsening with which every limit holds",
         **_searched(search, ladders),
         "changes": _changes(ladders, levels, costs),
         "before": {"measures": dict(plain.judged), "breaches": list(plain.breaches)},
-        "utility": _utility(combined, coarsened_output(combined, ladders, levels), search.found),
+        "utility": {
+            "cost": search.found.cost,
+            "dependence_before": _dependence(combined),
+            "dependence": _dependence(coarse),
+        },
     }
     return Protected(_with_protection(final, entry, spec), _named(ladders, levels), own, plain.breaches)
 
 
-@dataclass(frozen=True)
-class _Before:
-    """How coarse the tables of earlier releases were, by the variables that they have."""
+def _finest_before(earlier: Sequence[bytes], ladders: Sequence[Ladder]) -> dict[str, int]:
+    """By variable the finest level at which a table of earlier releases has it; not those that no table has.
 
-    levels: tuple[tuple[frozenset[str], Levels], ...]
-    ladders: tuple[Ladder, ...]
-
-    @classmethod
-    def of(cls, earlier: Sequence[bytes], ladders: Sequence[Ladder]) -> _Before:
-        found: list[tuple[frozenset[str], Levels]] = []
-        own: set[frozenset[str]] = set()
-        reports = [json.loads(report) for report in earlier]
-        for report in reports:
-            own |= {frozenset(table["variables"]) for table in report["tables"] if not table["earlier"]}
-        for report in reports:
-            levels = as_levels(ladders, (report.get("protection") or {}).get("changes") or [])
-            for table in report["tables"]:
-                names = frozenset(table["variables"])
-                # Of a table whose own report is no longer there it is not known how coarse it was: not at all.
-                if not table["earlier"]:
-                    found.append((names, levels))
-                elif names not in own:
-                    found.append((names, (0,) * len(ladders)))
-        return cls(tuple(found), tuple(ladders))
-
-    def attacked(self, levels: Levels) -> Levels:
-        """What an intruder with all releases has of each variable: the finest level of any.
-
-        A table that is coarser than that follows from one that is as fine: together they tell no less than what is
-        released.
-        """
-        finest = list(levels)
-        for names, own in self.levels:
-            for q, ladder in enumerate(self.ladders):
-                if ladder.variable in names:
-                    finest[q] = min(finest[q], own[q])
-        return tuple(finest)
+    An intruder with all releases has each variable as finely as any. A table that is coarser than that follows from one
+    that is as fine: together they tell no less than what is released.
+    """
+    reports = [json.loads(report) for report in earlier]
+    own = {frozenset(table["variables"]) for report in reports for table in report["tables"] if not table["earlier"]}
+    finest: dict[str, int] = {}
+    for report in reports:
+        levels = as_levels(ladders, (report.get("protection") or {}).get("changes") or [])
+        for table in report["tables"]:
+            if table["earlier"] and frozenset(table["variables"]) in own:
+                continue
+            for ladder, level in zip(ladders, levels, strict=True):
+                if ladder.variable in table["variables"]:
+                    # Of a table whose own report is no longer there it is not known how coarse it was: not at all.
+                    was = 0 if table["earlier"] else level
+                    finest[ladder.variable] = min(finest.get(ladder.variable, was), was)
+    return finest
 
 
 def _unattainable(
@@ -242,22 +219,18 @@ def _searched(search: Search, ladders: Sequence[Ladder]) -> dict[str, Any]:
         "possible": search.possible,
         "assessed": len(search.tried),
         "exact": search.exact,
-        "tried": [_attempt(one, ladders) for one in closest],
+        "tried": [
+            {
+                "changes": [
+                    {"variable": name, "coarsening": step} for name, step in _named(ladders, one.levels).items()
+                ],
+                "cost": one.cost,
+                "excess": one.excess,
+                "breaches": list(one.breaches),
+            }
+            for one in closest
+        ],
     }
-
-
-def _attempt(one: Tried, ladders: Sequence[Ladder]) -> dict[str, Any]:
-    named = _named(ladders, one.levels)
-    return {
-        "changes": [{"variable": name, "coarsening": step} for name, step in named.items()],
-        "cost": one.cost,
-        "excess": one.excess,
-        "breaches": list(one.breaches),
-    }
-
-
-def _utility(before: Combined, after: Combined, found: Tried) -> dict[str, float]:
-    return {"cost": found.cost, "dependence_before": _dependence(before), "dependence": _dependence(after)}
 
 
 def _dependence(combined: Combined) -> float:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gemel.carole.assessment.combined import Combined
-from gemel.carole.assessment.measures import Measure
+from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.assessment import PublishedTable
@@ -40,22 +39,13 @@ _UNPROVEN = "not proven tight, so that other means may recover more"
 _SHUTTLE_CELLS = 2_000_000  # of recodings to single levels and sums, up to which the shuttle algorithm is run
 
 
-@dataclass(frozen=True)
-class Publication:
-    """The risk of the tables."""
-
-    measures: Mapping[str, Measure]
-    tables: list[dict[str, Any]]
-    warnings: tuple[ResultWarning, ...]
-
-
 def publication(
     combined: Combined, tables: Sequence[PublishedTable], earlier: Sequence[PublishedTable], known: int
-) -> Publication:
-    """The probability of recovery, from the tables to be published and those of earlier releases."""
+) -> Disclosure:
+    """The probability of recovery, from the tables to be published and those of earlier releases; each table."""
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
-        return Publication({}, [], ())
+        return Disclosure({}, [])
     warnings: list[ResultWarning] = []
     documents = []
     singles = []
@@ -87,9 +77,10 @@ def publication(
         text += f" ({_UNPROVEN})"
     if any(table.protection == "random" for table, _ in listed):
         warnings.append(result_warning("rounding_drawn_again"))
-        return Publication({"subtraction": Measure(value, text, lower, upper)}, documents, tuple(warnings))
-    measure = Measure(value, text, no_interval=_EXACT if proven else f"{_EXACT}; but {_UNPROVEN}")
-    return Publication({"subtraction": measure}, documents, tuple(warnings))
+        measure = Measure(value, text, lower, upper)
+    else:
+        measure = Measure(value, text, no_interval=_EXACT if proven else f"{_EXACT}; but {_UNPROVEN}")
+    return Disclosure({"subtraction": measure}, documents, tuple(warnings))
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,6 @@ class CalibratedLinks:
     def matched(self, of_link: Integers, probability: Floats, population: float) -> Floats:
         """Probability that each link is true and is matched to its person, 1/F, shape (n_requested,).
 
-        Notes
-        -----
         Links of one combination have the mean of those that are true.
         """
         thinned, mu, a, c = self._rows(of_link, probability, population)
@@ -289,10 +287,6 @@ class Halves:
         links, mixed, others = recoding(self.links), recoding(self.mixed), recoding(self.others)
         return replace(self, links=links, mixed=mixed, others=others, combinations=Combinations.of(links))
 
-    def believed(self, probability: Floats) -> Halves:
-        """The same with other probabilities of the links."""
-        return replace(self, probability=probability)
-
 
 @dataclass(frozen=True)
 class TrueLinks:
@@ -342,8 +336,6 @@ class TrueLinks:
 def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     """What is to be believed of each link.
 
-    Notes
-    -----
     Without doubtful links, or where all are as doubtful, nothing tells the share, and half is supposed, with a spread
     that goes into the intervals. O((links + draws + pairs) * keys).
     """

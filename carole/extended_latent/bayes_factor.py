@@ -106,8 +106,6 @@ def frequencies(values: Values, weighted: WeightedPairs | None = None, training:
     (n_records, n_variables)): records of other people. Returns list of AloneKey: their shares need not sum to 1: the
     rest is the values that neither file has, on which no pair can agree.
 
-    Notes
-    -----
     The weight of a pair's agreement on x must not be estimated from the pair itself. If the pair is no match, the
     second record has a name that the first has and n others: that has probability (n + 1 - d) / N. The discount d is
     Pitman and Yor's, n1 / (n1 + 2 n2) from the values that a file has once and twice: most names that occur once are

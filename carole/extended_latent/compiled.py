@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -63,11 +64,11 @@ def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequen
                 remedy="use fewer variables or levels, or let a key stand alone",
             )
         waiting.remove(v)
-        product = Factor.constant()
+        joined = Factor.constant()
         for factor in sorted((f for f in left if v in f.variables), key=lambda f: -len(f.variables)):
-            product = factor * product
+            joined = factor * joined
         left = [f for f in left if v not in f.variables]
-        left.append(product.marginal([w for w in product.variables if w != v]))
+        left.append(joined.marginal([w for w in joined.variables if w != v]))
     return [factor for factor in left if not _is_one(factor)]
 
 
@@ -91,106 +92,91 @@ class BayesFactors:
 
     Raises MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
 
-    Notes
-    -----
-    Making it costs one elimination for each case, and one pass of the distinct configurations through the junction
-    tree for each set of keys. Then a pair costs its keys and the tables that join both sides.
+    Making it costs one elimination for each case, and one pass of the distinct configurations through the junction tree
+    for each set of keys. Then a pair costs its keys and the tables that join both sides.
     """
 
     def __init__(self, model: ValueModel, values: Values) -> None:
         self.model, self.values = model, values
-        self._layout = _Layout(model, values)
+        alone = [key.log_factors for key in model.alone]
+        columns = [key.column for key in model.alone]
+        file, joint = _no_joint_model()
+        self._alice, self._bob = (
+            file._replace(alone=np.ascontiguousarray(codes[:, columns])) for codes in (values.codes_a, values.codes_b)
+        )
+        starts = np.cumsum([0, *(len(factors) for factors in alone)])[:-1].astype(np.int64)
+        self._joint = joint._replace(alone_start=starts, alone_factors=np.concatenate([*alone, np.zeros(1)]))
+        if model.match is not None and model.alice is not None and model.bob is not None:
+            self._prepare(model.match, model.alice, model.bob)
 
     def log(self, row_a: Ints, row_b: Ints, result: F64 | None = None) -> F64:
         """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
         result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
         rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
-        pair_factors(*rows, self._layout.alice, self._layout.bob, self._layout.joint, result)
+        pair_factors(*rows, self._alice, self._bob, self._joint, result)
         return result
 
-
-class _Layout:
-    """Everything of the joint model, as flat arrays."""
-
-    def __init__(self, model: ValueModel, values: Values) -> None:
-        self._values = values
-        self._columns = values.model_columns
-        variables = [values.variables[v] for v in self._columns]
-        self._keys = [q for q, variable in enumerate(variables) if variable.is_key]
-        self._own = tuple([q for q, variable in enumerate(variables) if variable.holder == side] for side in SIDES)
-        self._files = (values.configurations_a, values.configurations_b)
-        alone = [key.log_factors for key in model.alone]
-        columns = [key.column for key in model.alone]
-        codes = [np.ascontiguousarray(codes[:, columns]) for codes in (values.codes_a, values.codes_b)]
-        alone_start = np.cumsum([0, *(len(x) for x in alone)])[:-1].astype(np.int64)
-        nothing = _no_joint_model()
-        self.alice, self.bob = (nothing[0]._replace(alone=part) for part in codes)
-        self.joint = nothing[1]._replace(alone_start=alone_start, alone_factors=np.concatenate([*alone, np.zeros(1)]))
-        if model.match is None or model.alice is None or model.bob is None:
-            return
-        self._model = model
-        self._match = model.match
-        place = [values.model_names.index(str(name)) for name in model.match.names]
+    def _prepare(self, match: FittedModel, alice: FittedModel, bob: FittedModel) -> None:
+        """Lay out the tables of every case: the shapes of two configurations, and the keys that agree."""
+        values, names = self.values, self.values.model_names
+        keys = [q for q, v in enumerate(values.model_columns) if values.variables[v].is_key]
+        sets = [[k for i, k in enumerate(keys) if s >> i & 1] for s in range(1 << len(keys))]
         # Tables refer to the model's variables; from here on a variable is its column among the configurations.
-        self._potentials = [_renamed(factor, place) for factor in conditionals(model.match)]
-        shapes = [_shapes(file, own) for file, own in zip(self._files, self._own, strict=True)]
-        n_sets = 1 << len(self._keys)
-        self._lay_out(shapes, n_sets)
-
-    def _lay_out(self, shapes: Sequence[_Shapes], n_sets: int) -> None:
+        place = [names.index(str(name)) for name in match.names]
+        potentials = [_renamed(factor, place) for factor in conditionals(match)]
+        a = _Side(alice, values.configurations_a, _own(values, "alice"), sets, names)
+        b = _Side(bob, values.configurations_b, _own(values, "bob"), sets, names)
         eliminations: dict[tuple[int, ...], list[Factor]] = {}
-        marginals = [self._marginals(side, n_sets) for side in (0, 1)]
-        terms: list[list[F64]] = [[], []]
-        starts: list[list[int]] = [[], []]
-        lengths = [0, 0]
-        joint: list[list[Factor]] = []
-        every = range(len(self._columns))
-        for in_a, known_a in enumerate(shapes[0].known):
-            for in_b, known_b in enumerate(shapes[1].known):
-                for s in range(n_sets):
-                    agree = [k for i, k in enumerate(self._keys) if s >> i & 1]
-                    unknown = tuple(q for q in every if q not in known_a and q not in known_b and q not in agree)
-                    if unknown not in eliminations:
-                        eliminations[unknown] = eliminated(self._potentials, unknown, self._values.model_levels)
-                    sides = [{*known_a, *agree}, {*known_b, *agree}]
-                    parts = _sorted_out(eliminations[unknown], sides)
-                    joint.append(parts[2])
-                    constant = log_agreement(self._model, [self._values.model_names[k] for k in agree])
-                    for side, at in ((0, in_a), (1, in_b)):
-                        rows = shapes[side].members[at]
-                        here = _looked_up(parts[side], self._files[side].codes[rows])
-                        below = marginals[side][s][rows]
-                        with np.errstate(invalid="ignore"):
-                            here = np.where(np.isneginf(below), -np.inf, here - below)
-                        terms[side].append(here + (constant if side == 1 else 0.0))
-                        starts[side].append(lengths[side])
-                        lengths[side] += len(rows)
-        self.alice, self.bob = (
-            alone._replace(
-                configuration=file.of_row,
-                codes=file.codes,
-                shape=shape.of_row,
-                rank=shape.rank,
-                terms=np.concatenate(terms[side]),
-                term_start=np.array(starts[side], dtype=np.int64),
-            )
-            for side, (alone, file, shape) in enumerate(zip((self.alice, self.bob), self._files, shapes, strict=True))
-        )
-        self.joint = _with_tables(self.joint, joint, set(self._own[1]))._replace(
-            keys=np.array(self._keys, dtype=np.int64), n_shapes_b=len(shapes[1].known)
+        plans = []
+        for (in_a, known_a), (in_b, known_b) in product(enumerate(a.shapes.known), enumerate(b.shapes.known)):
+            for s, agree in enumerate(sets):
+                unknown = tuple(q for q in range(len(names)) if q not in (*known_a, *known_b, *agree))
+                if unknown not in eliminations:
+                    eliminations[unknown] = eliminated(potentials, unknown, values.model_levels)
+                of_a, of_b, of_both = _sorted_out(eliminations[unknown], [{*known_a, *agree}, {*known_b, *agree}])
+                plans.append(of_both)
+                a.add_terms(of_a, in_a, s)
+                b.add_terms(of_b, in_b, s, log_agreement(self.model, [names[k] for k in agree]))
+        self._alice, self._bob = a.layout(self._alice.alone), b.layout(self._bob.alone)
+        self._joint = _with_tables(self._joint, plans, set(b.own))._replace(
+            keys=np.array(keys, dtype=np.int64), n_shapes_b=len(b.shapes.known)
         )
 
-    def _marginals(self, side: int, n_sets: int) -> list[F64]:
-        """log P(own values, x_S) of each configuration of a file, for each set S of keys."""
-        model: FittedModel | None = (self._model.alice, self._model.bob)[side]
-        assert model is not None  # noqa: S101 (looked at in the beginning)
-        codes = self._files[side].codes
-        found = []
-        for s in range(n_sets):
-            kept = {*self._own[side], *(k for i, k in enumerate(self._keys) if s >> i & 1)}
-            known = np.where([q in kept for q in range(codes.shape[1])], codes, -1).astype(np.int32)
-            found.append(model.log_marginal(columns_of(model, known, self._values.model_names)))
-        return found
+
+class _Side:
+    """One file's configurations, their shapes, and what its own values contribute to each case."""
+
+    def __init__(
+        self,
+        model: FittedModel,
+        file: Configurations,
+        own: Sequence[int],
+        sets: Sequence[Sequence[int]],
+        names: Sequence[str],
+    ) -> None:
+        self.file, self.own, self.shapes = file, own, _shapes(file, own)
+        self._terms: list[F64] = []
+        # log P(own values, x_S) of each configuration, for each set S of keys.
+        self._marginals = []
+        for agree in sets:
+            kept = {*own, *agree}
+            known = np.where([q in kept for q in range(file.codes.shape[1])], file.codes, -1).astype(np.int32)
+            self._marginals.append(model.log_marginal(columns_of(model, known, names)))
+
+    def add_terms(self, factors: Sequence[Factor], shape: int, s: int, constant: float = 0.0) -> None:
+        """Of the configurations of a shape, where the keys of the set of number s agree."""
+        rows = self.shapes.members[shape]
+        above, below = _looked_up(factors, self.file.codes[rows]), self._marginals[s][rows]
+        with np.errstate(invalid="ignore"):
+            self._terms.append(np.where(np.isneginf(below), -np.inf, above - below) + constant)
+
+    def layout(self, alone: I32) -> FileLayout:
+        """All of it as flat arrays."""
+        starts = np.cumsum([0, *(len(terms) for terms in self._terms)])[:-1].astype(np.int64)
+        shapes = self.shapes
+        return FileLayout(
+            self.file.of_row, self.file.codes, shapes.of_row, shapes.rank, np.concatenate(self._terms), starts, alone
+        )
 
 
 SIDES = ("alice", "bob")
@@ -198,10 +184,8 @@ SIDES = ("alice", "bob")
 
 def check_cases(values: Values) -> None:
     """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
-    n_shapes = []
-    for side, file in zip(SIDES, (values.configurations_a, values.configurations_b), strict=True):
-        own = [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
-        n_shapes.append(len(_shapes(file, own).known))
+    files = values.configurations_a, values.configurations_b
+    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in zip(SIDES, files, strict=True)]
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
         raise GemelError(
@@ -211,6 +195,11 @@ def check_cases(values: Values) -> None:
             got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
             remedy="make missing a separate category, or let keys stand alone",
         )
+
+
+def _own(values: Values, side: str) -> list[int]:
+    """The configurations' columns of the variables that only one side holds."""
+    return [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
 
 
 @dataclass(frozen=True)
@@ -278,7 +267,9 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
     flat: list[F64] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]
-    of_a, column, stride = [], [], []
+    of_a: list[bool] = []
+    column: list[int] = []
+    stride: list[int] = []
     for factors in plans:
         for factor in factors:
             if id(factor) not in laid:
@@ -289,15 +280,9 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
                 flat.append(dense)
                 size += len(dense)
             table_start.append(laid[id(factor)])
-            step = 1
-            steps = []
-            for n in reversed(factor.levels):
-                steps.append(step)
-                step *= n
-            for v, width in zip(factor.variables, reversed(steps), strict=True):
-                of_a.append(v not in of_bob)
-                column.append(v)
-                stride.append(width)
+            column += factor.variables
+            of_a += [v not in of_bob for v in factor.variables]
+            stride += [math.prod(factor.levels[i + 1 :]) for i in range(len(factor.levels))]
             variable_start.append(len(column))
         factor_start.append(len(table_start))
     return layout._replace(

@@ -7,8 +7,9 @@ distribution over all pairs, whatever their values.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from gemel.carole.comparison.counting import PatternCounter
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.kernels import expectation, take
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import Pairs, WeightedPairs, wrong
+from gemel.carole.extended_latent.variables import Pairs, Visit, WeightedPairs, wrong
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import expected_levels, unidentified_fields
@@ -37,73 +38,48 @@ MAX_CLASSES = 1 << 23
 
 _ONE = np.ones(1, dtype=np.int64)
 
-_Sample = tuple[I32, I32, F64]
-"""Rows of A, rows of B and what each pair counts for, of one batch."""
-
 
 @dataclass(frozen=True)
 class Classes:
-    """Pairs counted by pattern and Bayes factor.
-
-    Parameters
-    ----------
-    pattern : ndarray of int32, shape (n_classes,)
-    log_factor : ndarray of float64, shape (n_classes,)
-        Natural log Bayes factor, rounded.
-    count : ndarray of float64, shape (n_classes,)
-    """
+    """Pairs counted by pattern and Bayes factor; each of shape (n_classes,)."""
 
     pattern: I32 = field(repr=False)
-    log_factor: F64 = field(repr=False)
+    log_factor: F64 = field(repr=False)  # natural, rounded
     count: F64 = field(repr=False)
 
 
-def sampled_pairs(pairs: Pairs, weight: F64, heaviest: float, seed: int, progress: StageProgress) -> WeightedPairs:
-    """Pairs to estimate from, weighted by the match probability of their pattern.
+def sampled_pairs(
+    pairs: Pairs, probability: Visit[F64], heaviest: float, seed: int, progress: StageProgress
+) -> WeightedPairs:
+    """Pairs to estimate from, weighted by their match probabilities: about (expected matches) / `heaviest` of them.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_patterns,)
-        Match probability of each pattern.
-    heaviest : float
-        A pair of smaller weight is taken with probability weight / heaviest and then counts as `heaviest`, so that
-        every pattern has its expected weight; 0 takes all pairs.
-
-    Returns
-    -------
-    WeightedPairs
-        About (expected matches) / `heaviest` of them.
+    A pair of smaller probability than `heaviest` is taken with probability / `heaviest` and then counts as `heaviest`,
+    so that every pattern has its expected weight; 0 takes all pairs.
     """
 
-    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
-        return _sampled(row_a, row_b, weight[pattern], heaviest, seed)
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> tuple[I32, I32, F64]:
+        weight = probability(row_a, row_b, pattern)
+        taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
+        n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
+        at = taken[:n]
+        return row_a[at], row_b[at], counts_as[:n].copy()
 
-    return _together(list(pairs.map(visit, progress)))
+    nothing = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+    return WeightedPairs(*_in_a_row([nothing, *pairs.map(visit, progress)]))
 
 
-def posterior_pairs(
-    pairs: Pairs, factors: BayesFactors, log_odds: F64, heaviest: float, seed: int, progress: StageProgress
-) -> WeightedPairs:
-    """The same by the extended match probabilities: `log_odds` are those of the patterns alone."""
+def posteriors(factors: BayesFactors, log_odds: F64) -> Visit[F64]:
+    """The extended match probabilities of pairs; `log_odds` are those of the patterns alone."""
 
-    def visit(row_a: I32, row_b: I32, pattern: I32) -> _Sample:
+    def visit(row_a: I32, row_b: I32, pattern: I32) -> F64:
         odds = log_odds[pattern] + factors.log(row_a, row_b)
-        return _sampled(row_a, row_b, 1 / (1 + np.exp(-np.clip(odds, -700, 700))), heaviest, seed)
+        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
 
-    return _together(list(pairs.map(visit, progress)))
-
-
-def _sampled(row_a: I32, row_b: I32, weight: F64, heaviest: float, seed: int) -> _Sample:
-    taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
-    n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
-    at = taken[:n]
-    return row_a[at], row_b[at], counts_as[:n].copy()
+    return visit
 
 
-def _together(samples: list[_Sample]) -> WeightedPairs:
-    if not samples:
-        return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-    return WeightedPairs(*(np.concatenate(column) for column in zip(*samples, strict=True)))
+def _in_a_row(parts: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    return (np.concatenate(column) for column in zip(*parts, strict=True))
 
 
 def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
@@ -162,11 +138,8 @@ def kept(pairs: Pairs, factors: BayesFactors, score: F64, minimum: float, progre
         at = np.flatnonzero(score[pattern] + log_factor >= minimum)
         return row_a[at], row_b[at], pattern[at], log_factor[at]
 
-    found = list(pairs.map(visit, progress))
-    if not found:
-        none = np.zeros(0, dtype=np.int32)
-        return KeptPairs(none, none, none, np.zeros(0))
-    return KeptPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    none = np.zeros(0, dtype=np.int32)
+    return KeptPairs(*_in_a_row([(none, none, none, np.zeros(0)), *pairs.map(visit, progress)]))
 
 
 @dataclass(frozen=True)
@@ -199,8 +172,6 @@ def extended_em(
     `weights` (float64, shape (n_patterns,)): match weights, in bits, that are not m over u (a dependence model, a
     weighted scheme): m is then fixed.
 
-    Notes
-    -----
     O(classes + patterns * fields) a step.
     """
     gamma = np.ascontiguousarray(patterns.gamma)
@@ -238,31 +209,19 @@ def extended_em(
         new_p = p
         if settings.p == "free":
             given = settings.priors
-            new_p = (max(unconstrained_matches, 1e-6) + given.matches) / (n_pairs + given.matches + given.non_matches)
-            new_p = min(new_p, maximum)
+            all_pairs = n_pairs + given.matches + given.non_matches
+            new_p = min((max(unconstrained_matches, 1e-6) + given.matches) / all_pairs, maximum)
         distance = max(float(np.abs(new_m - m).max()), abs(math.log(new_p / p)))
         rate = distance / before if 0 < before < math.inf else 1.0
         left = distance * rate / (1 - rate) if rate < 1 else math.inf
         converged = distance == 0 or max(distance, left) < settings.tolerance
         m, p, before = new_m, new_p, distance
-    matches_behind_m = expected_levels(patterns, rules, matches, width).sum(axis=1)
+    fitted = replace(
+        model, m=m, u=u, p=p, log_likelihood=trace[-1], converged=converged, iterations=len(trace), distance=distance,
+        matches_behind_m=expected_levels(patterns, rules, matches, width).sum(axis=1),
+    )  # fmt: skip
     return ExtendedEM(
-        model=Model(
-            fields=model.fields,
-            m=m,
-            u=u,
-            p=p,
-            n_a=model.n_a,
-            n_b=model.n_b,
-            log_likelihood=trace[-1],
-            converged=converged,
-            iterations=len(trace),
-            distance=distance,
-            identified=model.identified,
-            matches_behind_m=matches_behind_m,
-            warnings=model.warnings,
-            history=model.history,
-        ),
+        model=fitted,
         matches=matches,
         log_likelihood=np.array(trace),
         converged=converged,

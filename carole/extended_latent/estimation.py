@@ -26,7 +26,7 @@ from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import greedy
-from gemel.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from gemel.risk.models.incomplete import IncompleteCounts, completed, completions, fit_incomplete
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -41,18 +41,11 @@ MINIMUM = 1e-18
 """Probability below which a cell counts as empty: what EM leaves there is rounding."""
 
 
-def completions(data: IncompleteCounts) -> F64:
-    """How many complete cells agree with each record."""
-    return np.asarray(np.where(data.records < 0, np.array(data.levels), 1).astype(np.float64).prod(axis=1))
-
-
 def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: int) -> tuple[SparseCounts, bool]:
     """Fuchs' EM of the saturated model.
 
     `tolerance`: maximum change of a cell's probability at which to stop.
 
-    Notes
-    -----
     O(completions of all records) an iteration. It starts with equal probabilities of all cells that agree with a
     record.
 
@@ -60,7 +53,7 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
     ----------
     .. [1] Fuchs, JASA 77, 1982. doi:10.1080/01621459.1982.10477795
     """
-    cells, start = _expanded(data.records, data.levels, completions(data))
+    cells, start = completed(data.records, data.levels, completions(data.records, data.levels))
     first, number = distinct_rows(cells, data.levels)
     probability = np.full(len(first), 1 / len(first))
     weight = data.weights / data.total
@@ -82,28 +75,15 @@ def completed_by(model: FittedModel, data: IncompleteCounts, limit: int = 2**23)
 
     Records with too many completions to be held in all (more than `limit` rows, the fewest first) are left out.
     """
-    times = completions(data)
+    times = completions(data.records, data.levels)
     order = np.argsort(times, kind="stable")
     kept = order[np.cumsum(times[order]) <= limit]
-    cells, start = _expanded(data.records[kept], data.levels, times[kept])
+    cells, start = completed(data.records[kept], data.levels, times[kept])
     rows = np.repeat(np.arange(len(kept)), np.diff(start))
     probability = np.exp(model.log_probability(cells))
     sums = np.bincount(rows, weights=probability, minlength=len(kept))
     share = data.weights[kept][rows] * probability / sums[rows]
     return SparseCounts.from_records(cells, data.levels, data.names, share)
-
-
-def _expanded(records: I32, levels: tuple[int, ...], times: F64) -> tuple[I32, I64]:
-    """All completions of each record, one record after another, and where each record's begin."""
-    start = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
-    rows = np.repeat(np.arange(len(records)), np.diff(start))
-    number = np.arange(start[-1]) - start[rows]
-    cells = records[rows]
-    for q, n in enumerate(levels):
-        lacking = cells[:, q] < 0
-        cells[lacking, q] = number[lacking] % n
-        number[lacking] //= n
-    return cells, start
 
 
 @njit(nogil=True, cache=True)
@@ -139,18 +119,10 @@ MAX_ITERATIONS = 300
 class ValueFit:
     """A value model and its estimation.
 
-    Attributes
-    ----------
-    search
-        The search for the graph; None where there was no choice, or the model was known.
-    records
-        Weight of the records it was estimated from: expected matches and training records. 0: it was known beforehand.
-    converged
-        Whether the EM for the missing keys and the search for the graph converged.
-    precision
-        Total prior precision; None where there is no joint model, or it was known beforehand.
-    choice
-        How it was chosen; None where it was given.
+    `search`: the search for the graph; None where there was no choice, or the model was known; `records`: weight of the
+    records it was estimated from: expected matches and training records. 0: it was known beforehand; `converged`:
+    whether the EM for the missing keys and the search for the graph converged; `precision`: total prior precision; None
+    where there is no joint model, or it was known beforehand; `choice`: how it was chosen; None where it was given.
     """
 
     model: ValueModel
@@ -180,17 +152,8 @@ def estimate(
 ) -> ValueFit:
     """Estimate a value model.
 
-    Parameters
-    ----------
-    settings : ExtendedSettings
-        Without a precision it is chosen (`choose_precision`).
-    training : ndarray of int32, shape (n_records, n_variables), optional
-        Records of people like these, over all variables; -1 is missing. Each counts as one match.
-
-    Raises
-    ------
-    GemelError
-        Training codes out of range; no pair of positive weight and no training record.
+    `settings`: without a precision it is chosen (`choose_precision`); `training` (int32, shape (n_records,
+    n_variables)): records of people like these, over all variables; -1 is missing. Each counts as one match.
     """
     if training is not None:
         check_codes(training, values.variables, "training records")
@@ -288,7 +251,7 @@ def match_records(values: Values, weighted: WeightedPairs, training: I32 | None 
 
 def _saturated(data: IncompleteCounts) -> bool:
     """Whether all completions of the records can be held."""
-    return bool(completions(data).sum() <= SATURATED_CELLS)
+    return bool(completions(data.records, data.levels).sum() <= SATURATED_CELLS)
 
 
 def complete_counts(data: IncompleteCounts, settings: ExtendedSettings, precision: float) -> tuple[SparseCounts, bool]:

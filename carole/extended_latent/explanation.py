@@ -38,21 +38,10 @@ class Contribution:
 def explain_pairs(fit: ExtendedFit, row_a: Ints, row_b: Ints, gamma: I8) -> list[list[Contribution]]:
     """The contributions to the log odds of each of some pairs.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-        The pairs.
-    gamma : ndarray of int8, shape (n_pairs, n_fields)
-        Their comparison vectors.
+    `gamma` (int8, shape (n_pairs, n_fields)): their comparison vectors. The sum of a pair's contributions is the pair's
+    match weight and the prior's log2 odds. A missing field and an unknown variable have no bar. Where fields depend on
+    each other, they share one.
 
-    Returns
-    -------
-    list of list of Contribution
-        For each pair; their sum is the pair's match weight and the prior's log2 odds. A missing field and an unknown
-        variable have no bar. Where fields depend on each other, they share one.
-
-    Notes
-    -----
     All pairs pass through the junction trees together: once for each pattern of known variables.
     """
     prior = Contribution("prior", "prevalence", fit.log_prior_odds / math.log(2.0))

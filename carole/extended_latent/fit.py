@@ -19,7 +19,7 @@ from gemel.carole.extended_latent.em import (
     counted,
     extended_em,
     kept,
-    posterior_pairs,
+    posteriors,
     sampled_pairs,
 )
 from gemel.carole.extended_latent.estimation import ValueFit, estimate
@@ -45,14 +45,8 @@ from gemel.risk.models.fitted import FittedModel
 class Refitted:
     """A second estimate beside the values.
 
-    Attributes
-    ----------
-    scheme
-        The fitted scheme, m and p estimated again.
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches of each pattern.
-    kept
-        The pairs that compete for records, with their Bayes factors; None where pairs do not compete.
+    `scheme`: the fitted scheme, m and p estimated again; `matches` (float64, shape (n_patterns,)): expected matches of
+    each pattern; `kept`: the pairs that compete for records, with their Bayes factors; None where pairs do not compete.
     """
 
     scheme: FittedScheme
@@ -93,8 +87,6 @@ def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Class
 
     `classes`: the same pairs by pattern and Bayes factor; None: of agreement alone.
 
-    Notes
-    -----
     ``sum n log(p L B + 1 - p)``, L the likelihood ratio of a pattern and B the values' Bayes factor: u and the values'
     distribution among non-matches are the same in both, and cancel.
     """
@@ -117,16 +109,10 @@ MAX_OVERFIT = 1.0
 class ExtendedFit:
     """The result of the extended latent step.
 
-    Attributes
-    ----------
-    value_fit
-        The value model and its estimation; `value_fit.model.match` is the joint distribution.
-    scheme
-        The Fellegi-Sunter part, with m estimated beside the Bayes factors.
-    refitted
-        The second estimate beside the values, where one was requested.
-    rounds
-        Each estimation of the value model, and how far it over-fits; empty unless requested.
+    `value_fit`: the value model and its estimation; `value_fit.model.match` is the joint distribution; `scheme`: the
+    Fellegi-Sunter part, with m estimated beside the Bayes factors; `refitted`: the second estimate beside the values,
+    where one was requested; `rounds`: each estimation of the value model, and how far it over-fits; empty unless
+    requested.
     """
 
     values: Values = field(repr=False)
@@ -152,12 +138,10 @@ class ExtendedFit:
         return self.scheme.match_weights(gamma) + self.factors.log(row_a, row_b) / math.log(2.0)
 
     def match_probabilities(self, row_a: Ints, row_b: Ints, gamma: I8) -> F64:
-        """Match probabilities of pairs, each without its rivals."""
         return probability(self.match_weights(row_a, row_b, gamma) * math.log(2.0) + self.log_prior_odds)
 
     @property
     def log_prior_odds(self) -> float:
-        """log(p / (1 - p))."""
         p = self.scheme.model.p
         return math.log(p) - math.log1p(-p)
 
@@ -234,7 +218,7 @@ def fit_extended(
     _check(values, fitted, patterns, bounds)
     check_cases(values)
     n_levels = [len(field) for field in bounds]
-    estimated = PatternCounts(fitted.estimated(patterns.gamma, n_levels), patterns.mask, patterns.count)
+    estimated = fitted.scheme.patterns(patterns, n_levels)
     free = fitted.joint is None and fitted.scheme.facts.calibrated
     weights = None if free else fitted.match_weights(patterns.gamma)
 
@@ -248,8 +232,8 @@ def fit_extended(
         value_fit = ValueFit(known_model(values, known))
     else:
         if learn_from is None:
-            by_pattern = fitted.match_probabilities(patterns.gamma)
-            learn_from = sampled_pairs(pairs, by_pattern, heaviest, settings.seed, reported("learn"))
+            g = fitted.match_probabilities(patterns.gamma)
+            learn_from = sampled_pairs(pairs, lambda *at: g[at[2]], heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
     before: ValueFit | None = None
@@ -273,7 +257,8 @@ def fit_extended(
         if learn_from is None:
             p = em.model.p
             log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
-            learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
+            posterior = posteriors(factors, log_odds)
+            learn_from = sampled_pairs(pairs, posterior, heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, replace(settings, precision=value_fit.precision), training)
     progress("model", 1.0)
     warnings = (*_warnings(value_fit, em, settings, refitted), *_overfitting(rounds))

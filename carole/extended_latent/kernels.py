@@ -14,71 +14,31 @@ LARGEST = 700.0
 
 
 class FileLayout(NamedTuple):
-    """One file's part of the Bayes factors: rows, configurations (distinct values of a row) and their shapes.
+    """One file's part of the Bayes factors: rows, configurations (distinct values of a row) and their shapes."""
 
-    Attributes
-    ----------
-    configuration : ndarray of int32, shape (n_rows,)
-        Of each row; empty where there is no joint model.
-    codes : ndarray of int32, shape (n_configurations, n_columns)
-        Categories of the model's variables; -1 is missing.
-    shape : ndarray of int64, shape (n_configurations,)
-        Which of its own variables a configuration has, as a number.
-    rank : ndarray of int64, shape (n_configurations,)
-        Its place among the configurations of its shape.
-    terms : ndarray of float64, shape (n_terms,)
-        This side's own contributions, plan after plan, in the order of the ranks.
-    term_start : ndarray of int64, shape (n_plans,)
-        Where each plan's terms begin.
-    alone : ndarray of int32, shape (n_rows, n_alone)
-        Codes of the keys that stand alone.
-    """
-
-    configuration: I32
-    codes: I32
-    shape: I64
-    rank: I64
-    terms: F64
-    term_start: I64
-    alone: I32
+    configuration: I32  # (n_rows,); empty where there is no joint model
+    codes: I32  # (n_configurations, n_columns): categories of the model's variables; -1 is missing
+    shape: I64  # (n_configurations,): which of its own variables it has, as a number
+    rank: I64  # (n_configurations,): its place among the configurations of its shape
+    terms: F64  # (n_terms,): this side's own contributions, plan after plan, in the order of the ranks
+    term_start: I64  # (n_plans,)
+    alone: I32  # (n_rows, n_alone): codes of the keys that stand alone
 
 
 class JointLayout(NamedTuple):
-    """Tables that hold variables of both files, and factors of the keys that stand alone.
+    """Tables that hold variables of both files, and factors of the keys that stand alone."""
 
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (n_keys,)
-        Columns of the keys of the joint model.
-    n_shapes_b : int
-        Shapes of Bob's configurations.
-    factor_start : ndarray of int64, shape (n_plans + 1,)
-        A plan's factors are ``factor_start[plan]`` to ``factor_start[plan + 1]``.
-    table_start : ndarray of int64, shape (n_factors,)
-        Where the factor's table begins in `tables`.
-    variable_start : ndarray of int64, shape (n_factors + 1,)
-        A factor's variables, likewise.
-    of_a, column, stride : ndarray of bool, of int64, of int64, shape (n_factor_variables,)
-        Whether a variable's code is Alice's, its column, and its stride in the table.
-    tables : ndarray of float64, shape (n_cells,)
-        Natural logarithms, one table after the other.
-    alone_start : ndarray of int64, shape (n_alone,)
-        Where a key's values begin in `alone_factors`.
-    alone_factors : ndarray of float64, shape (n_alone_values + 1,)
-        Log Bayes factor of agreement on each value.
-    """
-
-    keys: I64
-    n_shapes_b: int
-    factor_start: I64
-    table_start: I64
-    variable_start: I64
-    of_a: Flags
-    column: I64
-    stride: I64
-    tables: F64
-    alone_start: I64
-    alone_factors: F64
+    keys: I64  # (n_keys,): columns of the keys of the joint model
+    n_shapes_b: int  # of Bob's configurations
+    factor_start: I64  # (n_plans + 1,): a plan's factors begin here and end where the next plan's begin
+    table_start: I64  # (n_factors,): in `tables`
+    variable_start: I64  # (n_factors + 1,): a factor's variables, likewise
+    of_a: Flags  # (n_factor_variables,): whether a variable's code is Alice's
+    column: I64  # (n_factor_variables,)
+    stride: I64  # (n_factor_variables,): in the table
+    tables: F64  # (n_cells,): natural logarithms, one table after the other
+    alone_start: I64  # (n_alone,): in `alone_factors`
+    alone_factors: F64  # (n_alone_values + 1,): log Bayes factor of agreement on each value
 
 
 @njit(nogil=True, cache=True)
@@ -125,23 +85,11 @@ def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joi
 
 @njit(nogil=True, cache=True)
 def expectation(pattern: I32, offset: F64, count: F64, log_odds: F64, log_other: F64, matches: F64) -> float:
-    """Expected matches of every pattern, from classes of pairs with one pattern and one Bayes factor.
+    """Write the expected `matches` of every pattern, from classes of pairs with one pattern and one log Bayes factor.
 
-    Parameters
-    ----------
-    pattern, offset, count : ndarray, shape (n_classes,)
-        Pattern, log Bayes factor of the values, and number of pairs of each class.
-    log_odds : ndarray of float64, shape (n_patterns,)
-        Posterior log odds of a pair of the pattern by Fellegi-Sunter alone.
-    log_other : ndarray of float64, shape (n_patterns,)
-        Log probability of being no match and having the pattern.
-    matches : ndarray of float64, shape (n_patterns,)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        Log likelihood of the classes, less that of their values among non-matches, which does not change.
+    `log_odds`: posterior log odds of a pair of the pattern by Fellegi-Sunter alone; `log_other`: log probability of
+    being no match and having the pattern. Returns the log likelihood of the classes, less that of their values among
+    non-matches, which does not change.
     """
     matches[:] = 0.0
     likelihood = 0.0

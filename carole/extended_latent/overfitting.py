@@ -1,4 +1,11 @@
-"""How far the extended model is fitted to the pairs it was estimated from."""
+"""How much better a value model fits its own pairs than others: the cost of estimating it from uncertain matches.
+
+The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
+mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
+over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen both
+halves, so from the second round on the figure is too low; expected matches that grow from round to round are the other
+sign.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +47,7 @@ class Round:
 def held_out(
     values: Values, fitted: ValueFit, weighted: WeightedPairs, settings: ExtendedSettings, training: I32 | None = None
 ) -> tuple[float, float]:
-    """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it.
-
-    Notes
-    -----
-    Two more estimations, each of half the pairs.
-    """
+    """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it."""
     if fitted.model.match is None:
         return math.nan, math.nan
     inside = _bits(values, fitted.model.match, weighted)
@@ -66,7 +68,6 @@ def held_out(
 
 
 def round_of(fitted: ValueFit, before: ValueFit | None, bits: tuple[float, float], matches: float, seed: int) -> Round:
-    """The report of a round."""
     moved = math.nan
     if before is not None and fitted.model.match is not None and before.model.match is not None:
         rng = np.random.default_rng(seed)

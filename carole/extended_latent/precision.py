@@ -73,8 +73,6 @@ class PrecisionChoice:
 def choose_precision(values: Values, weighted: WeightedPairs, joint_models: JointModels, seed: int) -> PrecisionChoice:
     """Choose the prior precision from the pairs that the value model is estimated from.
 
-    Notes
-    -----
     `FOLDS` estimations with each of `PRECISIONS`, of three quarters of the pairs; the completion of missing keys is
     shared by all precisions. Folds are of Alice's records. Keys that stand alone do not depend on the precision and are
     left out.
@@ -176,12 +174,3 @@ def _joint_part(values: Values) -> Values:
         np.ascontiguousarray(values.codes_a[:, columns]),
         np.ascontiguousarray(values.codes_b[:, columns]),
     )
-
-
-# How much better a value model fits its own pairs than others: the cost of estimating it from uncertain matches.
-#
-# The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
-# mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
-# over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen
-# both halves, so from the second round on the figure is too low; expected matches that grow from round to round are
-# the other sign.

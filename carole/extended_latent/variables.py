@@ -32,18 +32,12 @@ MAX_MODEL_KEYS = 8
 class Variable:
     """A variable of the value model.
 
-    Parameters
-    ----------
-    holder
-        Whose records have it. A variable of both is a key: it should also be one of the compared fields, since the
-        comparison models whether it agrees and this model the value on which it agrees.
-    levels
-        How many values it can take, at least 2; for a field compared by signatures, the distinct signatures of both
-        files together.
-    alone
-        Of a key: whether it is independent of all other variables, with its frequencies in the two files for
-        probabilities. By default true of keys of more than `ALONE_ABOVE` levels, such as surnames, for which no joint
-        distribution could be estimated.
+    `holder`: whose records have it. A variable of both is a key: it should also be one of the compared fields, since
+    the comparison models whether it agrees and this model the value on which it agrees; `levels`: how many values it
+    can take, at least 2; for a field compared by signatures, the distinct signatures of both files together; `alone`:
+    of a key: whether it is independent of all other variables, with its frequencies in the two files for probabilities.
+    By default true of keys of more than `ALONE_ABOVE` levels, such as surnames, for which no joint distribution could
+    be estimated.
     """
 
     name: str
@@ -66,7 +60,6 @@ class Variable:
 
     @property
     def is_key(self) -> bool:
-        """Whether both files hold it."""
         return self.holder == "both"
 
     @property
@@ -79,18 +72,8 @@ class Variable:
 class Values:
     """The codes of both files.
 
-    Parameters
-    ----------
-    codes_a : ndarray of int32, shape (n_a, n_variables)
-        One column for each variable; -1 where missing, and in all columns of Bob's variables.
-    codes_b : ndarray of int32, shape (n_b, n_variables)
-        Likewise.
-
-    Raises
-    ------
-    GemelError
-        No variables, names that repeat, codes out of range, codes in a column that the other party holds, or more
-        than `MAX_MODEL_KEYS` keys that do not stand alone.
+    `codes_a` (int32, shape (n_a, n_variables)): one column for each variable; -1 where missing, and in all columns of
+    Bob's variables; `codes_b` (int32, shape (n_b, n_variables)): likewise.
     """
 
     variables: tuple[Variable, ...]
@@ -113,12 +96,10 @@ class Values:
 
     @property
     def n_a(self) -> int:
-        """Records of A."""
         return len(self.codes_a)
 
     @property
     def n_b(self) -> int:
-        """Records of B."""
         return len(self.codes_b)
 
     @cached_property
@@ -128,7 +109,6 @@ class Values:
 
     @cached_property
     def alone_columns(self) -> tuple[int, ...]:
-        """Columns of the keys that stand alone."""
         return tuple(v for v, variable in enumerate(self.variables) if variable.stands_alone)
 
     @cached_property
@@ -138,12 +118,10 @@ class Values:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """Names of the joint model's variables, in order."""
         return tuple(self.variables[v].name for v in self.model_columns)
 
     @property
     def model_levels(self) -> tuple[int, ...]:
-        """Their levels."""
         return tuple(self.variables[v].levels for v in self.model_columns)
 
     @cached_property
@@ -232,8 +210,7 @@ class Pairs(Protocol):
     """Pairs that can be visited repeatedly."""
 
     @property
-    def n_pairs(self) -> int:
-        """Their number, for progress."""
+    def n_pairs(self) -> int: ...
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part once and yield the results, in the order of the parts.
@@ -256,7 +233,6 @@ class ArrayPairs:
 
     @property
     def n_pairs(self) -> int:
-        """Their number."""
         return len(self.row_a)
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:

@@ -20,34 +20,19 @@ class CandidateGraph(NamedTuple):
     """Candidate pairs arranged for passing messages: by component, by record of A, and by record of B.
 
     Records that may exclude each other are near each other in memory.
-
-    Parameters
-    ----------
-    order : ndarray of int32, shape (n_pairs,)
-        Position, in the caller's arrays, of each edge.
-    row_first : ndarray of int64, shape (n_rows + 1,)
-        Edges of each record of A: consecutive.
-    column_first : ndarray of int64, shape (n_columns + 1,)
-    column_edge : ndarray of int32, shape (n_pairs,)
-        Edges of each record of B: ``column_edge[column_first[j]:column_first[j + 1]]``.
-    edge_row, edge_column : ndarray of int32, shape (n_pairs,)
-        Records of A and of B that each edge joins.
-    component_row, component_column : ndarray of int64, shape (n_components + 1,)
-        First record of A, and of B, of each component.
     """
 
-    order: I32
-    row_first: I64
-    column_first: I64
-    column_edge: I32
-    edge_row: I32
-    edge_column: I32
-    component_row: I64
-    component_column: I64
+    order: I32  # (n_pairs,): position of each edge in the caller's arrays
+    row_first: I64  # (n_rows + 1,): edges of each record of A, which are consecutive
+    column_first: I64  # (n_columns + 1,): those of each record of B, in `column_edge`
+    column_edge: I32  # (n_pairs,)
+    edge_row: I32  # (n_pairs,): the record of A that each edge joins
+    edge_column: I32  # (n_pairs,)
+    component_row: I64  # (n_components + 1,): first record of A of each component
+    component_column: I64  # (n_components + 1,)
 
     @property
     def n_edges(self) -> int:
-        """Number of candidate pairs."""
         return len(self.order)
 
 
@@ -56,8 +41,6 @@ def candidate_graph(a: Ints, b: Ints) -> CandidateGraph:
 
     `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice.
 
-    Notes
-    -----
     O(n_pairs + largest row number); some 20 bytes a pair.
     """
     rows, columns = _numbered(a), _numbered(b)

@@ -39,24 +39,10 @@ MAX_SUBSET_SIDE = 12
 def _enumerated(first: I64, bit: I64, weight: F64, free: F64, n_bits: int, probability: F64) -> float:
     """Write the probability of each link of a small graph, NaN if the weights are out of range; return their log sum.
 
-    Parameters
-    ----------
-    first : ndarray of int64, shape (n_larger + 1,)
-        Edges of each record of the larger side: consecutive.
-    bit : ndarray of int64, shape (n_edges,)
-        Record of the smaller side of each edge, 0 to `n_bits` - 1.
-    weight : ndarray of float64, shape (n_edges,)
-        Of each link, beside 1 for a record of the larger side without one.
-    free : ndarray of float64, shape (n_bits,)
-        Weight of a record of the smaller side without a link.
-    n_bits : int
-        At most `MAX_SUBSET_SIDE`.
-    probability : ndarray of float64, shape (n_edges,)
-        Written.
-
-    Notes
-    -----
-    O(n_edges * 2 ** n_bits) time, O(n_larger * 2 ** n_bits) memory.
+    `first` (n_larger + 1,): edges of each record of the larger side, which are consecutive; `bit` (n_edges,): record of
+    the smaller side of each edge, 0 to `n_bits` - 1; `weight` (n_edges,): of each link, beside 1 for a record of the
+    larger side without one; `free` (n_bits,): of a record of the smaller side without one. O(n_edges * 2 ** n_bits)
+    time, O(n_larger * 2 ** n_bits) memory.
     """
     n = len(first) - 1
     size = 1 << n_bits
@@ -118,24 +104,13 @@ def _enumerated(first: I64, bit: I64, weight: F64, free: F64, n_bits: int, proba
 def enumerate_links(
     group_first: I64, row: I32, column: I32, weight: F64, pull: F64, n_rows: int, n_columns: int, probability: F64
 ) -> int:
-    """Exact probabilities of links in small groups of records, each by itself.
+    """Write exact probabilities of links in small groups, each by itself; returns how many were out of range.
 
-    Parameters
-    ----------
-    group_first : ndarray of int64, shape (n_groups + 1,)
-        Edges of each group: consecutive.
-    row, column : ndarray of int32, shape (n_edges,)
-        Records of A and of B, below `n_rows` and `n_columns`. No group may have more than `MAX_SUBSET_SIDE` of both.
-    weight : ndarray of float64, shape (n_edges,)
-        Of each link, beside 1 for a record without one.
-    pull : ndarray of float64, shape (n_columns,)
-        About the probability that a record of B has no link: a scale that keeps sums in range, any positive number.
-    probability : ndarray of float64, shape (n_edges,)
-        Written: NaN in a group whose weights are out of the range of floats.
-
-    Notes
-    -----
-    O(n_edges * 2 ** smaller side) for each group.
+    `group_first` (n_groups + 1,): edges of each group, which are consecutive; no group may have more than
+    `MAX_SUBSET_SIDE` records of both sides; `weight` (n_edges,): of each link, beside 1 for a record without one;
+    `pull` (n_columns,): about the probability that a record of B has no link: a scale that keeps sums in range, any
+    positive number; `probability` (n_edges,): NaN in a group whose weights are out of the range of floats. O(n_edges *
+    2 ** smaller side) for each group.
     """
     local_row, local_column = np.empty(n_rows, dtype=np.int64), np.empty(n_columns, dtype=np.int64)
     failed = 0
@@ -236,8 +211,6 @@ class _Groups(NamedTuple):
 def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
     """Replace the probabilities of belief propagation in groups with a cycle.
 
-    Notes
-    -----
     O(n_edges), and at most `MAX_PRODUCTS` and `MAX_SAMPLED` for enumerations and chains.
     """
     cutting = _Cutting(graph, messages)

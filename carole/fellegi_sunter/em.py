@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from gemel.carole.fellegi_sunter.model import (
 )
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import (
+    FEWEST_MATCHES,
     check_rules,
     default_m,
     identified_bits,
@@ -60,9 +61,6 @@ STARTS = ((2 / 3, 1.0), (0.9, 0.5), (0.5, 2.0), (2 / 3, 0.1))
 MIN_GROWTH = 1e-4
 """Growth in one step, as a share, above which a probability has not converged, however small it is."""
 
-FEWEST_MATCHES = 1e-6
-"""Lower bound of p, as a number of matches: below it there is no sign of any."""
-
 
 @dataclass(frozen=True)
 class _State:
@@ -85,17 +83,6 @@ class _State:
         """
         before, after = np.stack([self.m, self.u]), np.stack([later.m, later.u])
         return bool((after > before * (1 + MIN_GROWTH)).any(where=before > 0))
-
-
-@dataclass(frozen=True)
-class _Fit:
-    state: _State
-    path: list[tuple[_State, float]]
-    converged: bool
-    iterations: int
-    distance: float
-    matches_behind_m: F64
-    unconstrained_matches: float
 
 
 def fit(
@@ -143,44 +130,12 @@ def fit(
     reason = why_not_identified(fields, everywhere + inside, settings.u)
     if reason is not None and settings.refuse_unidentified:
         raise not_identified(reason)
-    algorithm = _Algorithm(patterns, fields, n_a, n_b, settings, rules, everywhere, width)
+    algorithm = _Algorithm(patterns, fields, n_a, n_b, settings, rules, everywhere)
     starts = STARTS if settings.u == "free" else STARTS[:1]
-    best = max((algorithm.run(top, factor) for top, factor in starts), key=lambda done: done.path[-1][1])
-    state = best.state
-    return Model(
-        fields=tuple(fields),
-        m=state.m,
-        u=state.u,
-        p=state.p,
-        n_a=n_a,
-        n_b=n_b,
-        log_likelihood=best.path[-1][1],
-        converged=best.converged,
-        iterations=best.iterations,
-        distance=best.distance,
-        identified=reason is None,
-        matches_behind_m=best.matches_behind_m,
-        warnings=warnings_of(
-            fields=fields,
-            m=state.m,
-            u=state.u,
-            level_counts=everywhere,
-            matches_behind_m=best.matches_behind_m,
-            unidentified_fields=algorithm.fixed_m,
-            reason=reason,
-            unconstrained_matches=best.unconstrained_matches,
-            maximum=algorithm.maximum * n_a * n_b if settings.one_to_one else math.inf,
-            fewest=FEWEST_MATCHES,
-            iterations=None if best.converged else best.iterations,
-            distance=best.distance,
-        ),
-        history=History(
-            p=np.array([visited.p for visited, _ in best.path]),
-            m=np.array([visited.m for visited, _ in best.path]),
-            u=np.array([visited.u for visited, _ in best.path]),
-            log_likelihood=np.array([value for _, value in best.path]),
-        ),
-    )
+    model, matches = max((algorithm.run(*start) for start in starts), key=lambda done: done[0].log_likelihood)
+    maximum = algorithm.maximum * n_a * n_b if settings.one_to_one else math.inf
+    warnings = warnings_of(model, everywhere, matches, rules, reason, maximum)
+    return replace(model, identified=reason is None, warnings=warnings)
 
 
 class _Algorithm:
@@ -195,44 +150,40 @@ class _Algorithm:
         settings: Estimation,
         rules: Sequence[RuleFields],
         everywhere: F64,
-        width: int,
     ) -> None:
         self._gamma = np.ascontiguousarray(patterns.gamma)
         self._count = patterns.count.astype(np.float64)
         self._identified = identified_bits(patterns.mask, rules, len(fields))
-        self._fields = fields
-        self._settings = settings
-        self._everywhere = everywhere
-        self._width = width
+        self._fields, self._n_a, self._n_b = tuple(fields), n_a, n_b
+        self._settings, self._everywhere = settings, everywhere
         self._valid = within_levels([field.n_levels for field in fields])
         self._n_pairs = float(n_a) * n_b
         self._left_out = self._n_pairs - patterns.n_pairs
         self.maximum = min(1 / max(n_a, n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
-        self._first_p = (settings.expected_matches or float(min(n_a, n_b))) / self._n_pairs
-        self.fixed_m = unidentified_fields(rules, len(fields))
-        self._default_m = default_m(fields, width)
-        self._matches = np.zeros((len(fields), width))
-        self._others = np.zeros((len(fields), width))
-        self._selected = 0.0
+        self._fixed_m = unidentified_fields(rules, len(fields))[:, None]
+        self._default_m = default_m(fields, everywhere.shape[1])
+        self._matches, self._others = np.zeros_like(everywhere), np.zeros_like(everywhere)
 
-    def run(self, top: float, factor: float) -> _Fit:
-        """EM from one start: the top level's share in m, and a factor of p."""
-        m = np.where(self.fixed_m[:, None], self._default_m, starting_m(self._fields, self._width, top))
-        u = shares(self._everywhere, self._valid, self._settings.prior)
+    def run(self, top: float, factor: float) -> tuple[Model, float]:
+        """EM from one start, the top level's share in m and a factor of p: the model, and its expected matches."""
+        settings = self._settings
+        m = np.where(self._fixed_m, self._default_m, starting_m(self._fields, self._everywhere.shape[1], top))
+        first_p = (settings.expected_matches or float(min(self._n_a, self._n_b))) / self._n_pairs
         # A probability of one half is the largest sensible start, for files of one record.
-        state = _State(m, u, min(self._first_p * factor, self.maximum, 0.5))
+        p = min(first_p * factor, self.maximum, 0.5)
+        state = _State(m, shares(self._everywhere, self._valid, settings.prior), p)
         path: list[tuple[_State, float]] = []
         steps, distance, converged = 0, math.inf, False
-        while not converged and steps < self._settings.max_iterations:
+        while not converged and steps < settings.max_iterations:
             first, likelihood, before = self._step(state)
             path.append((state, likelihood))
             second, likelihood, _ = self._step(first)
             path.append((first, likelihood))
             steps += 2
             distance = _remaining(state.distance(first), first.distance(second))
-            converged = distance < self._settings.tolerance and not first.is_leaving_zero(second)
+            converged = distance < settings.tolerance and not first.is_leaving_zero(second)
             start, state = state, second
-            if converged or steps < PLAIN_STEPS or steps >= self._settings.max_iterations:
+            if converged or steps < PLAIN_STEPS or steps >= settings.max_iterations:
                 continue
             leap = self._extrapolated(start, first, second)
             landed, likelihood, after = self._step(leap)
@@ -242,7 +193,17 @@ class _Algorithm:
                 state = landed
         _, likelihood, _ = self._step(state)
         path.append((state, likelihood))
-        return _Fit(state, path, converged, steps, distance, self._matches.sum(axis=1), self._selected)
+        history = History(
+            p=np.array([visited.p for visited, _ in path]),
+            m=np.array([visited.m for visited, _ in path]),
+            u=np.array([visited.u for visited, _ in path]),
+            log_likelihood=np.array([value for _, value in path]),
+        )
+        model = Model(
+            self._fields, state.m, state.u, state.p, self._n_a, self._n_b, likelihood, converged, steps, distance,
+            identified=True, matches_behind_m=self._matches.sum(axis=1), warnings=(), history=history,
+        )  # fmt: skip
+        return model, self._expected
 
     def _step(self, state: _State) -> tuple[_State, float, float]:
         """One EM step: the next state, and the log likelihood and the objective of this one."""
@@ -250,24 +211,17 @@ class _Algorithm:
             log_m, log_u = np.log(state.m), np.log(state.u)
         missing = np.zeros((len(log_m), 1))
         total, counted = expectation(
-            self._gamma,
-            self._count,
-            self._identified,
-            np.hstack([log_m, missing]),
-            np.hstack([log_u, missing]),
-            math.log(state.p),
-            math.log1p(-state.p),
-            self._matches,
-            self._others,
-        )
+            self._gamma, self._count, self._identified, np.hstack([log_m, missing]), np.hstack([log_u, missing]),
+            math.log(state.p), math.log1p(-state.p), self._matches, self._others,
+        )  # fmt: skip
         # The pairs that blocking left out are counted as non-matches; their levels are not known.
         likelihood = counted + self._left_out * math.log1p(-state.p)
         prior = self._settings.prior
         smoothing = np.where(self._valid & (state.m > 0), log_m, 0.0) / self._valid.sum(axis=1, keepdims=True)
         objective = likelihood + prior * float(smoothing.sum())
-        self._selected = total
+        self._expected = total
         p = min(max(total, FEWEST_MATCHES) / self._n_pairs, self.maximum)
-        m = np.where(self.fixed_m[:, None], self._default_m, shares(self._matches, self._valid, prior))
+        m = np.where(self._fixed_m, self._default_m, shares(self._matches, self._valid, prior))
         if self._settings.u == "corrected":
             u = corrected(self._everywhere, m, p, self._valid, prior)
         elif self._settings.u == "free":
@@ -276,26 +230,19 @@ class _Algorithm:
             u = state.u
         return _State(m, u, p), likelihood, objective
 
-    def _extrapolated(self, start: _State, first: _State, second: _State) -> _State:
+    def _extrapolated(self, *states: _State) -> _State:
         """Squared extrapolation of two steps, projected back to distributions."""
-        m0, m1, m2 = start.m, first.m, second.m
-        u0, u1, u2 = start.u, first.u, second.u
-        p0, p1, p2 = (math.log(s.p) for s in (start, first, second))
-        step = np.concatenate([(m1 - m0).ravel(), (u1 - u0).ravel(), [p1 - p0]])
-        bend = np.concatenate([(m2 - m1).ravel(), (u2 - u1).ravel(), [p2 - p1]]) - step
+        x, y, z = (np.concatenate([s.m.ravel(), s.u.ravel(), [math.log(s.p)]]) for s in states)
+        step, bend = y - x, (z - y) - (y - x)
         size = float(np.linalg.norm(bend))
         length = max(float(np.linalg.norm(step)) / size, 1.0) if size > 0 else 1.0
-
-        def leap(x: F64, y: F64, z: F64) -> F64:
-            there = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
-            # A probability may fall to a hundredth of its last value in one extrapolation, never to 0.
-            kept = np.where(self._valid, np.maximum(there, z / 100), 0.0)
-            return np.asarray(kept / kept.sum(axis=1, keepdims=True))
-
-        log_p = p0 + 2 * length * (p1 - p0) + length**2 * (p2 - 2 * p1 + p0)
-        p = min(max(math.exp(min(log_p, 0.0)), FEWEST_MATCHES / self._n_pairs), self.maximum)
-        u = u2 if self._settings.u == "all_pairs" else leap(u0, u1, u2)
-        return _State(leap(m0, m1, m2), u, p)
+        leap = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
+        # A probability may fall to a hundredth of its last value in one extrapolation, never to 0.
+        tables = np.maximum(leap, z / 100)[:-1].reshape(2, *self._valid.shape)
+        tables = np.where(self._valid, tables, 0.0)
+        m, u = tables / tables.sum(axis=2, keepdims=True)
+        p = min(max(math.exp(min(float(leap[-1]), 0.0)), FEWEST_MATCHES / self._n_pairs), self.maximum)
+        return _State(m, states[-1].u if self._settings.u == "all_pairs" else u, p)
 
 
 def _remaining(first: float, second: float) -> float:
@@ -340,9 +287,8 @@ def _check(
             "set it to corrected or all_pairs",
         )
     if not rules and patterns.n_pairs < n_a * n_b:
-        raise _wrong(
-            "pattern counts", f"all n_a * n_b = {n_a * n_b} pairs, as there are no rules", str(patterns.n_pairs)
-        )
+        every = f"all n_a * n_b = {n_a * n_b} pairs, as there are no rules"
+        raise _wrong("pattern counts", every, str(patterns.n_pairs))
     return width
 
 

@@ -59,27 +59,12 @@ class OwnPersons:
 
 
 def same_entity(own: tuple[OwnPersons, OwnPersons], kept: Pairs, weight: F64, linked: F64, pairs: Pairs) -> F64:
-    """Probability that the two records of each pair are of one entity.
+    """Probability that the two records of each of any `pairs` are of one entity: shape (n_pairs,).
 
-    Parameters
-    ----------
-    kept : pair of ndarray of int32, shape (n_kept,)
-        The pairs that were compared and kept; no pair twice.
-    weight : ndarray of float64, shape (n_kept,)
-        Their match weights in bits.
-    linked : ndarray of float64, shape (n_kept,)
-        Probability that their persons are linked, the same for all pairs of two persons.
-    pairs : pair of ndarray of int32, shape (n_pairs,)
-        Any pairs of records.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-        0 for a pair of persons no pair of whose records was kept.
-
-    Notes
-    -----
-    O(kept pairs and pairs of linked persons' records, times the records of a person).
+    `kept`: the pairs that were compared and kept, no pair twice; `weight` (float64, shape (n_kept,)): their match
+    weights in bits; `linked` (float64, shape (n_kept,)): probability that their persons are linked, the same for all
+    pairs of two persons. Of persons no pair of whose records was kept the probability is 0. O(kept pairs and pairs of
+    linked persons' records, times the records of a person).
     """
     n_a, n_b = len(own[0].first), len(own[1].first)
     _, group = np.unique(own[0].first[kept[0]].astype(np.int64) * n_b + own[1].first[kept[1]], return_inverse=True)
@@ -173,8 +158,6 @@ def same_person(earlier: Ints, later: Ints, antecedent: F64, sure: float = 0.0) 
     sum to at most 1; `sure`: pairs below this probability lead to no third record: `SURE` in estimation, 0 otherwise.
     Returns float64, shape (n_pairs,).
 
-    Notes
-    -----
     Exact with `sure` 0 where all pairs that may be of one person are listed; a pair that is not listed counts as of
     two. O(sum over the records of the square of their pairs, times the logarithm of their number).
     """
@@ -192,18 +175,8 @@ def persons(earlier: Ints, later: Ints, same: F64, n: int, threshold: float) -> 
     """First record of the person of each record.
 
     In the order of the file each record joins the person of the earlier record with which it most probably is of one
-    person, if that probability reaches the threshold.
-
-    Parameters
-    ----------
-    earlier, later : ndarray of int, shape (n_pairs,)
-    same : ndarray of float64, shape (n_pairs,)
-        From `same_person`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        The record itself where it is its person's first.
+    person, by `same_person`, if that probability reaches the threshold. Returns int64, shape (n,): the record itself
+    where it is its person's first.
     """
     person = np.arange(n, dtype=np.int64)
     reached = np.flatnonzero(same >= threshold)
@@ -261,21 +234,8 @@ TOLERANCE = 1e-9
 def without_kin(same: F64, personal: F64) -> F64:
     """Probability that pairs of records of one file are of one person, where kin may be what makes them similar.
 
-    Parameters
-    ----------
-    same : ndarray of float64, shape (n_pairs,)
-        Probability that a pair is not of strangers.
-    personal : ndarray of float64, shape (n_pairs,)
-        Match weight of the personal fields, in bits.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-        At most `same`.
-
-    Notes
-    -----
-    O(pairs) in each step of EM, of which there are at most `MAX_STEPS`.
+    `same` (float64, shape (n_pairs,)): probability that a pair is not of strangers; `personal` (float64, shape
+    (n_pairs,)): match weight of the personal fields, in bits. Returns float64, at most `same`.
     """
     against = np.exp2(-np.clip(personal, -1000.0, 1000.0))
     kin = 0.5 * float(same.sum())

@@ -47,8 +47,6 @@ class Stars:
     `record` (int, shape (n_pairs,)): the record of each pair that has one link at most; `log_ratio` (float64, shape
     (n_pairs,)): natural logarithm of each pair's likelihood ratio.
 
-    Notes
-    -----
     Exact. O(n_pairs).
     """
 
@@ -69,7 +67,6 @@ class Stars:
         return Settled(float(self._beliefs.probability.sum()), rounds=1)
 
     def beliefs(self) -> Beliefs:
-        """Marginals after `run`."""
         return self._beliefs
 
 
@@ -168,23 +165,10 @@ class LinkPosterior:
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
-        Parameters
-        ----------
-        weight : ndarray of float64, shape (n_pairs,)
-            Match weights in bits.
-        progress : callable
-            Called with the fraction done, never less than before. An exception from it ends the work.
-        near : bool
-            Whether the weights are little different from the last ones: in a large one_to_one linkage, only the number
-            of links next to the last is sought.
+        `weight` (float64, shape (n_pairs,)): match weights in bits; `near`: whether the weights are little different
+        from the last ones: in a large one_to_one linkage, only the number of links next to the last is sought. Pairs of
+        copies have one probability; the expected number of links is the sum over all pairs.
 
-        Returns
-        -------
-        LinkProbabilities
-            Pairs of copies have one probability; the expected number of links is the sum over all pairs.
-
-        Notes
-        -----
         Two persons' likelihood ratio is the mean of their records' pairs: any of these may be the one that was copied.
         many_to_one and one_to_many: exact for a given number of links. one_to_one: belief propagation. The number of
         links is put at its mode. O(n_pairs), in each round of messages.
@@ -192,36 +176,40 @@ class LinkPosterior:
         if any(first is not None for first in self.copies):
             return self._of_persons(weight, progress, near, cycles=cycles)
         weight = weight - math.log2(self.recall)
-        a, b, n_a, n_b = self.row_a, self.row_b, self.n_a, self.n_b
+        if self.is_bipartite:
+            check_pairs(self.row_a, self.row_b, weight)
+            competition = self.arranged.competition(self)
+            return competition.probabilities(weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles)
+        record, partner, n_records, n_partners = self.choices
+        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
+        found = partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
+        if not self.within:
+            return found
+        # Of one person, from those of being a copy of an earlier record.
+        same = same_person(self.row_a, self.row_b, found.probability, 0.0 if cycles else SURE)
+        return replace(found, probability=same, expected_links=float(same.sum()))
+
+    @property
+    def is_bipartite(self) -> bool:
+        """Whether records of either file have one link at most."""
+        return self.assignment not in ("many_to_one", "one_to_many", "none")
+
+    @property
+    def choices(self) -> tuple[Ints, Ints, int, int]:
+        """Where only one file's records have one link at most: these, their partners, and the numbers of both."""
         if self.assignment == "many_to_one":
-            return self._partners(a, b, weight, n_a, n_b, progress)
+            return self.row_a, self.row_b, self.n_a, self.n_b
         if self.assignment == "one_to_many":
-            found = self._partners(b, a, weight, n_b, n_a, progress)
-            return self._of_pairs(found, 0.0 if cycles else SURE) if self.within else found
-        if self.assignment == "none":
-            # Each of all pairs is a record with one candidate, its partner.
-            each = np.arange(len(weight))
-            return self._partners(each, each, weight, n_a * n_b, 1, progress)
-        check_pairs(a, b, weight)
-        competition = self.arranged.competition(self)
-        return competition.probabilities(weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles)
+            return self.row_b, self.row_a, self.n_b, self.n_a
+        # Each of all pairs is a record with one candidate, its partner.
+        pair = np.arange(len(self.row_a))
+        return pair, pair, self.n_a * self.n_b, 1
 
     @property
     def bipartite_prior(self) -> BetaBipartite:
         """Of the links of a one_to_one linkage."""
         smaller = min(self.n_a, self.n_b)
         return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
-
-    def _partners(
-        self, record: Ints, partner: Ints, weight: F64, n_records: int, n_partners: int, progress: StageProgress
-    ) -> LinkProbabilities:
-        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
-        return partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
-
-    def _of_pairs(self, found: LinkProbabilities, sure: float) -> LinkProbabilities:
-        """Probabilities of one person, from those of being a copy of an earlier record."""
-        same = same_person(self.row_a, self.row_b, found.probability, sure)
-        return replace(found, probability=same, expected_links=float(same.sum()))
 
     def _of_persons(self, weight: F64, progress: StageProgress, near: bool, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""

@@ -34,10 +34,8 @@ def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
     of linking a pair over leaving both unlinked. Pairs that gain nothing are never chosen. Returns int64: positions of
     the chosen pairs, ascending.
 
-    Notes
-    -----
-    Optimal up to rounding. O(n_pairs log n_pairs) where records compete for few others, as in linkage; at worst
-    O(rows * n_pairs log n_pairs). Ties fall to the pair found first, in the order of `a`.
+    Optimal up to rounding. O(n_pairs log n_pairs) where records compete for few others, as in linkage; at worst O(rows
+    * n_pairs log n_pairs). Ties fall to the pair found first, in the order of `a`.
 
     References
     ----------
@@ -65,19 +63,9 @@ def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
 def assign(first: I64, column: I64, weight: F64, n_columns: int) -> tuple[I64, F64, F64]:
     """Chosen entry of each row of a sparse matrix of positive weights, or -1, and the dual prices that prove it.
 
-    Parameters
-    ----------
-    first : ndarray of int64, shape (n_rows + 1,)
-        Row i has the entries ``first[i]`` to ``first[i + 1]``.
-    column : ndarray of int64, shape (n_entries,)
-    weight : ndarray of float64, shape (n_entries,)
-
-    Returns
-    -------
-    chosen : ndarray of int64, shape (n_rows,)
-    u, v : ndarray of float64, shape (n_rows,) and (n_columns,)
-        Prices, at least 0, with ``u[i] + v[j] >= weight`` of every entry; equal for a chosen one, and 0 for an
-        unlinked row or column. Their sum is the total weight: no other choice weighs more.
+    Row i has the entries ``first[i]`` to ``first[i + 1]``. The prices u (n_rows,) and v (n_columns,) are at least 0,
+    with ``u[i] + v[j] >= weight`` of every entry; equal for a chosen one, and 0 for an unlinked row or column. Their
+    sum is the total weight: no other choice weighs more.
     """
     n_rows = len(first) - 1
     u = np.zeros(n_rows)
@@ -202,21 +190,16 @@ Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clus
 
 
 def assigned(a: Ints, b: Ints, probability: F64, threshold: float, assignment: Assignment) -> I64:
-    """Positions of the pairs to link at a threshold.
+    """Positions of the pairs to link at a threshold, the smallest probability of a link.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files, no pair twice; under clusters the persons of the two records.
-    probability : ndarray of float64, shape (n_pairs,)
-    threshold : float
-        Smallest probability of a link, in (0, 1].
-    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"}
-        one_to_one: the set of links with the largest gain, where a link gains its probability and costs `threshold`;
-        from .5 up, probabilities that obey one-to-one determine it. greedy: the most probable pair first, then the next
-        that touches no linked record. many_to_one: each record of A takes its most probable partner; one_to_many:
-        each record of B does. clusters: persons are linked one to one, by the most probable pair of their records, and
-        all pairs of linked persons are links. Ties fall to the pair that comes first.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files, no pair twice; under clusters the persons of the two
+    records.
+
+    one_to_one: the set of links with the largest gain, where a link gains its probability and costs `threshold`; from
+    .5 up, probabilities that obey one-to-one determine it. greedy: the most probable pair first, then the next that
+    touches no linked record. many_to_one: each record of A takes its most probable partner; one_to_many: each record of
+    B does. clusters: persons are linked one to one, by the most probable pair of their records, and all pairs of linked
+    persons are links. Ties fall to the pair that comes first.
     """
     if not 0 < threshold <= 1:
         raise parameter("links.threshold", "expected a threshold in (0, 1]", str(threshold), "change links.threshold")
@@ -242,18 +225,8 @@ def assigned(a: Ints, b: Ints, probability: F64, threshold: float, assignment: A
 def within_rate(probability: F64, links: I64, rate: float) -> tuple[I64, float]:
     """The most probable of some links, as many as keep the expected share of false ones within a rate.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    rate : float
-        Greatest mean of 1 - probability, in (0, 1).
-
-    Returns
-    -------
-    links : ndarray of int64
-        Ascending; links of one probability stay together.
-    threshold : float
-        Minimum probability among them; 1 when there are none.
+    `rate`: greatest mean of 1 - probability, in (0, 1). Returns the links, ascending, those of one probability
+    together, and the minimum probability among them: 1 when there are none.
     """
     if not 0 < rate < 1:
         raise parameter("links.false_link_rate", "expected a share in (0, 1)", str(rate), "for instance .01")

@@ -66,8 +66,6 @@ def effective_draws(chains: F64) -> float:
     `chains` (float64, shape (n_chains, n_steps)). Returns float: at most ``n_chains * n_steps``, which it is for a
     figure that never changes.
 
-    Notes
-    -----
     O(n_chains * n_steps * lags until the correlation is gone).
 
     References
@@ -159,32 +157,17 @@ def draw_linkages(
 ) -> LinkageDraws:
     """Draw linkages from the posterior of links, m and u.
 
-    Parameters
-    ----------
-    links : LinkPosterior
-        The kept pairs and the assignment. Copies of a person count as one, and the first pair of theirs stands for all.
-    pattern : ndarray of int, shape (n_pairs,)
-    posterior : LinkProbabilities
-        Where a chain starts, and what its proposals are made of.
-    weights : callable
-        Draws the patterns' weights given the links by pattern.
-    extra : ndarray of float64, shape (n_pairs,), optional
-        Added to each pair's weight, in bits.
-    progress : callable
-        Called with the fraction done. An exception from it ends the work.
+    `links`: the kept pairs and the assignment. Copies of a person count as one, and the first pair of theirs stands for
+    all; `pattern` (int, shape (n_pairs,)); `posterior`: where a chain starts, and what its proposals are made of;
+    `weights`: draws the patterns' weights given the links by pattern; `extra` (float64, shape (n_pairs,)): added to
+    each pair's weight, in bits.
 
-    Notes
-    -----
     O(n_pairs + n_patterns * n_fields) a step; `BURN_IN` and `STEPS` steps of each chain, or `MIN_APART` for each draw.
     """
     persons, representative, member = links.persons()
     believed = posterior.probability[representative]
     of_pair, pattern = pattern, pattern[representative]
-    step = (
-        _competing(persons, posterior.log_prior_odds, believed)
-        if links.assignment in ("one_to_one", "greedy")
-        else _partners(persons)
-    )
+    step = _competing(persons, posterior.log_prior_odds, believed) if links.is_bipartite else _partners(persons)
     of_chain = (n_draws + 1) // 2
     compared = int(min(STEPS, MAX_WORK / max(len(of_pair), 1)))
     apart = max(MIN_APART, -(-compared // of_chain))
@@ -254,14 +237,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> St
 
 def _partners(links: LinkPosterior) -> Step:
     """Each record's partner by itself, given the share of records that have one."""
-    n_a, n_b = links.n_a, links.n_b
-    if links.assignment == "none":
-        # Each of all pairs is a record with one candidate, its partner.
-        record, n_records, n_partners = np.arange(len(links.row_a)), n_a * n_b, 1
-    elif links.assignment == "many_to_one":
-        record, n_records, n_partners = np.asarray(links.row_a), n_a, n_b
-    else:
-        record, n_records, n_partners = np.asarray(links.row_b), n_b, n_a
+    record, _, n_records, n_partners = links.choices
     _, row = np.unique(record, return_inverse=True)
     order = np.argsort(row, kind="stable")
     first = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
@@ -325,8 +301,6 @@ class ModelDraws:
 
         `links` (float64, shape (n_patterns,)): links by pattern.
 
-        Notes
-        -----
         O(n_patterns * n_fields).
         """
         fitted, model = self.fitted, self.fitted.model

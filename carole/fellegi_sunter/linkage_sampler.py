@@ -29,28 +29,14 @@ MAX_CHAIN = 100
 
 
 class Choices(NamedTuple):
-    """What each record of A can choose, arranged for the sampler.
+    """What each record of A can choose, arranged for the sampler."""
 
-    Parameters
-    ----------
-    first : ndarray of int64, shape (n_rows + 1,)
-        Edges of each record of A: consecutive.
-    column : ndarray of int64, shape (n_edges,)
-    weight : ndarray of float64, shape (n_edges,)
-        Of a link, beside 1 for no link.
-    pull : ndarray of float64, shape (n_columns,)
-    reach : ndarray of float64, shape (n_edges,)
-        Summed weight times pull of a record's edges up to this one.
-    prior : ndarray of float64
-        Logarithm of the prior at 0, 1, ... links, apart from what the weights contain; its length bounds the links.
-    """
-
-    first: I64
-    column: I64
-    weight: F64
-    pull: F64
-    reach: F64
-    prior: F64
+    first: I64  # (n_rows + 1,): edges of each record of A, which are consecutive
+    column: I64  # (n_edges,)
+    weight: F64  # (n_edges,): of a link, beside 1 for no link
+    pull: F64  # (n_columns,)
+    reach: F64  # (n_edges,): summed weight times pull of a record's edges up to this one
+    prior: F64  # logarithm at 0, 1, ... links, apart from what the weights contain; its length bounds the links
 
 
 def choices(first: I64, column: I64, weight: F64, pull: F64, prior: F64) -> Choices:
@@ -167,8 +153,6 @@ def average_links(c: Choices, likely: F64, sweeps: int, rng: np.random.Generator
 
     `likely` (float64, shape (n_edges,)): the chain starts with each record's edge above one half, as far as it is free.
 
-    Notes
-    -----
     O(sweeps * n_edges).
     """
     edge_of_row = np.full(len(c.first) - 1, -1, dtype=np.int64)

@@ -25,22 +25,11 @@ MISSING = -1
 
 @dataclass(frozen=True)
 class PatternCounts:
-    """How often each comparison vector occurs under each set of blocking rules.
+    """How often each comparison vector occurs under each set of blocking rules; a pair is counted in one row only.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-        Comparison levels, 0 (least similar) upwards, or ``MISSING``.
-    mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when nothing is blocked.
-        A pair is counted in one row only.
-    count : ndarray of int64, shape (n_patterns,)
-        Number of pairs.
-
-    Raises
-    ------
-    GemelError
-        If the shapes disagree, a level is below ``MISSING`` or a count is negative.
+    `gamma` (int8, shape (n_patterns, n_fields)): comparison levels, 0 (least similar) upwards, or ``MISSING``; `mask`
+    (uint32, shape (n_patterns,)): bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when
+    nothing is blocked; `count` (int64, shape (n_patterns,)).
     """
 
     gamma: I8
@@ -63,17 +52,14 @@ class PatternCounts:
 
     @property
     def n_patterns(self) -> int:
-        """Number of rows."""
         return int(self.gamma.shape[0])
 
     @property
     def n_fields(self) -> int:
-        """Number of compared fields."""
         return int(self.gamma.shape[1])
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs counted."""
         return int(self.count.sum())
 
 
@@ -99,17 +85,9 @@ def expectation(
     matches: F64,
     others: F64,
 ) -> tuple[float, float]:
-    """Add up expected numbers of matches and non-matches by field and level.
+    """Write expected numbers of matches and non-matches by field and level; returns all matches, and the likelihood.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    count : ndarray of float64, shape (n_patterns,)
-    identified : ndarray of uint64, shape (n_patterns,)
-        Bit q is set where a row identifies m of field q.
-    log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
-    matches, others : ndarray of float64, shape (n_fields, n_levels)
-        Overwritten with the expected numbers of matches and of non-matches.
+    `identified`: bit q is set where a row identifies m of field q; `log_m`, `log_u`: shape (n_fields, n_levels + 1).
     """
     n, n_fields = gamma.shape
     matches[:] = 0.0
@@ -189,21 +167,11 @@ class History:
 class Model:
     """A fitted model.
 
-    Parameters
-    ----------
-    m, u : ndarray of float64, shape (n_fields, n_levels)
-        ``m[q, k]`` is P(level k in field q | match), `u` the same for a non-match. A field with fewer levels
-        than the maximum has zeros after them.
-    p : float
-        Share of matches among all n_a * n_b pairs.
-    log_likelihood : float
-        Of the pairs counted, natural logarithm.
-    identified : bool
-        False if other parameters fit these counts as well.
-    matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches from which each row of `m` was estimated.
-    warnings : tuple of ResultWarning
-        What a user should know before relying on the numbers.
+    `m`, `u` (float64, shape (n_fields, n_levels)): ``m[q, k]`` is P(level k in field q | match), `u` the same for a
+    non-match. A field with fewer levels than the maximum has zeros after them; `p`: share of matches among all n_a *
+    n_b pairs; `log_likelihood`: of the pairs counted, natural logarithm; `identified`: False if other parameters fit
+    these counts as well; `matches_behind_m` (float64, shape (n_fields,)): expected matches from which each row of `m`
+    was estimated; `warnings`: what a user should know before relying on the numbers.
     """
 
     fields: tuple[FieldLevels, ...]
@@ -241,6 +209,12 @@ def log2_ratios(m: F64, u: F64) -> F64:
         return np.where((m == 0) & (u == 0), 0.0, np.log2(m) - np.log2(u))
 
 
+def table_sums(gamma: I8, table: F64) -> F64:
+    """Sum over fields of a table's entry at the field's level, 0 for a missing one: shape (n_patterns,)."""
+    total: F64 = summed(np.ascontiguousarray(gamma), np.hstack([table, np.zeros((len(table), 1))]))
+    return total
+
+
 def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     r"""Fellegi-Sunter match weight of each comparison vector, in bits.
 
@@ -264,9 +238,7 @@ def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     ----------
     .. [1] Fellegi and Sunter, JASA 64, 1969. doi:10.1080/01621459.1969.10501049
     """
-    missing = np.zeros((m.shape[0], 1))
-    weights: F64 = summed(np.ascontiguousarray(gamma), np.hstack([log2_ratios(m, u), missing]))
-    return weights
+    return table_sums(gamma, log2_ratios(m, u))
 
 
 def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
@@ -274,8 +246,12 @@ def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
 
     `p`: share of matches among all pairs, in (0, 1). Returns float64, shape (n_patterns,).
     """
-    log_odds = match_weights(gamma, m, u) * np.log(2.0) + np.log(p) - np.log1p(-p)
-    return probability(log_odds)
+    return probability_of(match_weights(gamma, m, u), p)
+
+
+def probability_of(bits: F64, p: float) -> F64:
+    """Match probabilities of pairs of these match weights, in bits, at a share p of matches."""
+    return probability(bits * np.log(2.0) + np.log(p) - np.log1p(-p))
 
 
 def probability(log_odds: F64) -> F64:
@@ -299,21 +275,10 @@ def within_levels(n_levels: Sequence[int]) -> Flags:
 
 
 def shares(counts: F64, valid: Flags, prior: float) -> F64:
-    """Posterior mean distribution of levels under a Dirichlet prior of `prior` pseudo-pairs in all.
+    """Posterior mean of each field's distribution of levels under a Dirichlet prior of `prior` pseudo-pairs, even.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, n_levels)
-        Numbers of pairs, not negative.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels; the others stay 0.
-    prior : float
-        Pseudo-pairs, spread evenly over a field's levels.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, n_levels)
-        Rows sum to 1; a row without any count and without prior is uniform.
+    `counts`, `valid` (shape (n_fields, n_levels)): pairs, and which entries are levels; the others stay 0. A row
+    without any count and without prior is uniform.
     """
     even = valid / valid.sum(axis=1, keepdims=True)
     smoothed = np.where(valid, counts, 0.0) + prior * even
@@ -322,25 +287,10 @@ def shares(counts: F64, valid: Flags, prior: float) -> F64:
 
 
 def corrected(counts: F64, m: F64, p: float, valid: Flags, prior: float) -> F64:
-    """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution.
+    """Distribution of levels among non-matches, (r - p m) / (1 - p), kept a distribution: shape (n_fields, n_levels).
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (n_fields, n_levels)
-        Pairs by level, over all pairs or a random sample of them.
-    m : ndarray of float64, shape (n_fields, n_levels)
-        Distribution of levels among matches.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels.
-    prior : float
-        Pseudo-pairs of the Dirichlet prior.
+    `counts`: pairs by level, over all pairs or a random sample of them; `prior`: pseudo-pairs, as in `shares`.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_fields, n_levels)
-
-    Notes
-    -----
     Where the matches exceed the pairs of a level, only the prior's share remains: with the true p and m that happens by
     chance only; otherwise it indicates that p m is too large.
     """

@@ -77,8 +77,7 @@ def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> Flags:
 
 def default_m(fields: Sequence[FieldLevels], width: int) -> F64:
     """Believed m: that of unidentified fields, and the mean of its prior in others. Shape (n_fields, width)."""
-    even = [np.ones(field.n_levels) for field in fields]
-    return _with_exceptions(_top_heavy(even, [field.m_prior.agreement for field in fields], width), fields)
+    return _top_heavy(fields, width, [field.m_prior.agreement for field in fields], rising=0)
 
 
 def worth(fields: Sequence[FieldLevels]) -> F64:
@@ -88,36 +87,31 @@ def worth(fields: Sequence[FieldLevels]) -> F64:
 
 def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> F64:
     """Starting value of m, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
-    rising = [np.arange(1.0, field.n_levels + 1) ** 2 for field in fields]
-    return _with_exceptions(_top_heavy(rising, [top] * len(fields), width), fields)
+    return _top_heavy(fields, width, [top] * len(fields), rising=2)
 
 
-def _with_exceptions(m: F64, fields: Sequence[FieldLevels]) -> F64:
-    """m with nearly all matches at the lowest level of comparisons of which the others are exceptions."""
-    for q, field in enumerate(fields):
-        if field.exception and field.n_levels > 1:
-            m[q, : field.n_levels] = (1 - LOWEST_SHARE_OF_EXCEPTIONS) / (field.n_levels - 1)
-            m[q, 0] = LOWEST_SHARE_OF_EXCEPTIONS
-    return m
-
-
-def _top_heavy(shapes: Sequence[F64], tops: Sequence[float], width: int) -> F64:
-    m = np.zeros((len(shapes), width))
-    for q, (shape, top) in enumerate(zip(shapes, tops, strict=True)):
-        below = shape[:-1]
-        if len(below):
-            m[q, : len(below)] = (1 - top) * below / below.sum()
-            m[q, len(below)] = top
-        else:
+def _top_heavy(fields: Sequence[FieldLevels], width: int, tops: Sequence[float], rising: int) -> F64:
+    """m of given top levels, the others in proportion to a power of their number; of exceptions the lowest is usual."""
+    m = np.zeros((len(fields), width))
+    for q, (field, top) in enumerate(zip(fields, tops, strict=True)):
+        others = field.n_levels - 1
+        if not others:
             m[q, 0] = 1.0
+        elif field.exception:
+            m[q, 0] = LOWEST_SHARE_OF_EXCEPTIONS
+            m[q, 1 : field.n_levels] = (1 - LOWEST_SHARE_OF_EXCEPTIONS) / others
+        else:
+            below = np.arange(1.0, field.n_levels) ** rising
+            m[q, :others] = (1 - top) * below / below.sum()
+            m[q, others] = top
     return m
 
 
 FEW_MATCHES = 10.0
 """Expected matches below which a field's m is reported as poorly estimated."""
 
-FEWEST_EXPECTED = 1e-6
-"""Expected matches below which there is no sign of any."""
+FEWEST_MATCHES = 1e-6
+"""Expected matches up to which there is no sign of any: the lower bound of p, as a number of them."""
 
 FAR_FROM_BELIEF = 3.0
 """Factor of disagreement among matches over the believed one above which it is reported."""
@@ -127,49 +121,39 @@ MIN_DIFFERENCE = 0.3
 
 
 def warnings_of(
-    *,
-    fields: Sequence[FieldLevels],
-    m: F64,
-    u: F64,
+    model: Model,
     level_counts: F64,
-    matches_behind_m: F64,
-    unidentified_fields: Flags,
+    matches: float,
+    rules: Sequence[RuleFields],
     reason: str | None,
-    unconstrained_matches: float,
-    maximum: float,
-    fewest: float,
-    iterations: int | None,
-    distance: float,
+    maximum: float = math.inf,
 ) -> tuple[ResultWarning, ...]:
     """Warnings about a fit, and notes on its levels.
 
-    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs; `matches_behind_m` (float64,
-    shape (n_fields,)): expected matches from which each field's m was estimated; `unidentified_fields` (bool, shape
-    (n_fields,)): fields that every blocking rule involves; `iterations`: steps made without converging; None if EM
-    converged.
+    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs; `matches`: expected ones, which
+    p may not follow above `maximum`; `reason`: why the model is not identified, if it is not.
     """
+    unidentified = unidentified_fields(rules, len(model.fields))
     found: list[ResultWarning] = []
     if reason is not None:
         found.append(result_warning("model_not_identified", reason=reason))
-    if iterations is not None:
-        far = f"about {distance:.1g} from its fixed point" if math.isfinite(distance) else "still moving away"
-        found.append(result_warning("estimation_not_converged", iterations=iterations, distance=far))
-    if unconstrained_matches <= fewest:
+    if not model.converged:
+        near = f"about {model.distance:.1g} from its fixed point"
+        far = near if math.isfinite(model.distance) else "still moving away"
+        found.append(result_warning("estimation_not_converged", iterations=model.iterations, distance=far))
+    if matches <= FEWEST_MATCHES:
         found.append(result_warning("no_matches"))
-    elif unconstrained_matches > maximum * (1 + 1e-9):
-        found.append(result_warning("p_at_one_to_one_limit", expected=unconstrained_matches, maximum=maximum))
-    for q, field in enumerate(fields):
-        found.extend(_about_field(field, m[q], u[q], level_counts[q], bool(unidentified_fields[q])))
-    poorly = [
-        f"{field.name} {learnt:.1f}"
-        for field, learnt, counts, never in zip(
-            fields, matches_behind_m, level_counts, unidentified_fields, strict=True
-        )
-        if learnt < FEW_MATCHES and np.count_nonzero(counts) > 1 and not never
-    ]
-    if poorly and unconstrained_matches > fewest:
+    elif matches > maximum * (1 + 1e-9):
+        found.append(result_warning("p_at_one_to_one_limit", expected=matches, maximum=maximum))
+    poorly = []
+    for q, field in enumerate(model.fields):
+        found.extend(_about_field(field, model.m[q], model.u[q], level_counts[q], bool(unidentified[q])))
+        learnt = model.matches_behind_m[q]
+        if learnt < FEW_MATCHES and np.count_nonzero(level_counts[q]) > 1 and not unidentified[q]:
+            poorly.append(f"{field.name} {learnt:.1f}")
+    if poorly and matches > FEWEST_MATCHES:
         found.append(result_warning("m_from_few_matches", fields=", ".join(poorly)))
-    return (*found, *_levels_not_observed(fields, level_counts))
+    return (*found, *_levels_not_observed(model.fields, level_counts))
 
 
 def second_warnings(
@@ -179,20 +163,8 @@ def second_warnings(
 
     `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
     """
-    found = warnings_of(
-        fields=model.fields,
-        m=model.m,
-        u=model.u,
-        level_counts=level_counts,
-        matches_behind_m=model.matches_behind_m,
-        unidentified_fields=unidentified_fields(rules, len(model.fields)),
-        reason=None if model.identified else why_not_identified(model.fields, level_counts, settings.u),
-        unconstrained_matches=matches,
-        maximum=math.inf,
-        fewest=FEWEST_EXPECTED,
-        iterations=None if model.converged else model.iterations,
-        distance=model.distance,
-    )
+    reason = None if model.identified else why_not_identified(model.fields, level_counts, settings.u)
+    found = warnings_of(model, level_counts, matches, rules, reason)
     believed = default_m(model.fields, model.m.shape[1])
     disbelieved = []
     for q, field in enumerate(model.fields):
@@ -200,7 +172,7 @@ def second_warnings(
         m, belief = float(model.m[q, usual]), float(believed[q, usual])
         if field.n_levels > 1 and 1 - m > FAR_FROM_BELIEF * (1 - belief) and m < belief - MIN_DIFFERENCE:
             disbelieved.append(f"{field.name} {m:.2f} (believed {belief:.2f})")
-    if disbelieved and matches > FEWEST_EXPECTED:
+    if disbelieved and matches > FEWEST_MATCHES:
         return (*found, result_warning("m_below_belief", fields=", ".join(disbelieved)))
     return found
 
@@ -214,14 +186,14 @@ def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: F64) -> li
     return [result_warning("levels_not_observed", levels="; ".join(parts))] if parts else []
 
 
-def _about_field(field: FieldLevels, m: F64, u: F64, counts: F64, unidentified_fields: bool) -> list[ResultWarning]:
+def _about_field(field: FieldLevels, m: F64, u: F64, counts: F64, unidentified: bool) -> list[ResultWarning]:
     counts = counts[: field.n_levels]
     if counts.sum() == 0:
         return [result_warning("field_always_missing", field=field.name)]
     if np.count_nonzero(counts) == 1:
         return [result_warning("field_constant", field=field.name)]
     found = []
-    if unidentified_fields and not field.exception:
+    if unidentified and not field.exception:
         found.append(result_warning("m_assumed", field=field.name, share=field.m_prior.agreement))
     top = field.n_levels - 1
     if m[top] < u[top]:
@@ -234,13 +206,12 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str 
 
     `counts` (float64, shape (n_fields, n_levels)): pairs compared, by level.
     """
-    informative = informative_fields(counts)
-    names = [field.name for field, useful in zip(fields, informative, strict=True) if useful]
+    informative = np.flatnonzero((counts > 0).sum(axis=1) >= 2).tolist()
+    names = [fields[q].name for q in informative]
     if not names:
         return "not identifiable: no field takes two levels, so nothing distinguishes matches from other pairs"
     if len(names) == 1:
-        q = int(np.flatnonzero(informative)[0])
-        kind = "binary field" if fields[q].n_levels == 2 else "field"
+        kind = "binary field" if fields[informative[0]].n_levels == 2 else "field"
         return (
             f"not identifiable from one {kind} ({names[0]}): only the mixture p m + (1 - p) u is, "
             "and any split of it fits as well"
@@ -253,13 +224,7 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str 
     return None
 
 
-def informative_fields(counts: F64) -> Flags:
-    """Fields that take at least two levels; `counts` has shape (n_fields, n_levels)."""
-    return np.asarray((counts > 0).sum(axis=1) >= 2)
-
-
 def not_identified(reason: str) -> GemelError:
-    """The error that refuses a model, with its remedy."""
     return GemelError(
         ErrorCode.NOT_IDENTIFIED,
         reason,

@@ -45,8 +45,6 @@ class CandidateMarginals:
     `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. All likelihood ratios are 1 until they are
     weighed.
 
-    Notes
-    -----
     12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
     """
 
@@ -76,7 +74,6 @@ class CandidateMarginals:
         )
 
     def beliefs(self) -> Beliefs:
-        """Marginals after `run`."""
         probability = np.empty(self.n_pairs)
 
         def write(part: slice) -> float:
@@ -190,27 +187,12 @@ def link_probabilities(
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
-    weight : ndarray of float64, shape (n_pairs,)
-        Match weights in bits, from `match_weights`.
-    prior : BetaBipartite, optional
-        None: uniform share of records with a match.
-    tolerance : float
-        Change of the expected number of links, relative to its square root, at which it has converged.
-    progress : callable
-        Called with the fraction done, never less than before. An exception from it ends the work.
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked;
+    `weight` (float64, shape (n_pairs,)): match weights in bits, from `match_weights`; `prior`: None: uniform share of
+    records with a match; `tolerance`: change of the expected number of links, relative to its square root, at which it
+    has converged.
 
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the arrays differ in length or a weight is not a finite number.
-
-    Notes
-    -----
-    O(n_pairs) a sweep (`Propagation`), and of these no more than `fixed_point.MAX_TERMS_PER_PAIR` allows. Keep pairs
+    O(n_pairs) a sweep (`Propagation`), and of these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs
     well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
     -9 lost none in FEBRL4, -3 one in 5,000).
 

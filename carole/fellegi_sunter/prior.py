@@ -63,7 +63,6 @@ class BetaBipartite:
 
     @property
     def maximum(self) -> int:
-        """Maximum number of links."""
         return min(self.n_a, self.n_b)
 
     def log_odds(self, n: float) -> float:
@@ -95,7 +94,6 @@ class BetaPartners:
 
     @property
     def maximum(self) -> int:
-        """Maximum number of links."""
         return self.n_records
 
     def log_odds(self, n: float) -> float:
@@ -106,6 +104,9 @@ class BetaPartners:
         """log P(Z) of a linkage with n links, n any number in 0 to `maximum`."""
         with_partner = betaln(n + self.alpha, self.n_records - n + self.beta) - betaln(self.alpha, self.beta)
         return float(with_partner - n * np.log(self.n_partners))
+
+
+LinkPrior = BetaBipartite | BetaPartners
 
 
 # Link probabilities at the number of links that they imply.
@@ -147,14 +148,9 @@ SWEEPS_BRACKETED = 4
 class LinkProbabilities:
     """Posterior probabilities of links.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        P(link) of each candidate pair; over the candidates of a record that has one link at most they sum to at most 1.
-    log_prior_odds : float
-        Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
-    rounds : int
-        Maximum rounds of messages over the connected components.
+    `probability` (float64, shape (n_pairs,)): P(link) of each candidate pair; over the candidates of a record that has
+    one link at most they sum to at most 1; `log_prior_odds`: natural logarithm of the prior odds of a link, beside
+    ``log(p / (1 - p))`` of the pairwise model; `rounds`: maximum rounds of messages over the connected components.
     """
 
     probability: F64
@@ -175,20 +171,6 @@ class Marginals(Protocol):
 
     def beliefs(self) -> Beliefs:
         """Probabilities at the prior odds of the last run."""
-
-
-class LinkPrior(Protocol):
-    """Prior of a linkage, by its number of links."""
-
-    @property
-    def maximum(self) -> int:
-        """Maximum number of links."""
-
-    def log_odds(self, n: float) -> float:
-        """Logarithm of the prior odds of one more link around n links."""
-
-    def log_density(self, n: float) -> float:
-        """Logarithm of the probability of one linkage with n links."""
 
 
 @dataclass(frozen=True)

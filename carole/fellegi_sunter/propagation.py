@@ -76,10 +76,17 @@ MAX_ROUNDS = 500
 
 
 class _Side:
-    """What is known of one file's records."""
+    """One file's records: their pairs, and what is known of them.
+
+    `first`, `other`: edges of each record, which are consecutive here, and the other file's record of each; `ratio`:
+    their likelihood ratios, 0 of strong ones.
+    """
 
     # A record is active while something moves in its component; nothing of another is worked out again.
-    def __init__(self, n: int) -> None:
+    def __init__(self, first: I64, other: I32) -> None:
+        n = len(first) - 1
+        self.first, self.other, self.parts = first, other, ranges(first)
+        self.ratio = np.zeros(len(other))
         self.free, self.weak, self.strong = np.ones(n), np.zeros(n), np.zeros(n)
         self.waits, self.active, self.moved = (np.ones(n, dtype=np.bool_) for _ in range(3))
 
@@ -104,18 +111,15 @@ class Propagation:
     `log_ratio` (float64, shape (n_pairs,)): as for `weigh`; `tolerance`: change of a link's probability, and relative
     change of a record's weak claims, below which nothing is sent.
 
-    Notes
-    -----
     Some 30 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to twenty, and fewer from nearby.
     """
 
     def __init__(self, graph: CandidateGraph, log_ratio: F64, tolerance: float = 1e-8, threads: int = 1) -> None:
         self.n_pairs = graph.n_edges
         self._graph, self._tolerance, self._threads = graph, tolerance, threads
-        self._rows, self._columns = ranges(graph.row_first), ranges(graph.column_first)
         self._edges = equal_ranges(graph.n_edges)
-        self._row_of_column_edge = graph.edge_row[graph.column_edge]
-        self._a, self._b = _Side(len(graph.row_first) - 1), _Side(len(graph.column_first) - 1)
+        self._a = _Side(graph.row_first, graph.edge_column)
+        self._b = _Side(graph.column_first, graph.edge_row[graph.column_edge])
         self._strong: _Strong | None = None
         self._scale = 1.0
         self.weigh(log_ratio)
@@ -143,9 +147,9 @@ class Propagation:
         for _ in range(max_sweeps if max_sweeps < MAX_SWEEPS else MAX_ACTIVE_SWEEPS):
             if left <= 0:
                 break
-            changed_a, strongest_a, summed_a = self._sum_of_rows()
+            changed_a, strongest_a, summed_a = self._sums(a, b)
             of_rows = self._exchange()
-            changed_b, strongest_b, summed_b = self._sum_of_columns()
+            changed_b, strongest_b, summed_b = self._sums(b, a)
             of_columns = self._exchange()
             rounds = max(rounds, of_rows[0], of_columns[0])
             worked_out += summed_a + summed_b + of_rows[1] + of_columns[1]
@@ -193,10 +197,10 @@ class Propagation:
 
     def _estimate(self) -> None:
         """How free records are, roughly: as if all pairs were weak."""
-        self._of_rows, self._of_columns = self._ratio, self._by_column(self._ratio)
+        self._a.ratio, self._b.ratio = self._ratio, self._by_column(self._ratio)
         for _ in range(2):
-            self._sum_of_rows()
-            self._sum_of_columns()
+            self._sums(self._a, self._b)
+            self._sums(self._b, self._a)
 
     def _part(self) -> None:
         """Part strong pairs from weak ones, by what is known of them now."""
@@ -206,7 +210,7 @@ class Propagation:
             first = graph.row_first[rows.start : rows.stop + 1]
             return stronger(self._ratio, self._scale, first, graph.edge_column, a.free[rows], b.free, STRONG)
 
-        edge = np.concatenate(in_ranges(self._rows, self._threads, strongest))
+        edge = np.concatenate(in_ranges(a.parts, self._threads, strongest))
         if before is not None:
             odds = self._ratio[before.edge] * self._scale * before.to_a * before.to_b
             chosen = np.zeros(graph.n_edges, dtype=np.bool_)
@@ -222,9 +226,9 @@ class Propagation:
             to_a[known], to_b[known] = before.to_a[place[known]], before.to_b[place[known]]
         n_rows, n_columns = len(a.free), len(b.free)
         self._strong = _Strong(edge, row, column, to_a, to_b, *by_node(row, n_rows), *by_node(column, n_columns))
-        self._of_rows = self._ratio.copy()
-        self._of_rows[edge] = 0.0
-        self._of_columns = self._by_column(self._of_rows)
+        a.ratio = self._ratio.copy()
+        a.ratio[edge] = 0.0
+        b.ratio = self._by_column(a.ratio)
         self._weight = self._ratio[edge]
         self._parted = True
 
@@ -244,24 +248,15 @@ class Propagation:
         a, b, graph = self._a, self._b, self._graph
         rest(graph.component_row, graph.component_column, a.moved, b.moved, a.waits, b.waits, a.active, b.active)
 
-    def _sum_of_rows(self) -> tuple[int, float, int]:
-        graph = self._graph
-        return self._sums(self._rows, graph.row_first, graph.edge_column, self._of_rows, self._a, self._b)
-
-    def _sum_of_columns(self) -> tuple[int, float, int]:
-        first = self._graph.column_first
-        return self._sums(self._columns, first, self._row_of_column_edge, self._of_columns, self._b, self._a)
-
-    def _sums(
-        self, parts: list[slice], first: I64, other: I32, weak: F64, own: _Side, others: _Side
-    ) -> tuple[int, float, int]:
+    def _sums(self, side: _Side, others: _Side) -> tuple[int, float, int]:
         """The weak pairs' sums of one file's records, as `sum_weak`."""
         found = in_ranges(
-            parts,
+            side.parts,
             self._threads,
             lambda part: sum_weak(
-                first[part.start : part.stop + 1], other, weak, self._scale, own.free[part], others.free,
-                own.weak[part], own.strong[part], own.waits[part], own.active[part], own.moved[part], self._tolerance,
+                side.first[part.start : part.stop + 1], side.other, side.ratio, self._scale, side.free[part],
+                others.free, side.weak[part], side.strong[part], side.waits[part], side.active[part], side.moved[part],
+                self._tolerance,
             ),
         )  # fmt: skip
         return sum(one[0] for one in found), max(one[1] for one in found), sum(one[2] for one in found)

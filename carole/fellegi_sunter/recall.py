@@ -32,18 +32,17 @@ MAX_RULES = 12
 """Rules up to which the union is computed by the model: inclusion and exclusion has 2**rules terms."""
 
 
+WRONG_IN_MANY = (
+    "records wrong in many fields at once are missed by all rules together: recall is then below the estimate"
+)
+
+
 @dataclass(frozen=True)
 class BlockingRecall:
     """Estimated share of the matches that blocking kept.
 
-    Parameters
-    ----------
-    recall : float or None
-        None where it is not estimable.
-    method : str
-        "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
-    assumptions : tuple of str
-        Assumptions of the estimate, or why there is none.
+    `recall`: None where it is not estimable; `method`: "no blocking", "capture-recapture", "capture-recapture, two
+    rules at a time", "model" or "not estimable"; `assumptions`: assumptions of the estimate, or why there is none.
     """
 
     recall: float | None
@@ -62,20 +61,11 @@ def blocking_recall(
 ) -> BlockingRecall:
     """Estimate what blocking lost.
 
-    Parameters
-    ----------
-    mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set where the pairs satisfy rule r.
-    matches : ndarray of float64, shape (n_patterns,)
-        Expected matches among them: count times match probability.
-    rules : sequence of RuleFields
-        None: nothing was blocked.
-    agreement : ndarray of float64, shape (n_fields,), optional
-        P(both records have the field, and agree on it exactly | match); NaN where m is unidentified. Used
-        where rules are not independent.
+    `mask` (uint32, shape (n_patterns,)): bit r is set where the pairs satisfy rule r; `matches` (float64, shape
+    (n_patterns,)): expected matches among them: count times match probability; `rules`: None: nothing was blocked;
+    `agreement` (float64, shape (n_fields,)): P(both records have the field, and agree on it exactly | match); NaN where
+    m is unidentified. Used where rules are not independent.
 
-    Notes
-    -----
     In FEBRL4, with rules on the date, the two names and the postcode: .9947 estimated, .9968 true; with the first
     address line too: .9979 and .9984.
 
@@ -86,28 +76,22 @@ def blocking_recall(
     found = float(matches.sum())
     if not rules:
         return BlockingRecall(1.0, "no blocking", (), found)
-    recaptured = _capture_recapture(mask, matches, rules)
-    two_by_two = _disjoint_pairs(mask, matches, rules) if recaptured is None else None
+    recall = _capture_recapture(mask, matches, rules)
+    if recall is not None:
+        independent = "rules without a common field find matches independently of each other"
+        return BlockingRecall(recall, "capture-recapture", (independent, WRONG_IN_MANY), found)
+    two_by_two = _disjoint_pairs(mask, matches, rules)
     if two_by_two is not None:
         recall, used = two_by_two
-        assumptions = (
-            f"rules without a common field find matches independently of each other: {'; '.join(used)}",
-            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
-        )
-        return BlockingRecall(recall, "capture-recapture, two rules at a time", assumptions, found)
-    if recaptured is not None:
-        assumptions = (
-            "rules without a common field find matches independently of each other",
-            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
-        )
-        return BlockingRecall(recaptured, "capture-recapture", assumptions, found)
-    modelled = _by_model(rules, agreement)
-    if modelled is not None:
+        independent = f"rules without a common field find matches independently of each other: {'; '.join(used)}"
+        return BlockingRecall(recall, "capture-recapture, two rules at a time", (independent, WRONG_IN_MANY), found)
+    recall = _by_model(rules, agreement)
+    if recall is not None:
         assumptions = (
             "fields agree independently of each other among matches",
             "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
         )
-        return BlockingRecall(modelled, "model", assumptions, found)
+        return BlockingRecall(recall, "model", assumptions, found)
     reason = "there is only one rule" if len(rules) == 1 else "the rules share fields, or none finds what another found"
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 
@@ -115,20 +99,10 @@ def blocking_recall(
 def key_agreement(model: Model, present: F64, *, believed: bool) -> F64:
     """P(both records have the field, and agree on it exactly | match), as `blocking_recall` takes it.
 
-    Of a comparison of exchanged values: that both are present and not exchanged.
-
-    Parameters
-    ----------
-    present : ndarray of float64, shape (n_fields,)
-        Share of the pairs in which both records have the field.
-    believed : bool
-        Whether m counts where hardly a match is behind it: as the best guess there is, where some recall must be
-        supposed; not where one is reported.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_fields,)
-        NaN where m does not count.
+    Of a comparison of exchanged values: that both are present and not exchanged. `present` (float64, shape
+    (n_fields,)): share of the pairs in which both records have the field; `believed`: whether m counts where hardly a
+    match is behind it: as the best guess there is, where some recall must be supposed; not where one is reported.
+    Returns float64, shape (n_fields,): NaN where m does not count.
     """
     # An exchange is compared where nothing is exchanged at its lowest level, and is rare also where it is not learnt.
     exception = np.array([field.exception for field in model.fields])

@@ -18,13 +18,13 @@ The weighted schemes give scores that rank pairs. They are not a ratio of two di
 from them are not calibrated; a run reports this.
 
 The options that a scheme can be combined with are its facts, in `gemel.common.specification.model.schemes`. A new
-scheme is an entry there and one here, of an existing class or a new one.
+scheme is an entry there and one here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -32,7 +32,7 @@ import numpy as np
 from gemel.carole.arrays import F64, I8
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability, summed
+from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -40,7 +40,6 @@ from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
 from gemel.common.specification.model.schemes import SchemeFacts
 
-Levels = F64
 Shade = Callable[[float, float, F64], F64]
 """Weights in bits of similarities, from the log2 ratios of agreement and of disagreement."""
 
@@ -50,38 +49,49 @@ LOWEST = 0.1
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a scheme treats comparison vectors and a model; this base class is the multinomial scheme."""
+    """How a scheme treats comparison vectors and a model.
+
+    `shade`: None: the model has the fields' own levels; else it has agreement and disagreement only, and this gives
+    every level of similarity its weight.
+    """
 
     facts: SchemeFacts
+    shade: Shade | None = None
 
     @property
     def name(self) -> str:
-        """The name in a specification."""
         return self.facts.name
 
     def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels, from those in the fields' levels."""
-        return gamma
+        return gamma if self.shade is None else agreements(gamma, n_levels)
 
     def levels(self, n_levels: int) -> int:
         """Number of the model's levels of a field with `n_levels` levels."""
-        return n_levels
+        return n_levels if self.shade is None else min(n_levels, 2)
 
     def patterns(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
         """The same rows, with vectors in the model's levels; some may then be equal."""
-        return PatternCounts(self.vectors(patterns.gamma, n_levels), patterns.mask, patterns.count)
+        return replace(patterns, gamma=self.vectors(patterns.gamma, n_levels))
 
     def merged(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
         """The same pairs, counted by vectors in the model's levels."""
-        return patterns
+        return patterns if self.shade is None else agreement_counts(patterns, n_levels)
 
-    def level_counts(self, counts: Levels | None, n_levels: Sequence[int]) -> Levels | None:
+    def level_counts(self, counts: F64 | None, n_levels: Sequence[int]) -> F64 | None:
         """Pairs by field and the model's levels."""
-        return counts
+        return counts if counts is None or self.shade is None else folded_counts(counts, n_levels)
 
     def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> F64:
         """Match weight of each field's levels in bits, shape (n_fields, max n_levels); 0 after a field's levels."""
-        return log2_ratios(model.m, model.u)
+        ratios = log2_ratios(model.m, model.u)
+        if self.shade is None:
+            return ratios
+        weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
+        for q, field in enumerate(bounds):
+            d, a = ratios[q, 0], ratios[q, model.fields[q].n_levels - 1]
+            weights[q, : len(field)] = self.shade(a, d, similarities(field, graded=self.facts.graded))
+        return weights
 
     def of(self, model: Model, bounds: Sequence[Sequence[float]]) -> FittedScheme:
         """The scheme with a model: one weight per field and level."""
@@ -89,54 +99,14 @@ class Scheme:
 
 
 @dataclass(frozen=True)
-class AgreementScheme(Scheme):
-    """A scheme whose model has only agreement and disagreement of each field."""
-
-    shade: Shade
-
-    def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
-        """Levels below the top as 0 and the top as 1."""
-        return agreements(gamma, n_levels)
-
-    def levels(self, n_levels: int) -> int:
-        """Two, or one."""
-        return min(n_levels, 2)
-
-    def merged(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
-        """By agreement and disagreement."""
-        return agreement_counts(patterns, n_levels)
-
-    def level_counts(self, counts: Levels | None, n_levels: Sequence[int]) -> Levels | None:
-        """By disagreement and agreement."""
-        return None if counts is None else folded_counts(counts, n_levels)
-
-    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> F64:
-        """Of every level of similarity."""
-        ratios = log2_ratios(model.m, model.u)
-        weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
-        for q, field in enumerate(bounds):
-            d, a = ratios[q, 0], ratios[q, model.fields[q].n_levels - 1]
-            weights[q, : len(field)] = self.shade(a, d, similarities(field, graded=self.facts.graded))
-        return weights
-
-
-@dataclass(frozen=True)
 class FittedScheme:
     """A model and its weight of every comparison level.
 
-    Parameters
-    ----------
-    model : Model
-        With the levels of EM: the fields' own (multinomial), or two, disagreement and agreement.
-    weights : ndarray of float64, shape (n_fields, max n_levels)
-        Match weight of each comparison level, in bits; 0 after a field's levels.
-    joint : JointModel, optional
-        Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those of
-        each field separately.
-    n_levels : tuple of int, optional
-        Levels of the fields, where they differ from the model's.
-    standard_errors : StandardErrors, optional
-        Of the model's m, u and p.
+    `model`: with the levels of EM: the fields' own (multinomial), or two, disagreement and agreement; `weights`
+    (float64, shape (n_fields, max n_levels)): match weight of each comparison level, in bits; 0 after a field's levels;
+    `joint`: where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those
+    of each field separately; `n_levels`: levels of the fields, where they differ from the model's; `standard_errors`:
+    of the model's m, u and p.
     """
 
     scheme: Scheme
@@ -154,7 +124,6 @@ class FittedScheme:
 
     @property
     def warnings(self) -> tuple[ResultWarning, ...]:
-        """Warnings about the scheme's probabilities."""
         facts = self.scheme.facts
         return () if facts.calibrated else (result_warning("scheme_not_calibrated", scheme=facts.name),)
 
@@ -162,14 +131,11 @@ class FittedScheme:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
         if self.joint is not None:
             return self.joint.match_weights(self.estimated(gamma, self.n_levels))
-        missing = np.zeros((len(self.weights), 1))
-        total: F64 = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
-        return total
+        return table_sums(gamma, self.weights)
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities that the weights imply, each pair without its rivals."""
-        p = self.model.p
-        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(p) - np.log1p(-p))
+        return probability_of(self.match_weights(gamma), self.model.p)
 
     def estimated(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels."""
@@ -275,24 +241,15 @@ def agreements(gamma: I8, n_levels: Sequence[int]) -> I8:
 
 
 def agreement_counts(patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
-    """The same pairs counted by agreement and disagreement only: at most 3 ** n_fields patterns per mask.
-
-    Notes
-    -----
-    O(n_patterns * n_fields), and a sort.
-    """
+    """The same pairs counted by agreement and disagreement only: at most 3 ** n_fields patterns per mask. A sort."""
     gamma = agreements(patterns.gamma, n_levels)
     if gamma.shape[1] > 40:
         # More trits than a 64-bit number holds: EM takes repeated rows as well.
-        return PatternCounts(gamma, patterns.mask, patterns.count)
-    code = np.zeros(len(gamma), dtype=np.int64)
-    for q in range(gamma.shape[1]):
-        code = code * 3 + (gamma[:, q] + 1)
+        return replace(patterns, gamma=gamma)
+    code = (gamma.astype(np.int64) + 1) @ 3 ** np.arange(gamma.shape[1])[::-1]
     order = np.lexsort((patterns.mask, code))
     code, mask = code[order], patterns.mask[order]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = (code[1:] != code[:-1]) | (mask[1:] != mask[:-1])
-    starts = np.flatnonzero(first)
+    starts = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | (mask[1:] != mask[:-1]))[: len(order)])
     count = np.add.reduceat(patterns.count[order], starts) if len(starts) else patterns.count
     return PatternCounts(gamma[order][starts], mask[starts], count)
 
@@ -312,9 +269,9 @@ SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
         Scheme(known.SCHEMES["multinomial"]),
-        AgreementScheme(known.SCHEMES["exact"], unshaded),
-        AgreementScheme(known.SCHEMES["lr_weighted"], ratio_shaded),
-        AgreementScheme(known.SCHEMES["log_lr_weighted"], log_ratio_shaded),
+        Scheme(known.SCHEMES["exact"], unshaded),
+        Scheme(known.SCHEMES["lr_weighted"], ratio_shaded),
+        Scheme(known.SCHEMES["log_lr_weighted"], log_ratio_shaded),
     )
 }
 """All schemes by name."""

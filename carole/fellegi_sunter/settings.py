@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from gemel.common.errors import GemelError, parameter
 
@@ -112,16 +112,17 @@ class Estimation:
     refuse_unidentified: bool = True
 
     def __post_init__(self) -> None:
-        if self.u not in ("all_pairs", "corrected", "free"):
-            raise _wrong("u", "one of all_pairs, corrected, free", repr(self.u))
-        if self.expected_matches is not None and not 0 < self.expected_matches < math.inf:
-            raise _wrong("expected_matches", "a number above 0", str(self.expected_matches))
-        if self.max_iterations < 1:
-            raise _wrong("max_iterations", "1 or more", str(self.max_iterations))
-        if not 0 < self.tolerance < 1:
-            raise _wrong("tolerance", "a number in (0, 1)", str(self.tolerance))
-        if not 0 <= self.prior < math.inf:
-            raise _wrong("prior", "0 or more", str(self.prior))
+        expected = self.expected_matches
+        for name, allowed, holds in (
+            ("u", "one of all_pairs, corrected, free", self.u in get_args(U)),
+            ("expected_matches", "a number above 0", expected is None or 0 < expected < math.inf),
+            ("max_iterations", "1 or more", self.max_iterations >= 1),
+            ("tolerance", "a number in (0, 1)", 0 < self.tolerance < 1),
+            ("prior", "0 or more", 0 <= self.prior < math.inf),
+        ):
+            if not holds:
+                got = getattr(self, name)
+                raise _wrong(name, allowed, repr(got) if isinstance(got, str) else str(got))
 
 
 def _wrong(name: str, expected: str, got: str) -> GemelError:

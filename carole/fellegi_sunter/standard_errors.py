@@ -69,7 +69,6 @@ COUNTED_U = "; u is counted over all pairs of these files and has none"
 
 
 def no_errors(model: Model, reason: str) -> StandardErrors:
-    """No standard errors, with the reason."""
     nothing = np.full(model.m.shape, np.nan)
     return StandardErrors(nothing, nothing.copy(), float("nan"), f"no standard errors: {reason}")
 
@@ -87,8 +86,6 @@ def pairwise_errors(
     an estimate is not symmetric about the truth), of p at its bound, and of a model that is not identified or not
     converged.
 
-    Notes
-    -----
     O(n_patterns * (n_fields * n_levels)**2), once; nothing depends on the number of pairs.
 
     References
@@ -121,25 +118,20 @@ def pairwise_errors(
         likely, unlikely = g[part, None], 1 - g[part, None]
         ones = np.ones((len(likely), int(layout.has_p)))
         if settings.u == "free":
-            moved = np.hstack([identified_m, -u_score, ones])
-            reported = np.hstack([likely * identified_m, unlikely * u_score, likely * ones])
+            moved_u, reported_u = -u_score, unlikely * u_score
         else:
-            moved = np.hstack([identified_m, np.zeros_like(u_score), ones])
-            reported = np.hstack([likely * identified_m, layout.residuals(gamma[part], model.p), likely * ones])
-        curvature -= (doubt * moved).T @ odds
+            moved_u, reported_u = np.zeros_like(u_score), layout.residuals(gamma[part], model.p)
+        reported = np.hstack([likely * identified_m, reported_u, likely * ones])
+        curvature -= (doubt * np.hstack([identified_m, moved_u, ones])).T @ odds
         squares += (count[part, None] * reported).T @ reported
-    matches, others = np.zeros_like(model.m), np.zeros_like(model.m)
-    for q in range(len(model.fields)):
-        there = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
-        matches[q] = np.bincount(gamma[there, q], (count * g)[there], minlength=width)
-        others[q] = np.bincount(gamma[there, q], (count * (1 - g))[there], minlength=width)
-    layout.add_multinomial(curvature, layout.m_at, model.m, matches.sum(axis=1) + settings.prior)
+    matches, others = (expected_levels(patterns, rules, count * share, width).sum(axis=1) for share in (g, 1 - g))
+    layout.add_multinomial(curvature, layout.m_at, model.m, matches + settings.prior)
     if layout.has_p:
         curvature[-1, -1] += n_pairs * model.p * (1 - model.p)
         squares[-1, -1] -= n_pairs * model.p**2
     exact_score = not rules
     if settings.u == "free":
-        layout.add_multinomial(curvature, layout.u_at, model.u, others.sum(axis=1) + settings.prior)
+        layout.add_multinomial(curvature, layout.u_at, model.u, others + settings.prior)
     elif settings.u == "corrected":
         exact_score = False
         layout.add_correction(curvature, model.p, total, settings.prior)
@@ -149,7 +141,7 @@ def pairwise_errors(
     if covariance is None:
         return no_errors(model, "the comparison vectors hardly identify the parameters")
     note = PAIRWISE + (COUNTED_U if settings.u == "all_pairs" else SHARED_U)
-    return layout.errors(covariance, note, matches.sum(axis=1) + settings.prior)
+    return layout.errors(covariance, note, matches + settings.prior)
 
 
 def linked_errors(
@@ -162,24 +154,12 @@ def linked_errors(
     *,
     dependent: bool = False,
 ) -> StandardErrors:
-    """Standard errors of a model estimated from link probabilities, with its prior of m.
+    """Standard errors of a model that `fit_joint` estimated from link probabilities, with its prior of m.
 
-    Parameters
-    ----------
-    model : Model
-        From `fit_joint`.
-    row : ndarray of int, shape (n_pairs,), optional
-        Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
-    pattern : ndarray of int, shape (n_pairs,)
-        Row of `patterns` in which each kept pair is counted.
-    probability : ndarray of float64, shape (n_pairs,)
-        Link probabilities under the model.
-    dependent : bool
-        Whether fields depend on each other in the model.
-
-    Notes
-    -----
-    O(n_pairs * n_fields * n_levels) for the uncertain pairs, and the square of that for their patterns.
+    Of each kept pair, `row`: the record of A, which has one match at most; None: every pair separately, one for each
+    pair of `patterns`; `pattern`: the row of `patterns` in which it is counted; `probability`: of a link. `dependent`:
+    whether fields depend on each other in the model. O(n_pairs * n_fields * n_levels) for the uncertain pairs, and the
+    square of that for their patterns.
     """
     if not model.identified:
         return no_errors(model, "the model is not identified")
@@ -256,44 +236,37 @@ def _by_record(row: Ints, pattern: Ints, weight: F64, n_patterns: int) -> Iterat
 class _Layout:
     """The position of each parameter among those estimated: logits of m, of u, and of p last.
 
-    A distribution's logits are relative to its largest probability, which has none.
+    A distribution's logits are relative to its largest probability, which has none. `m_at`, `u_at` (int, shape (n, 2)):
+    field and level of each.
     """
 
     def __init__(self, model: Model, settings: Estimation, rules: Sequence[RuleFields]) -> None:
         self._model = model
         fixed = unidentified_fields(rules, len(model.fields))
         self.m_at = self._places(model.m, fixed)
-        self.u_at = [] if settings.u == "all_pairs" else self._places(model.u, np.zeros_like(fixed))
-        if settings.u == "corrected":
-            # A level all of whose pairs are taken for matches has the prior's share, whatever m and p.
-            self.u_at = [(q, k) for q, k in self.u_at if model.u[q, k] > 0]
+        self.u_at = self._places(model.u, np.full(len(fixed), settings.u == "all_pairs"))
         maximum = 1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0
         self.has_p = 1e-6 / (model.n_a * model.n_b) < model.p < maximum * (1 - 1e-9)
         self.size = len(self.m_at) + len(self.u_at) + int(self.has_p)
+        self._of_u = slice(len(self.m_at), len(self.m_at) + len(self.u_at))
 
     @staticmethod
-    def _places(table: F64, left_out: Flags) -> list[tuple[int, int]]:
-        return [
-            (q, int(k))
-            for q, row in enumerate(table)
-            if not left_out[q]
-            for k in np.flatnonzero(row > 0)
-            if k != int(np.argmax(row))
-        ]
+    def _places(table: F64, left_out: Flags) -> Ints:
+        """Levels with a logit. A corrected u of 0, all of whose pairs are taken for matches, is the prior's alone."""
+        estimated = (table > 0) & ~left_out[:, None]
+        estimated[np.arange(len(table)), table.argmax(axis=1)] = False
+        return np.argwhere(estimated)
 
     def scores(self, gamma: I8) -> tuple[F64, F64, F64]:
         """Derivatives of log m, of log u, and of the log odds of a match by all parameters."""
-        m, u = self._model.m, self._model.u
-        m_score = self._scores(gamma, self.m_at, m)
-        u_score = self._scores(gamma, self.u_at, u)
+        m_score = self._scores(gamma, self.m_at, self._model.m)
+        u_score = self._scores(gamma, self.u_at, self._model.u)
         return m_score, u_score, np.hstack([m_score, -u_score, np.ones((len(gamma), int(self.has_p)))])
 
     @staticmethod
-    def _scores(gamma: I8, places: list[tuple[int, int]], table: F64) -> F64:
-        found = np.zeros((len(gamma), len(places)))
-        for at, (q, k) in enumerate(places):
-            found[:, at] = np.where(gamma[:, q] >= 0, (gamma[:, q] == k) - table[q, k], 0.0)
-        return found
+    def _scores(gamma: I8, places: Ints, table: F64) -> F64:
+        q, k = places.T
+        return np.ascontiguousarray(np.where(gamma[:, q] >= 0, (gamma[:, q] == k) - table[q, k], 0.0))
 
     def residuals(self, gamma: I8, p: float) -> F64:
         """The contributions of pairs to the equations of a corrected u."""
@@ -301,60 +274,57 @@ class _Layout:
 
     def identifies(self, identified: U64) -> F64:
         """1 where a pattern identifies the field of a parameter of m: shape (n_patterns, n_m)."""
-        fields = np.array([q for q, _ in self.m_at], dtype=np.uint64)
+        fields = self.m_at[:, 0].astype(np.uint64)
         return ((identified[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
 
-    def add_multinomial(self, into: F64, places: list[tuple[int, int]], table: F64, number: F64) -> None:
+    def add_multinomial(self, into: F64, places: Ints, table: F64, number: F64) -> None:
         """Add the information of a number of draws of each field's level."""
-        start = 0 if places is self.m_at else len(self.m_at)
-        for i, (q, k) in enumerate(places):
-            for j, (r, other) in enumerate(places):
-                if q == r:
-                    into[start + i, start + j] += number[q] * table[q, k] * (float(k == other) - table[q, other])
+        q, k = places.T
+        of_logits = slice(0, len(places)) if places is self.m_at else self._of_u
+        into[of_logits, of_logits] += np.where(
+            q[:, None] == q, (number[q] * table[q, k])[:, None] * ((k[:, None] == k) - table[q, k]), 0.0
+        )
 
     def add_correction(self, into: F64, p: float, total: F64, prior: float) -> None:
         """Add the derivatives of the equations of a corrected u."""
-        m, u, start = self._model.m, self._model.u, len(self.m_at)
+        m, u = self._model.m, self._model.u
         self.add_multinomial(into, self.u_at, u, total * (1 - p) + prior)
-        for i, (q, k) in enumerate(self.u_at):
-            if u[q, k] * (total[q] * (1 - p) + prior) <= prior + 1e-9 * total[q] and m[q, k] * p * total[q] > 1:
-                continue
-            for j, (r, other) in enumerate(self.m_at):
-                if q == r:
-                    into[start + i, j] += total[q] * p * m[q, k] * (float(k == other) - m[q, other])
-            if self.has_p:
-                into[start + i, -1] += total[q] * p * (1 - p) * (m[q, k] - u[q, k])
+        (q, k), (r, other) = self.u_at.T, self.m_at.T
+        only_prior = u[q, k] * (total[q] * (1 - p) + prior) <= prior + 1e-9 * total[q]
+        moves = ~(only_prior & (m[q, k] * p * total[q] > 1))
+        by_m = (total[q] * p * m[q, k])[:, None] * ((k[:, None] == other) - m[r, other])
+        into[self._of_u, : len(r)] += np.where(moves[:, None] & (q[:, None] == r), by_m, 0.0)
+        if self.has_p:
+            into[self._of_u, -1] += np.where(moves, total[q] * p * (1 - p) * (m[q, k] - u[q, k]), 0.0)
 
     def replace_counts(self, squares: F64, everywhere: F64, sampled: F64) -> None:
         """Add the variance of levels counted over all pairs, where the patterns cover only some pairs."""
-        start, stop = len(self.m_at), len(self.m_at) + len(self.u_at)
-        share = np.array([sampled[q] for q, _ in self.u_at])
-        squares[start:stop] *= share[:, None]
-        squares[:, start:stop] *= share[None, :]
-        squares[start:stop, start:stop] = 0.0
+        share = sampled[self.u_at[:, 0]]
+        squares[self._of_u] *= share[:, None]
+        squares[:, self._of_u] *= share[None, :]
+        squares[self._of_u, self._of_u] = 0.0
         valid = within_levels([field.n_levels for field in self._model.fields])
         self.add_multinomial(squares, self.u_at, shares(everywhere, valid, 0.0), everywhere.sum(axis=1))
 
     def errors(self, covariance: F64, note: str, matches: F64) -> StandardErrors:
         """Standard errors of the probabilities from the covariance of the logits; `matches` identified each field."""
-        m_end = len(self.m_at)
-        p = self._model.p
-        m = self._spread(self._model.m, self.m_at, covariance[:m_end, :m_end])
+        of_m = slice(0, len(self.m_at))
+        m = self._spread(self._model.m, self.m_at, covariance[of_m, of_m])
         m[self._model.m * matches[:, None] < FEWEST] = np.nan
-        u_end = m_end + len(self.u_at)
-        u = self._spread(self._model.u, self.u_at, covariance[m_end:u_end, m_end:u_end])
+        u = self._spread(self._model.u, self.u_at, covariance[self._of_u, self._of_u])
+        p = self._model.p
         return StandardErrors(
             m, u, p * (1 - p) * float(np.sqrt(covariance[-1, -1])) if self.has_p else float("nan"), note
         )
 
     @staticmethod
-    def _spread(table: F64, places: list[tuple[int, int]], covariance: F64) -> F64:
+    def _spread(table: F64, places: Ints, covariance: F64) -> F64:
         found = np.full(table.shape, np.nan)
         for q in range(len(table)):
-            at = [i for i, (field, _) in enumerate(places) if field == q]
-            if not at:
+            at = np.flatnonzero(places[:, 0] == q)
+            if not len(at):
                 continue
-            levels = [places[i][1] for i in at]
+            levels = places[at, 1]
             derivative = -np.outer(table[q], table[q, levels])
             derivative[levels, range(len(levels))] += table[q, levels]
             variance = np.einsum("ki,ij,kj->k", derivative, covariance[np.ix_(at, at)], derivative)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from gemel.common.audit.hand_over import HandOver
+from gemel.common.audit.statements import HandOver
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 

@@ -20,7 +20,7 @@ from gemel.carole.service.exchange import Resolving, require_analysts
 from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
 from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
 from gemel.carole.store.registry import FormerProjects, NewProject
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch
 from gemel.common.parties import Role

@@ -21,9 +21,8 @@ from gemel.carole.service.wire import (
     status_to_wire,
 )
 from gemel.carole.store.audit import Log
-from gemel.common.audit.custodian_decline import verify_decline
-from gemel.common.audit.file_statement import FileStatement, check_contributed
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import Decline as SignedDecline
+from gemel.common.audit.statements import FileStatement, check_contributed, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
@@ -122,8 +121,8 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
-        verify_decline(member.identity, request.signature, name, request.specification_digest, reason)
         digest, signature = request.specification_digest, request.signature
+        SignedDecline(name, digest, reason).verify(member.identity, signature)
         project = self._service.store.apply(
             name,
             lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now)),

@@ -19,10 +19,8 @@ from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wir
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.view import not_found
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.reason import normalized_reason
-from gemel.common.audit.resolver_result import verify_result
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature, NoteLine
+from gemel.common.audit.statements import ResolverResult, RestorationDecision, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import SIDE_OF_ROLE, Role, Side
@@ -286,7 +284,7 @@ class Resolving:
             artifact = handles_of(side)
         elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
             artifact = RESOLUTION_RESULT
-            verify_result(member.identity, request.signature, name, run, chunk.root)
+            ResolverResult(name, run, chunk.root).verify(member.identity, request.signature)
         else:
             raise _not_for_you(request.artifact)
 

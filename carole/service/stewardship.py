@@ -13,9 +13,7 @@ from gemel.carole.projects.project import Project, ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
 from gemel.carole.store import Store
-from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.audit.reason import normalized_reason
-from gemel.common.audit.steward_decision import verify_decision
+from gemel.common.audit.statements import HandOver, StewardDecision, TakeOver, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
 from gemel.common.keys.identity import SigningPurpose
@@ -210,7 +208,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         report = hashlib.sha256(self._store.results.whole_report(name, run)).digest()
         # As the log keeps it: what is verified here can be verified there.
         reason = normalized_reason(request.reason)
-        verify_decision(member.identity, request.signature, name, run, report, release=request.release, reason=reason)
+        StewardDecision(name, run, report, request.release, reason).verify(member.identity, request.signature)
         given = ReleaseSignature(run, member.name, member.identity.hex, report, request.signature)
         members = self._trust.members
         if request.release:

@@ -13,7 +13,7 @@ from gemel.carole.service.context import Conditions, Reported
 from gemel.carole.store import Store
 from gemel.carole.store.registry import FormerProjects
 from gemel.common.audit import AuditEntry
-from gemel.common.audit.reason import MAX_REASON
+from gemel.common.audit.statements import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import PART_BYTES, canary_part_names
 from gemel.common.parties import Side

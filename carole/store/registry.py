@@ -22,7 +22,7 @@ from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.content import RELEASES_DAYS

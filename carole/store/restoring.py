@@ -30,7 +30,7 @@ from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
-from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import parameter
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import CUSTODIANS, Role

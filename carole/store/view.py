@@ -47,7 +47,7 @@ from gemel.carole.store.tables import (
     uploads,
 )
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.hand_over import HandOver
+from gemel.common.audit.statements import HandOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import SIDE_OF_ROLE, Role, Side
 from gemel.common.specification.model.granted_variables import Transfer

@@ -1,8 +1,8 @@
 """A tamper-evident log: entries as leaves of a Merkle tree in the manner of RFC 6962, whose size and root Carole signs.
 With a signed checkpoint a reader can check whether a later log still begins with the log it was signed for.
 
-`merkle` has the tree and its proofs, `entry` the content of a leaf, `checkpoint` the signed size and root, and
-`witness` the checks of a reader. Carole's tables are in `carole.store`.
+`merkle` has the tree and its proofs, `entry` the content of a leaf, `checkpoint` the signed size and root and the
+checks of a reader, `statements` what else parties sign. Carole's tables are in `carole.store`.
 """
 
 from gemel.common.audit.checkpoint import Checkpoint, Witness

@@ -32,31 +32,20 @@ LARGEST = 2**48
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A signed state of the log.
-
-    Attributes
-    ----------
-    log
-        Identifier of the log: 32 random hexadecimal digits, so that a restarted log is never taken for it.
-    size
-        Number of entries.
-    root
-        Root of their tree, 32 bytes.
-    at
-        Time of the signature, in milliseconds since 1970, UTC.
-    signature
-        By the linker's identity, 64 bytes; no bytes where only the note is there, as other programs keep it.
-    note
-        The linker's signature of the same as a signed note, as in its line (see `signed_note`); no bytes where it was
-        not asked for.
-    """
+    """A signed state of the log."""
 
     log: str
+    """Identifier of the log: 32 random hexadecimal digits, so that a restarted log is never taken for it."""
     size: int
     root: bytes
+    """Root of their tree, 32 bytes."""
     at: int
+    """Time of the signature, in milliseconds since 1970, UTC."""
     signature: bytes
+    """By the linker's identity, 64 bytes; no bytes where only the note is there, as other programs keep it."""
     note: bytes = b""
+    """The linker's signature of the same as a signed note, as in its line (see `signed_note`); no bytes where it was
+    not asked for."""
 
     @classmethod
     def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
@@ -70,19 +59,13 @@ class Checkpoint:
     def verify(self, linker: PublicIdentity) -> None:
         """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there.
 
-        Raises
-        ------
-        GemelError
-            AUDIT for an impossible size or root; SIGNATURE.
+        Raises AUDIT for an impossible size or root; SIGNATURE.
         """
         lengths = len(self.signature), len(self.note)
         signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "this is not a checkpoint",
-                got=f"size {self.size} with a root of {len(self.root)} bytes",
-            )
+            what = "this is not a checkpoint"
+            raise GemelError(ErrorCode.AUDIT, what, got=f"size {self.size} with a root of {len(self.root)} bytes")
         if self.signature:
             linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
         if self.note:
@@ -93,13 +76,7 @@ class Checkpoint:
         return witness.sign(SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def verify_countersignature(self, signature: bytes, witness: PublicIdentity) -> None:
-        """Refuse a countersignature that this reader did not make.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse a countersignature that this reader did not make."""
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self, *cosigned: NoteLine) -> str:
@@ -114,10 +91,7 @@ class Checkpoint:
     def from_text(cls, text: str, where: str) -> Checkpoint:
         """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left.
 
-        Raises
-        ------
-        GemelError
-            AUDIT if it is anything else.
+        Raises AUDIT if it is anything else.
         """
         note = CheckpointNote.read(text, where)
         own, at, signature, standard = _own_key_id(note.log), 0, b"", b""
@@ -159,18 +133,12 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Witness:
-    """A reader of one linker's log.
-
-    Attributes
-    ----------
-    linker
-        The identity that signs the checkpoints.
-    seen
-        The newest checkpoint verified so far; None before the first.
-    """
+    """A reader of one linker's log."""
 
     linker: PublicIdentity
+    """The identity that signs the checkpoints."""
     seen: Checkpoint | None = None
+    """The newest checkpoint verified so far; None before the first."""
 
     @property
     def size(self) -> int:
@@ -180,10 +148,7 @@ class Witness:
     def believe(self, shown: Checkpoint, proof: Sequence[bytes], who: str = "the linkage unit") -> Witness:
         """The witness after seeing a checkpoint not smaller than its own, with the proof from its own to that.
 
-        Raises
-        ------
-        GemelError
-            SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen.
+        Raises SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen.
         """
         shown.verify(self.linker)
         if self.seen is None:
@@ -204,19 +169,8 @@ class Witness:
     def compare(self, others: Checkpoint, proof: Sequence[bytes], who: str) -> None:
         """Refuse if another reader was shown a log that is inconsistent with this one: the log has been forked.
 
-        Parameters
-        ----------
-        others
-            The other reader's checkpoint, smaller or larger than one's own.
-        proof
-            From the smaller to the larger of the two.
-        who
-            The other reader, as the message names it.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE, AUDIT.
+        The other reader's checkpoint is smaller or larger than one's own; the proof is from the smaller to the larger.
+        Raises SIGNATURE, AUDIT.
         """
         others.verify(self.linker)
         if self.seen is None:

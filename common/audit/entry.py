@@ -22,31 +22,19 @@ _DOMAIN = b"gemel audit entry 1"
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An entry as it is in the log.
-
-    Attributes
-    ----------
-    sequence
-        Its number, from 1, without a gap.
-    at
-        Its time, in milliseconds since 1970, UTC.
-    project
-        Its project; empty if it has none.
-    actor, action
-        Who did what.
-    text
-        The details, names, numbers and digests, as canonical JSON (see `canonical`).
-    salt
-        16 random bytes.
-    """
+    """An entry as it is in the log."""
 
     sequence: int
+    """Its number, from 1, without a gap."""
     at: int
+    """Its time, in milliseconds since 1970, UTC."""
     project: str
     actor: str
     action: str
     text: str
+    """The details, names, numbers and digests, as canonical JSON (see `canonical`)."""
     salt: bytes
+    """16 random bytes."""
 
     @property
     def leaf(self) -> bytes:

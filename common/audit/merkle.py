@@ -47,10 +47,7 @@ def root(size: int, node: Node) -> bytes:
 def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
     """Hashes that lead from leaf `index` to the root of the first `size` leaves.
 
-    Raises
-    ------
-    ValueError
-        If there is no such leaf.
+    Raises ValueError if there is no such leaf.
     """
     if not 0 <= index < size:
         raise ValueError(f"leaf {index} is not among {size}")
@@ -61,10 +58,7 @@ def consistency_proof(old: int, new: int, node: Node) -> list[bytes]:
     """Hashes that show that the tree of `new` leaves begins with the tree of `old`; none if they are the same or the
     old one is empty.
 
-    Raises
-    ------
-    ValueError
-        If the old tree is the larger one.
+    Raises ValueError if the old tree is the larger one.
     """
     if not 0 <= old <= new:
         raise ValueError(f"a tree of {new} leaves does not begin with one of {old}")
@@ -119,13 +113,7 @@ def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, pro
 
 
 class Tree:
-    """A tree in memory, for reading a whole log.
-
-    Attributes
-    ----------
-    size
-        Number of leaves.
-    """
+    """A tree in memory, for reading a whole log; `size` is its number of leaves."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[int, int], bytes] = {}

@@ -73,13 +73,7 @@ class CheckpointNote:
 
     @classmethod
     def read(cls, content: str, where: str) -> CheckpointNote:
-        """Read a note.
-
-        Raises
-        ------
-        GemelError
-            AUDIT if it is anything else.
-        """
+        """Read a note. Raises AUDIT if it is anything else."""
         text, _, signatures = content.partition("\n\n")
         found, lines = _TEXT.fullmatch(text + "\n"), signatures.splitlines()
         read = [_LINE.fullmatch(line) for line in lines if len(line) <= LONGEST_LINE]
@@ -126,18 +120,12 @@ def verify_note(linker: PublicIdentity, content: bytes, log: str, size: int, roo
 
 @dataclass(frozen=True)
 class Cosignature:
-    """A witness's statement, with its time, that it has verified a checkpoint and none larger.
-
-    Attributes
-    ----------
-    at
-        In seconds since 1970, UTC.
-    signature
-        64 bytes.
-    """
+    """A witness's statement, with its time, that it has verified a checkpoint and none larger."""
 
     at: int
+    """In seconds since 1970, UTC."""
     signature: bytes
+    """64 bytes."""
 
     @classmethod
     def make(cls, identity: Identity, at: int, log: str, size: int, root: bytes) -> Cosignature:
@@ -145,13 +133,7 @@ class Cosignature:
         return cls(at, identity.sign_text(_cosigned(at, log, size, root)))
 
     def verify(self, witness: PublicIdentity, log: str, size: int, root: bytes) -> None:
-        """Refuse a cosignature that this witness has not made.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse a cosignature that this witness has not made."""
         right = 0 <= self.at < 2**63 and len(self.signature) == SIGNATURE_BYTES
         if not right or not witness.is_text_signed(self.signature, _cosigned(self.at, log, size, root)):
             raise _unsigned("a cosignature of a checkpoint's note")
@@ -173,12 +155,8 @@ def key_id(name: str, kind: bytes, key: PublicIdentity) -> bytes:
 
 
 def _no_note(where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.AUDIT,
-        "a checkpoint must be a signed note of a log's origin, size and root, or one line of JSON",
-        where=where,
-        remedy="use the file as 'gemel audit checkpoint' wrote it",
-    )
+    what = "a checkpoint must be a signed note of a log's origin, size and root, or one line of JSON"
+    return GemelError(ErrorCode.AUDIT, what, where=where, remedy="use the file as 'gemel audit checkpoint' wrote it")
 
 
 def _unsigned(what: str) -> GemelError:

@@ -48,57 +48,38 @@ QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS, INVENTED, RIGHT)
 
 @dataclass(frozen=True)
 class DisclosureMeasure:
-    """The public facts of one measure of disclosure risk, whose values lie between 0 and 1.
-
-    Attributes
-    ----------
-    name
-        Key of its limit in the specification and of its value in ``assessment.json``.
-    title
-        Heading in the report.
-    meaning
-        One sentence, for editors of specifications and the manual.
-    intruder
-        The intruder it assumes, and what they know.
-    sentence
-        One sentence for a steward; ``{value}`` is replaced by the number.
-    method
-        How it is computed, in brief.
-    question
-        Which of the steward's questions it answers.
-    place
-        Position among the measures of its question in the report.
-    unit
-        ``share`` reads in per cent, ``probability`` as a number.
-    needs
-        The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``,
-        ``quality``; a ``joint model`` or a ``released joint`` distribution, beside sensitive variables.
-    own_limit
-        The entry of the section `assessment` by which it is judged, where that is none of its `limits`; its default
-        holds where the policy does not name it.
-    accumulates
-        Whether a release is judged together with the project's earlier ones.
-    minimum, maximum
-        Range of its limit.
-    default
-        The limit where a specification gives none, and has what it needs; None: then there is none.
-    """
+    """The public facts of one measure of disclosure risk, whose values lie between 0 and 1."""
 
     name: str
     title: str
+    """Heading in the report."""
     meaning: str
+    """One sentence, for editors of specifications and the manual."""
     intruder: str
+    """The intruder it assumes, and what they know."""
     sentence: str
+    """One sentence for a steward; ``{value}`` is replaced by the number."""
     method: str
+    """How it is computed, in brief."""
     question: StewardQuestion
+    """Which of the steward's questions it answers."""
     place: int = 0
+    """Position among the measures of its question in the report."""
     unit: Literal["share", "probability"] = "share"
+    """``share`` reads in per cent, ``probability`` as a number."""
     needs: Literal["", "sensitive", "tables", "quality", "joint model", "released joint"] = ""
+    """The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``,
+    ``quality``; a ``joint model`` or a ``released joint`` distribution, beside sensitive variables."""
     own_limit: Literal["", "near_copies", "minimum_overlap"] = ""
+    """The entry of the section `assessment` by which it is judged, where that is none of its `limits`; its default
+    holds where the policy does not name it."""
     accumulates: bool = True
+    """Whether a release is judged together with the project's earlier ones."""
     minimum: float = 0.0
     maximum: float = 1.0
+    """Range of its limit."""
     default: float | None = None
+    """The limit where a specification gives none, and has what it needs; None: then there is none."""
 
     def shown(self, value: float) -> str:
         """A value as it reads in a sentence."""
@@ -114,13 +95,7 @@ MEASURES: dict[str, DisclosureMeasure] = {}
 
 
 def register(measures: Iterable[DisclosureMeasure]) -> None:
-    """Add measures, before the specification's model is imported.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the name is taken.
-    """
+    """Add measures, before the specification's model is imported. Raises PARAMETER if the name is taken."""
     for measure in measures:
         if measure.name in MEASURES:
             raise GemelError(ErrorCode.PARAMETER, "a disclosure measure of this name exists", got=measure.name)

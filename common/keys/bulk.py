@@ -29,17 +29,8 @@ _REDUCTION = 0x87  # of the field of 2^128 elements, in which CMAC's subkeys are
 
 
 def pseudo_random(key: bytes, array: NDArray[np.uint64], suite: Suite = Suite.DEFAULT) -> None:
-    """Put in the place of each block of an array its value under the function.
-
-    Parameters
-    ----------
-    key
-        32 bytes.
-    array
-        Contiguous; a multiple of 16 bytes, and each 16 of them one block.
-    suite
-        Decides the function.
-    """
+    """Put in the place of each 16 bytes of a contiguous array their value under the suite's function and a key of 32
+    bytes."""
     if suite is Suite.APPROVED:
         whole, _ = subkeys(key)
         _encrypt(key, array, whole)
@@ -63,22 +54,9 @@ def counters(n: int, suite: Suite = Suite.DEFAULT) -> NDArray[np.uint64]:
 
 
 def numbers(
-    key: bytes,
-    first: NDArray[np.integer],
-    second: NDArray[np.integer] | None = None,
-    suite: Suite = Suite.DEFAULT,
+    key: bytes, first: NDArray[np.integer], second: NDArray[np.integer] | None = None, suite: Suite = Suite.DEFAULT
 ) -> NDArray[np.uint64]:
-    """A pseudo-random number of each pair of numbers, the same for equal pairs: uint64, shape (n,).
-
-    Parameters
-    ----------
-    key
-        32 bytes.
-    first, second
-        Not negative, shape (n,) each; 0 for `second` by default.
-    suite
-        Decides the function.
-    """
+    """A pseudo-random number of each pair of numbers >= 0, the same for equal pairs: uint64, shape (n,)."""
     both = np.zeros((len(first), 2), dtype="<u8")
     both[:, 0] = first
     if second is not None:
@@ -88,15 +66,10 @@ def numbers(
 
 
 def codes_of_rows(key: bytes, rows: NDArray[np.uint64], suite: Suite = Suite.DEFAULT) -> NDArray[np.uint64]:
-    """64 bits derived from each row: uint64, shape (n,).
+    """64 bits derived from each row of uint64 words, shape (n, words >= 1): uint64, shape (n,).
 
-    Parameters
-    ----------
-    key
-        32 bytes. All rows under one key must have one length: by default the function is CBC-MAC, which is secure only
-        then; in the approved suite it is CMAC.
-    rows
-        uint64, shape (n, words), with a word at least.
+    All rows under one key must have one length: by default the function is CBC-MAC, which is secure only then; in the
+    approved suite it is CMAC.
     """
     words = rows.shape[1]
     state = np.zeros((len(rows), 2), dtype="<u8")

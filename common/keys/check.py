@@ -120,34 +120,15 @@ The list is part of the canary digest: changing it means that both custodians mu
 
 
 def key_check_value(seed: Seed, project: str, encoding_digest: bytes, epoch: int) -> bytes:
-    """Eight bytes that are the same for the same seed, project, encoding and epoch, and may be shown.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER as `derive`.
-    """
+    """Eight bytes that are the same for the same seed, project, encoding and epoch, and may be shown."""
     return derive_key(seed, project, Purpose.CHECK, encoding_digest, epoch=epoch)[:CHECK_BYTES]
 
 
 def canary_digest(seed: Seed, project: str, encoding_digest: bytes, epoch: int, encoded: bytes) -> bytes:
-    """MAC over the signatures of the test records.
+    """MAC over the signatures of the test records: HMAC-SHA256, 32 bytes.
 
-    Parameters
-    ----------
-    encoded
-        `CANARY_RECORDS` as the custodian's encoder encodes them with this seed, in the layout of an upload and in the
-        order of the records: every field's signatures.
-
-    Returns
-    -------
-    bytes
-        HMAC-SHA256, 32 bytes.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER as `derive`.
+    `encoded` are `CANARY_RECORDS` as the custodian's encoder encodes them with this seed, in the layout of an upload
+    and in the order of the records: every field's signatures.
     """
     key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
     return hmac.digest(key, frame(b"gemel canary 1", encoded), "sha256")
@@ -159,12 +140,6 @@ def canary_part_names(fields: Iterable[str]) -> list[str]:
 
 
 def canary_part(seed: Seed, project: str, encoding_digest: bytes, epoch: int, name: str, content: bytes) -> bytes:
-    """MAC over one part of the canary, 16 bytes: it shows where two installations differ, and nothing else.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER as `derive`.
-    """
+    """MAC over one part of the canary, 16 bytes: it shows where two installations differ, and nothing else."""
     key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
     return hmac.digest(key, frame(b"gemel canary part 1", name.encode(), content), "sha256")[:PART_BYTES]

@@ -16,7 +16,7 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -55,49 +55,50 @@ class Purpose(StrEnum):
     """Digest of the attribute that a field is salted by."""
 
 
-class Seed:
-    """The secret that Alice and Bob share with no other party: 32 random bytes.
-
-    Never shown, compared in constant time, and protected from being pickled or logged by accident.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is not 32 bytes, or all bytes are equal.
-    """
+class HiddenSecret:
+    """Secret bytes: never shown, and protected from being pickled or logged by accident."""
 
     __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = bytes(secret)
+
+    @classmethod
+    def generate(cls) -> Self:
+        """Make new ones from the operating system's random source."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
+    def reveal(self) -> bytes:
+        """The secret itself, to be stored where only its owner can read it."""
+        return self._secret
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} must not be pickled; derive the keys that are needed")
+
+
+class Seed(HiddenSecret):
+    """The secret that Alice and Bob share with no other party: 32 random bytes, compared in constant time.
+
+    Raises PARAMETER if it is not 32 bytes, or all bytes are equal.
+    """
+
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SEED_BYTES or len(set(secret)) == 1:
-            raise parameter(
-                "seed",
-                f"a seed is {SEED_BYTES} random bytes",
-                f"{len(secret)} bytes" if len(secret) != SEED_BYTES else "the same byte throughout",
-                "agree a seed through the service, or exchange a seed file made by it",
-            )
-        self._secret = bytes(secret)
-
-    @classmethod
-    def generate(cls) -> Seed:
-        """Make a new seed from the operating system's random source."""
-        return cls(secrets.token_bytes(SEED_BYTES))
-
-    def reveal(self) -> bytes:
-        """Return the secret itself, to be written where only its owner can read it."""
-        return self._secret
+            what = f"a seed is {SEED_BYTES} random bytes"
+            got = f"{len(secret)} bytes" if len(secret) != SEED_BYTES else "the same byte throughout"
+            raise parameter("seed", what, got, "agree a seed through the service, or exchange a seed file made by it")
+        super().__init__(secret)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Seed):
             return NotImplemented
         return hmac.compare_digest(self._secret, other._secret)
-
-    def __repr__(self) -> str:
-        return "Seed(hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a seed must not be pickled; derive the keys that are needed")
 
 
 @dataclass(frozen=True)
@@ -119,63 +120,25 @@ def derive(
     epoch: int = 1,
     suite: Suite = Suite.DEFAULT,
 ) -> FieldKeys:
-    """Derive the pair of keys of a field (its key domain) under a rule.
+    """Derive the pair of independent keys of a field (its key domain) under a rule, 32 bytes each.
 
-    Parameters
-    ----------
-    seed
-        The seed the two custodians agreed.
-    project
-        The project's name; public.
-    purpose
-        The purpose of the keys.
-    encoding_digest
-        32 bytes: digest of everything in the specification that decides how records become signatures.
-    domain
-        The field's key domain, "" for a key that belongs to no field.
-    rule
-        The blocking rule, "" in open mode.
-    epoch
-        Number of the seed agreement, from 1.
-    suite
-        By which the keys are used. It does not enter them by itself, but by the encoding digest.
-
-    Returns
-    -------
-    FieldKeys
-        Two independent keys of 32 bytes.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the digest is not 32 bytes or the epoch is not an unsigned 32-bit number.
+    The encoding digest (32 bytes) is of everything in the specification that decides how records become signatures; the
+    domain is "" for a key of no field, the rule "" in open mode, the epoch the number of the seed agreement, from 1.
+    The suite, by which the keys are used, does not enter them by itself, but by the encoding digest.
     """
     both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
     return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:], suite)
 
 
 def derive_key(
-    seed: Seed,
-    project: str,
-    purpose: Purpose,
-    encoding_digest: bytes,
-    domain: str = "",
-    rule: str = "",
-    epoch: int = 1,
+    seed: Seed, project: str, purpose: Purpose, encoding_digest: bytes, domain: str = "", rule: str = "", epoch: int = 1
 ) -> bytes:
     """Derive one key of 32 bytes; the parameters and errors are those of `derive`."""
     return _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, KEY_BYTES)
 
 
 def _expand(
-    seed: Seed,
-    project: str,
-    purpose: Purpose,
-    encoding_digest: bytes,
-    domain: str,
-    rule: str,
-    epoch: int,
-    length: int,
+    seed: Seed, project: str, purpose: Purpose, encoding_digest: bytes, domain: str, rule: str, epoch: int, length: int
 ) -> bytes:
     if len(encoding_digest) != DIGEST_BYTES:
         raise parameter(
@@ -183,12 +146,6 @@ def _expand(
         )
     if not 0 <= epoch < 2**32:
         raise parameter("key derivation", "the epoch must be a number from 0 to 2^32 - 1", str(epoch))
-    parts = (
-        purpose.value.encode(),
-        encoding_digest,
-        domain.encode(),
-        rule.encode(),
-        epoch.to_bytes(4, "big"),
-    )
+    parts = (purpose.value.encode(), encoding_digest, domain.encode(), rule.encode(), epoch.to_bytes(4, "big"))
     hkdf = HKDF(algorithm=SHA256(), length=length, salt=project.encode(), info=frame(_VERSION, *parts))
     return hkdf.derive(seed.reveal())

@@ -24,13 +24,7 @@ def sign_new_epoch(identity: Identity, project: str, encoding_digest: bytes, epo
 def verify_new_epoch(
     identity: PublicIdentity, signature: bytes, project: str, encoding_digest: bytes, epoch: int, reason: str
 ) -> None:
-    """Refuse an epoch that this identity has not opened.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE.
-    """
+    """Refuse an epoch that this identity has not opened."""
     identity.verify(signature, SigningPurpose.NEW_EPOCH, *_opening(project, encoding_digest, epoch, reason))
 
 

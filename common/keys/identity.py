@@ -94,13 +94,7 @@ _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\r
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The public half of a key.
-
-    Raises
-    ------
-    GemelError
-        With the kind's code if `raw` has another length.
-    """
+    """The public half of a key. Raises with the kind's code if `raw` has another length."""
 
     raw: bytes
 
@@ -120,10 +114,7 @@ class PublicKey:
     def from_hex(cls, text: str) -> Self:
         """Read the hexadecimal digits of a membership list.
 
-        Raises
-        ------
-        GemelError
-            With the kind's code if the text is anything else.
+        Raises with the kind's code if the text is anything else.
         """
         try:
             raw = bytes.fromhex(text)
@@ -179,13 +170,7 @@ _SMALL_ORDER = frozenset({0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8})
 
 @dataclass(frozen=True)
 class PublicIdentity(PublicKey):
-    """The public half of an identity.
-
-    Raises
-    ------
-    GemelError
-        SIGNATURE if `raw` is not 32 bytes or is a point of small order.
-    """
+    """The public half of an identity. Raises SIGNATURE if `raw` is not 32 bytes or is a point of small order."""
 
     KIND = "Ed25519"
     CODE = ErrorCode.SIGNATURE
@@ -194,11 +179,8 @@ class PublicIdentity(PublicKey):
         super().__post_init__()
         y = (int.from_bytes(self.raw, "little") & (2**255 - 1)) % _PRIME
         if y in _SMALL_ORDER:
-            raise GemelError(
-                ErrorCode.SIGNATURE,
-                "this Ed25519 public key is a point of small order, so its signatures prove nothing",
-                remedy="ask its owner for a key made by 'gemel init'",
-            )
+            what = "this Ed25519 public key is a point of small order, so its signatures prove nothing"
+            raise GemelError(ErrorCode.SIGNATURE, what, remedy="ask its owner for a key made by 'gemel init'")
 
     def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
         """Whether `signature` was made by this identity for `purpose` over `parts`."""
@@ -216,13 +198,7 @@ class PublicIdentity(PublicKey):
         return True
 
     def verify(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> None:
-        """Refuse a signature that this identity did not make for `purpose` over `parts`.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE.
-        """
+        """Refuse a signature that this identity did not make for `purpose` over `parts`."""
         if not self.is_signed(signature, purpose, *parts):
             raise GemelError(
                 ErrorCode.SIGNATURE,
@@ -243,10 +219,7 @@ class Signer(Protocol):
     def sign(self, message: bytes) -> bytes:
         """The signature of `message`, by Ed25519 without a prehash.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
+        Raises VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
         """
 
 
@@ -264,11 +237,8 @@ class Identity:
     def sign(self, purpose: SigningPurpose, *parts: bytes) -> bytes:
         """Sign `parts` for `purpose`; 64 bytes, the same for the same input.
 
-        Raises
-        ------
-        GemelError
-            As `Signer.sign`; VAULT if the signature is wrong. It goes nowhere then: from a wrong Ed25519 signature
-            beside the right one the private key can be computed.
+        Raises as `Signer.sign`; VAULT if the signature is wrong. It goes nowhere then: from a wrong Ed25519 signature
+        beside the right one the private key can be computed.
         """
         return self._sign(_message(purpose, parts), f"'{purpose}'")
 
@@ -276,12 +246,7 @@ class Identity:
         """Sign a text as other programs expect it: a checkpoint's note, or a cosignature of one. No other text is.
 
         It cannot be taken for a signature with a purpose: what those cover begins with a zero byte, and a text with a
-        letter.
-
-        Raises
-        ------
-        GemelError
-            As `sign`.
+        letter. Raises as `sign`.
         """
         if not text[:1].isalpha():
             raise ValueError("a text that is signed begins with a letter")
@@ -321,10 +286,7 @@ class IdentityKey:
     def load(cls, path: Path) -> IdentityKey:
         """Read the key from a PKCS #8 PEM file that only its owner may read.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the file is missing, open to others, or holds something else.
+        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
         """
         keys = load_keys(path, "the Ed25519 identity")
         if len(keys) != 1 or not isinstance(keys[0], Ed25519PrivateKey):
@@ -334,10 +296,7 @@ class IdentityKey:
     def save(self, path: Path) -> None:
         """Write the key to a new file with mode 0600; an existing file is never overwritten.
 
-        Raises
-        ------
-        GemelError
-            EXISTS or CONFIGURATION.
+        Raises EXISTS or CONFIGURATION.
         """
         save_keys(path, self._key)
 

@@ -34,10 +34,7 @@ class Pkcs11Signer:
     def checked(self) -> Pkcs11Signer:
         """Itself, with both halves looked at.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
+        Raises VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
         """
         attribute = self._pkcs11.Attribute
 
@@ -48,12 +45,9 @@ class Pkcs11Signer:
         may_leave, point = self._token.look(self._key, work)
         public = point.removeprefix(_OCTETS) if len(point) == len(_OCTETS) + PUBLIC_BYTES else point
         if may_leave or len(public) != PUBLIC_BYTES:
-            raise unusable(
-                "an identity is of Ed25519, sensitive and not extractable",
-                f"{self._token.label}, key {self._key}",
-                "a key that can leave the token" if may_leave else "a public key of another form",
-                f"make one by `{IDENTITY.command}`",
-            )
+            what = "an identity is of Ed25519, sensitive and not extractable"
+            got = "a key that can leave the token" if may_leave else "a public key of another form"
+            raise unusable(what, f"{self._token.label}, key {self._key}", got, f"make one by `{IDENTITY.command}`")
         self.public = public
         return self
 
@@ -67,10 +61,7 @@ class Pkcs11Signer:
     def create(self) -> None:
         """Make the key on the token, which it never leaves.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if there is one of this label; VAULT if the token does not make it.
+        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         of, kind = self._pkcs11, self._pkcs11.Attribute
         private = {kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.SIGN: True, kind.DERIVE: False}
@@ -106,22 +97,12 @@ class TransitSigner:
         self.public = b""
 
     def checked(self) -> TransitSigner:
-        """Itself, with the key looked at.
-
-        Raises
-        ------
-        GemelError
-            As `TransitEngine.key`; VAULT if the key has no such version.
-        """
+        """Itself, with the key looked at. Raises as `TransitEngine.key`; VAULT if the key has no such version."""
         versions = self._engine.key(KIND).get("keys")
         found = versions.get(str(self._version)) if isinstance(versions, dict) else None
         if not isinstance(found, dict):
-            raise unusable(
-                "the key has no such version",
-                self._engine.where,
-                f"none of number {self._version}",
-                "check `version` under `identity` in the configuration, and the key's oldest version in the vault",
-            )
+            remedy = "check `version` under `identity` in the configuration, and the key's oldest version in the vault"
+            raise unusable("the key has no such version", self._engine.where, f"none of number {self._version}", remedy)
         public = _bytes(str(found.get("public_key")))
         if len(public) != PUBLIC_BYTES:
             raise self._engine.misread("a public key of another length")
@@ -200,19 +181,9 @@ class IdentitySection(Configuration):
 
 
 def open_identity(configured: IdentityConfiguration | None, file: Path) -> Identity:
-    """A party's own identity.
+    """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``.
 
-    Parameters
-    ----------
-    configured
-        None: that in the file. Otherwise the file is not looked at.
-    file
-        ``identity.key``.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used.
+    Raises CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used.
     """
     return Identity(IdentityKey.load(file) if configured is None else configured.signer.checked())
 
@@ -229,10 +200,7 @@ def check_identity(configured: IdentityConfiguration | None, file: Path, identit
 def create_identity(configured: IdentityConfiguration | None) -> Identity:
     """Make the configured identity on its token or in its vault.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if neither is configured; EXISTS if the token has the key.
+    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
     """
     if configured is None:
         raise not_configured(IDENTITY)

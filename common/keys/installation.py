@@ -11,21 +11,12 @@ from gemel.common.keys.suite import Suite
 
 
 def require_suite(suite: Suite, where: str) -> None:
-    """Refuse a suite whose keys cannot be made and used here; less than a millisecond.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION.
-    """
+    """Refuse a suite whose keys cannot be made and used here; less than a millisecond."""
     try:
         key = new_key(suite)
         hpke_suite(suite).encrypt(b"", key.public.hpke, info=b"")
     except (UnsupportedAlgorithm, InternalError):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them",
-            where=where,
-            got=f"a specification with `cryptography: {suite}`",
-            remedy="install Gemel with a library that has them (docs/fips.md), or decline the specification",
-        ) from None
+        what = f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them"
+        got = f"a specification with `cryptography: {suite}`"
+        remedy = "install Gemel with a library that has them (docs/fips.md), or decline the specification"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=got, remedy=remedy) from None

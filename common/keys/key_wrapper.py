@@ -43,19 +43,13 @@ class KeyWrapper(Protocol):
     def wrap(self, key: bytes, associated: bytes) -> bytes:
         """A data key sealed under the current key, bound to `associated`: `SEALED_BYTES`.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the wrapping key cannot be used; UNAVAILABLE if what has it does not answer.
+        Raises VAULT if the wrapping key cannot be used; UNAVAILABLE if what has it does not answer.
         """
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
         """The data key that `wrap` sealed under a known key; None if it was changed or belongs elsewhere.
 
-        Raises
-        ------
-        GemelError
-            As `wrap`.
+        Raises as `wrap`.
         """
 
 
@@ -142,9 +136,5 @@ def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
 
 def not_configured(use: KeyUse) -> GemelError:
     """The error where a key is to be made and no place is configured."""
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "no token and no vault is configured",
-        where=use.section,
-        remedy=f"add `{use.section}` to the configuration, or use the file that `gemel init` has made",
-    )
+    remedy = f"add `{use.section}` to the configuration, or use the file that `gemel init` has made"
+    return GemelError(ErrorCode.CONFIGURATION, "no token and no vault is configured", where=use.section, remedy=remedy)

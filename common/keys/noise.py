@@ -6,15 +6,12 @@ the same for as long as signatures are sent: noise drawn again for every upload 
 
 from __future__ import annotations
 
-import secrets
-from typing import NoReturn
-
 import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.errors import parameter
-from gemel.common.keys.derivation import KEY_BYTES, FieldKeys, Seed
+from gemel.common.keys.derivation import KEY_BYTES, FieldKeys, HiddenSecret, Seed
 from gemel.common.keys.framing import frame
 from gemel.common.keys.suite import Suite
 
@@ -23,30 +20,18 @@ NOISE_KEY_BYTES = 32
 _VERSION = b"gemel noise 1"
 
 
-class NoiseKey:
+class NoiseKey(HiddenSecret):
     """The secret that a custodian's noise comes from, 32 random bytes; never sent, never shown.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if it is not 32 bytes.
+    Raises PARAMETER if it is not 32 bytes.
     """
 
-    __slots__ = ("_secret",)
+    __slots__ = ()
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != NOISE_KEY_BYTES:
             raise parameter("noise key", f"a noise key is {NOISE_KEY_BYTES} random bytes", f"{len(secret)} bytes")
-        self._secret = bytes(secret)
-
-    @classmethod
-    def generate(cls) -> NoiseKey:
-        """Make a new key from the operating system's random source: a custodian's, or a throw-away one for a trial."""
-        return cls(secrets.token_bytes(NOISE_KEY_BYTES))
-
-    def reveal(self) -> bytes:
-        """Return the secret itself, to be stored where only its owner can read it."""
-        return self._secret
+        super().__init__(secret)
 
     def derive(self, project: str, domain: str, suite: Suite = Suite.DEFAULT) -> FieldKeys:
         """Derive the two keys of the noise of one key domain of a project.
@@ -60,23 +45,14 @@ class NoiseKey:
         both = hkdf.derive(self._secret)
         return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:], suite)
 
-    def __repr__(self) -> str:
-        return "NoiseKey(hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a noise key must not be pickled; derive the keys that are needed")
-
 
 _ASSESSMENT_KEYS_VERSION = b"gemel assessment 1"
 
 
-class AssessmentKeys:
+class AssessmentKeys(HiddenSecret):
     """What an assessment draws its keys and numbers from; made by `of_number` or `of_custodian`."""
 
-    __slots__ = ("_secret",)
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = bytes(secret)
+    __slots__ = ()
 
     @classmethod
     def of_number(cls, number: int) -> AssessmentKeys:
@@ -85,15 +61,7 @@ class AssessmentKeys:
 
     @classmethod
     def of_custodian(cls, own: NoiseKey, specification_digest: bytes) -> AssessmentKeys:
-        """Those of a custodian and a specification: each time the same, and to be derived by no party without `own`.
-
-        Parameters
-        ----------
-        own
-            The custodian's own key.
-        specification_digest
-            32 bytes, of the specification that is assessed.
-        """
+        """Those of a custodian and a specification: each time the same, and to be derived by no party without `own`."""
         return cls(_derived(own.reveal(), specification_digest, b"custodian"))
 
     def throw_away_seed(self, part: str) -> Seed:
@@ -107,12 +75,6 @@ class AssessmentKeys:
     def generator(self, part: str) -> np.random.Generator:
         """Random numbers for one part of an assessment, from their beginning at every call."""
         return np.random.default_rng(int.from_bytes(_derived(self._secret, b"", b"draws", part.encode()), "big"))
-
-    def __repr__(self) -> str:
-        return "AssessmentKeys(hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("keys of an assessment must not be pickled; derive what is needed")
 
 
 def _derived(secret: bytes, salt: bytes, *purpose: bytes) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, TokenPlace, unusable
-from gemel.common.missing_module import missing_module
+from gemel.common.missing_module import imported
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ class Pkcs11Token:
 
     def __init__(self, place: TokenPlace, use: KeyUse) -> None:
         self.label = place.token
-        self.library = _library()
+        self.library = imported("pkcs11")
         self._module, self._pin = str(place.module), place.pin
         self._use = use
         self._session: Any = None
@@ -38,10 +38,7 @@ class Pkcs11Token:
     def use(self, work: Callable[[Any], Result]) -> Result:
         """What `work` returns of the session; called once more, with a new one, if the token fails.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if it fails again.
+        Raises UNAVAILABLE if it fails again.
         """
         with _ONE_THREAD:
             for attempt in (1, 2):
@@ -56,10 +53,7 @@ class Pkcs11Token:
     def look(self, key: str, work: Callable[[Any], Result]) -> Result:
         """What `work` finds out about a key with the session.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the token or the key is not there, or the PIN is wrong.
+        Raises VAULT if the token or the key is not there, or the PIN is wrong.
         """
         with _ONE_THREAD, self._stated(f"the key {key} cannot be used"):
             return work(self._opened())
@@ -67,17 +61,7 @@ class Pkcs11Token:
     def make(self, key: str, kind: Any, work: Callable[[Any], object]) -> None:
         """Make a key, by `work`, with a session that may write.
 
-        Parameters
-        ----------
-        key
-            Its label.
-        kind
-            The class of objects of which none may have it.
-
-        Raises
-        ------
-        GemelError
-            EXISTS if there is one of this label; VAULT if the token does not make it.
+        Raises EXISTS if an object of this kind has the key's label; VAULT if the token does not make it.
         """
         attribute = self.library.Attribute
         with _ONE_THREAD, self._stated("the token did not make the key"):
@@ -130,18 +114,6 @@ class Pkcs11Token:
             return token.open(rw=rw)
 
     def _away(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            f"the token of the {self._use.keys} does not answer",
-            where=f"token {self.label}",
-            got=got,
-            remedy="check that it is connected and its service runs",
-        )
-
-
-def _library() -> Any:
-    try:
-        import pkcs11
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
-    return pkcs11
+        what = f"the token of the {self._use.keys} does not answer"
+        remedy = "check that it is connected and its service runs"
+        return GemelError(ErrorCode.UNAVAILABLE, what, where=f"token {self.label}", got=got, remedy=remedy)

@@ -25,10 +25,7 @@ class Pkcs11Wrapper:
     def checked(self) -> Pkcs11Wrapper:
         """Itself, with every key looked at.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
+        Raises VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
         """
         for label in self._labels.values():
             self._check(label)
@@ -53,10 +50,7 @@ class Pkcs11Wrapper:
     def create(self) -> None:
         """Make the current key on the token, which it never leaves.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if there is one of this label; VAULT if the token does not make it.
+        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
         """
         of, kind = self._pkcs11, self._pkcs11.Attribute
         attributes = {
@@ -102,12 +96,9 @@ class Pkcs11Wrapper:
 
         may_leave, bits = self._token.look(label, work)
         if may_leave or bits != 8 * KEY_BYTES:
-            raise unusable(
-                "a wrapping key is of AES-256, sensitive and not extractable",
-                f"{self._token.label}, key {label}",
-                f"{bits} bits, {'which can leave the token' if may_leave else 'not extractable'}",
-                f"make one by `{WRAPPING.command}`",
-            )
+            what = "a wrapping key is of AES-256, sensitive and not extractable"
+            got = f"{bits} bits, {'which can leave the token' if may_leave else 'not extractable'}"
+            raise unusable(what, f"{self._token.label}, key {label}", got, f"make one by `{WRAPPING.command}`")
 
 
 def _identifier(token: str, label: str) -> bytes:

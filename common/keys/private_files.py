@@ -18,27 +18,15 @@ _FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
 def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
     """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all.
 
-    Parameters
-    ----------
-    replace
-        Replace an existing file. Without it an existing file is left unchanged and the call fails, because
-        overwriting a key loses what it protects.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if the file exists and `replace` is false; CONFIGURATION if the folder cannot be written.
+    An existing file stays and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it
+    protects.
     """
     try:
         with whole_file(path, replace=replace) as file:
             file.write(data)
     except FileExistsError:
-        raise GemelError(
-            ErrorCode.EXISTS,
-            "the file exists already and is not overwritten",
-            where=str(path),
-            remedy="keep it, or move it away first",
-        ) from None
+        what = "the file exists already and is not overwritten"
+        raise GemelError(ErrorCode.EXISTS, what, where=str(path), remedy="keep it, or move it away first") from None
     except OSError as error:
         raise unwritable(path, error) from None
 
@@ -50,17 +38,9 @@ def unwritable(path: Path, error: OSError) -> GemelError:
 
 
 def read_private(path: Path, content: str) -> bytes:
-    """Read a file that holds a secret.
+    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``.
 
-    Parameters
-    ----------
-    content
-        What the file holds, for messages: ``"the Ed25519 identity"``.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
+    Raises CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -77,21 +57,14 @@ def read_private(path: Path, content: str) -> bytes:
             )
         mode = stat.S_IMODE(status.st_mode)
         if mode & _FORBIDDEN:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"{content} is open to other users of this machine",
-                where=str(path),
-                got=f"mode {mode:04o}",
-                remedy=f"run: chmod 600 '{path}'; if others had access to the machine, make a new key",
-            )
+            what = f"{content} is open to other users of this machine"
+            remedy = f"run: chmod 600 '{path}'; if others had access to the machine, make a new key"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=f"mode {mode:04o}", remedy=remedy)
         if status.st_uid not in (os.geteuid(), 0):
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"{content} belongs to another user",
-                where=str(path),
-                got=f"owner {status.st_uid}",
-                remedy="run the service as the owner of its keys",
-            )
+            what = f"{content} belongs to another user"
+            where = str(path)
+            remedy = "run the service as the owner of its keys"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=f"owner {status.st_uid}", remedy=remedy)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(LIMIT + 1)
     finally:

@@ -32,12 +32,7 @@ from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.identity import PUBLIC_BYTES
-from gemel.common.keys.sealing_key import (
-    ALGORITHMS,
-    APPROVED_PUBLIC_BYTES,
-    SealingKey,
-    SealingPublicKey,
-)
+from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey
 from gemel.common.keys.suite import Suite
 
 DEFAULT = b"gemel sealed 1\n"
@@ -115,19 +110,14 @@ _MAX_CHUNKS = 2**32
 
 @dataclass(frozen=True)
 class SealContext:
-    """The context that a sealed message belongs to, under which alone it opens.
-
-    Attributes
-    ----------
-    suite
-        Of the project's approved specification. In the approved one nothing is sealed to a key of another, or opened
-        that was.
-    """
+    """The context that a sealed message belongs to, under which alone it opens."""
 
     project: str
     run: str
     recipient: str
     suite: Suite = Suite.DEFAULT
+    """Of the project's approved specification. In the approved one nothing is sealed to a key of another, or opened
+    that was."""
 
     def framed(self, domain: bytes) -> bytes:
         """The context as canonical bytes, for one version of the format."""
@@ -135,41 +125,23 @@ class SealContext:
 
 
 def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[bytes]) -> Iterator[bytes]:
-    """Seal `content` to `recipient`, in bounded memory.
+    """Seal content, in parts of any length, to `recipient`, in bounded memory; the result does not depend on the parts.
 
-    Parameters
-    ----------
-    content
-        The plain bytes in parts of any length; the result does not depend on how they are cut.
-
-    Yields
-    ------
-    bytes
-        The header, then sealed chunks of 64 KiB and 16 bytes, the last one possibly shorter.
-
-    Raises
-    ------
-    GemelError
-        SEALED if `recipient` is a point of low order, or not of the context's suite.
+    Yields the header, then sealed chunks of 64 KiB and 16 bytes, the last one possibly shorter. Raises SEALED if
+    `recipient` is a point of low order, or not of the context's suite.
     """
     if context.suite is Suite.APPROVED and recipient.suite is not context.suite:
-        raise GemelError(
-            ErrorCode.SEALED,
-            f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}",
-            where=f"sealing for {context.recipient}",
-            got=f"a key with the fingerprint {recipient.fingerprint}",
-            remedy="have the recipient make one by `gemel party renew-sealing --cryptography approved`",
-        )
+        what = f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}"
+        got = f"a key with the fingerprint {recipient.fingerprint}"
+        remedy = "have the recipient make one by `gemel party renew-sealing --cryptography approved`"
+        raise GemelError(ErrorCode.SEALED, what, where=f"sealing for {context.recipient}", got=got, remedy=remedy)
     associated = context.framed(domain_of(mark_of(recipient)))
     try:
         content_key, header = new_content_key(recipient, associated)
     except ValueError:
-        raise GemelError(
-            ErrorCode.SEALED,
-            "the recipient's X25519 public key is a point of low order",
-            where=f"sealing for {context.recipient}",
-            remedy="ask the recipient for a key made by 'gemel init'",
-        ) from None
+        what = "the recipient's X25519 public key is a point of low order"
+        remedy = "ask the recipient for a key made by 'gemel init'"
+        raise GemelError(ErrorCode.SEALED, what, where=f"sealing for {context.recipient}", remedy=remedy) from None
     cipher = AESGCM(content_key)
     yield header
     for index, (chunk, last) in enumerate(_chunks(content, CHUNK_BYTES)):
@@ -177,23 +149,11 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
 
 
 def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) -> Iterator[bytes]:
-    """Open what was sealed to `key` under `context`, in bounded memory.
+    """Open what was sealed to `key` under `context`, in parts of any length and in bounded memory.
 
-    Parameters
-    ----------
-    sealed
-        The sealed message in parts of any length.
-
-    Yields
-    ------
-    bytes
-        Verified content. Only an iterator that ended without an error has given all of it.
-
-    Raises
-    ------
-    GemelError
-        SEALED if the message is for another key or context, was changed, reordered, cut short or added to, or was not
-        sealed by the context's suite where that is the approved one.
+    Yields verified content; only an iterator that ended without an error has given all of it. Raises SEALED if the
+    message is for another key or context, was changed, reordered, cut short or added to, or was not sealed by the
+    context's suite where that is the approved one.
     """
     chunks = iter(sealed)
     try:
@@ -219,10 +179,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
 def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], destination: Path) -> None:
     """Open a sealed message into a file of mode 0600 that appears only if all of it was opened.
 
-    Raises
-    ------
-    GemelError
-        SEALED as `open_sealed`; nothing is left behind then.
+    Raises SEALED as `open_sealed`; nothing is left behind then.
     """
     with whole_file(destination) as file:
         for content in open_sealed(key, context, sealed):

@@ -61,10 +61,7 @@ _LOST = "restore the file from its backup; what was sealed to a lost key cannot 
 class SealingPublicKey(PublicKey):
     """A recipient's public key, of either suite.
 
-    Raises
-    ------
-    GemelError
-        SEALED if `raw` has another length, or a part that can be checked is no public key.
+    Raises SEALED if `raw` has another length, or a part that can be checked is no public key.
     """
 
     KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384)"
@@ -76,12 +73,10 @@ class SealingPublicKey(PublicKey):
         try:
             _ = self.hpke
         except ValueError:
-            raise GemelError(
-                ErrorCode.SEALED,
-                f"this is no public key of {ALGORITHMS[self.suite]}",
-                got=f"a key with the fingerprint {self.fingerprint}",
-                remedy="ask its owner for a key made by 'gemel init' or 'gemel party'",
-            ) from None
+            what = f"this is no public key of {ALGORITHMS[self.suite]}"
+            got = f"a key with the fingerprint {self.fingerprint}"
+            remedy = "ask its owner for a key made by 'gemel init' or 'gemel party'"
+            raise GemelError(ErrorCode.SEALED, what, got=got, remedy=remedy) from None
 
     @property
     def suite(self) -> Suite:
@@ -185,16 +180,11 @@ def _is_p384(key: object) -> TypeGuard[EllipticCurvePrivateKey]:
 
 @dataclass(frozen=True)
 class SealingKey:
-    """What a recipient opens with: its newest key, and after a renewal the one before it.
-
-    Attributes
-    ----------
-    before
-        None, unless the key was renewed.
-    """
+    """What a recipient opens with: its newest key, and after a renewal the one before it."""
 
     newest: AnyKey = field(repr=False)
     before: AnyKey | None = field(default=None, repr=False)
+    """None, unless the key was renewed."""
 
     @classmethod
     def create(cls, suite: Suite = Suite.DEFAULT) -> SealingKey:
@@ -224,10 +214,7 @@ class SealingKey:
     def load(cls, path: Path) -> SealingKey:
         """Read the file of `save`.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the file is missing, open to others, or holds something else.
+        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
         """
         stored = load_keys(path, _CONTENT)
         keys: list[AnyKey] = []
@@ -244,16 +231,5 @@ class SealingKey:
         return cls(*keys)
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the keys to a file of mode 0600.
-
-        Parameters
-        ----------
-        replace
-            Replace an existing file, which is otherwise never overwritten.
-
-        Raises
-        ------
-        GemelError
-            EXISTS or CONFIGURATION.
-        """
+        """Write the keys to a file of mode 0600; an existing one is an error (EXISTS) unless it is to be replaced."""
         save_keys(path, *(each for key in self.keys for each in key.stored), replace=replace)

@@ -25,20 +25,10 @@ class Suite(StrEnum):
 
 
 def keyed_hash(key: bytes, size: int, suite: Suite) -> Callable[[bytes], bytes]:
-    """The keyed hash of a suite under one key, as a function of the content.
+    """The keyed hash of a suite under one key of 32 bytes, as a function of the content; a digest has 4 to 32 bytes.
 
-    Parameters
-    ----------
-    key
-        32 bytes.
-    size
-        Bytes of a digest, 4 to 32.
-
-    Returns
-    -------
-    callable
-        Keyed BLAKE2b of that length (RFC 7693), or the first bytes of HMAC-SHA-256 (FIPS 198-1, SP 800-224): about a
-        microsecond for a short content.
+    Keyed BLAKE2b of that length (RFC 7693), or the first bytes of HMAC-SHA-256 (FIPS 198-1, SP 800-224): about a
+    microsecond for a short content.
     """
     if suite is Suite.APPROVED:
         return lambda content: hmac.digest(key, content, "sha256")[:size]

@@ -11,7 +11,7 @@ from typing import Any
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, VaultPlace, unusable
 from gemel.common.keys.private_files import read_private
-from gemel.common.missing_module import missing_module
+from gemel.common.missing_module import imported
 
 TIMEOUT_SECONDS = 10
 
@@ -20,7 +20,7 @@ class TransitEngine:
     """One key of an engine."""
 
     def __init__(self, place: VaultPlace, use: KeyUse) -> None:
-        self._hvac = _library()
+        self._hvac = imported("hvac")
         self._place, self._use = place, use
         self.where = f"{place.address}, {place.mount}/keys/{place.key}"
         verify = True if place.authorities is None else str(place.authorities)
@@ -33,28 +33,17 @@ class TransitEngine:
         )
 
     def key(self, kind: str) -> Mapping[str, Any]:
-        """What the vault states of the key.
+        """What the vault states of the key, which must be of this type, not derived, and have no way out of the vault.
 
-        Parameters
-        ----------
-        kind
-            The type it must have; it must not be derived, and have no way out of the vault.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of another
-            type or exportable.
+        Raises UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of
+        another type or exportable.
         """
         found: Mapping[str, Any] = self.request("read_key")
         open_ways = [way for way in ("exportable", "derived", "allow_plaintext_backup") if found.get(way)]
         if found.get("type") != kind or open_ways:
-            raise unusable(
-                f"the key of the {self._use.keys} is of type {kind}, not derived, and has no way out of the vault",
-                self.where,
-                ", ".join([str(found.get("type"))[:40], *open_ways]),
-                f"make one by `{self._use.command}`",
-            )
+            what = f"the key of the {self._use.keys} is of type {kind}, not derived, and has no way out of the vault"
+            got = ", ".join([str(found.get("type"))[:40], *open_ways])
+            raise unusable(what, self.where, got, f"make one by `{self._use.command}`")
         return found
 
     def create(self, kind: str) -> None:
@@ -62,19 +51,11 @@ class TransitEngine:
         self.request("create_key", key_type=kind)
 
     def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
-        """Call a method of the engine for the key, with the token of now; the data of its answer, empty if it has none.
+        """Call a method of ``hvac``'s transit for the key, with the token of now; the data of its answer, empty if it
+        has none.
 
-        Parameters
-        ----------
-        method
-            Of ``hvac``'s transit.
-        refused
-            Whether a refusal of the content is the caller's to read: None then.
-
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the vault does not answer; VAULT for what it refuses.
+        Raises UNAVAILABLE if the vault does not answer; VAULT for what it refuses, but None where `refused` says that a
+        refusal of the content is the caller's to read.
         """
         of = self._hvac.exceptions
         token = read_private(self._place.token_file, "the vault's token").decode("ascii", "replace").strip()
@@ -96,13 +77,10 @@ class TransitEngine:
             raise unusable("the vault refuses the request", self.where, type(error).__name__, "see its log") from None
         except (of.VaultError, OSError) as error:
             # What a client of HTTP raises when there is no answer is an OSError, too.
-            raise GemelError(
-                ErrorCode.UNAVAILABLE,
-                f"the vault of the {self._use.keys} does not answer",
-                where=self.where,
-                got=type(error).__name__,
-                remedy="check that it runs, is unsealed and is reachable from here",
-            ) from None
+            what = f"the vault of the {self._use.keys} does not answer"
+            got = type(error).__name__
+            remedy = "check that it runs, is unsealed and is reachable from here"
+            raise GemelError(ErrorCode.UNAVAILABLE, what, where=self.where, got=got, remedy=remedy) from None
         # To make a key answers nothing in some versions; what is no vault answers anything.
         data = answer.get("data") if isinstance(answer, dict) else None
         return data if isinstance(data, dict) else {}
@@ -110,11 +88,3 @@ class TransitEngine:
     def misread(self, got: str) -> GemelError:
         """The error about an answer of another form."""
         return unusable("the vault answers in another form", self.where, got, "check its version")
-
-
-def _library() -> Any:
-    try:
-        import hvac
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
-    return hvac

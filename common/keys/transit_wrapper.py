@@ -30,13 +30,7 @@ class TransitWrapper:
         self.current_id = b""
 
     def checked(self) -> TransitWrapper:
-        """Itself, with the key looked at and its versions known.
-
-        Raises
-        ------
-        GemelError
-            As `TransitEngine.key`.
-        """
+        """Itself, with the key looked at and its versions known. Raises as `TransitEngine.key`."""
         latest = self._engine.key(KIND).get("latest_version")
         if not isinstance(latest, int) or not 1 <= latest <= MAX_VERSIONS:
             raise self._engine.misread("another number of the newest version")

@@ -69,34 +69,22 @@ class DataKey:
     def decrypt(self, index: int, encrypted: bytes | memoryview) -> bytes:
         """Decrypt the chunk `index`.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the chunk was changed, or belongs to another subject or another index.
+        Raises VAULT if the chunk was changed, or belongs to another subject or another index.
         """
         try:
             return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
         except (InvalidTag, ValueError):
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"chunk {index} does not decrypt",
-                where=self.subject,
-                got=f"{len(encrypted)} bytes that were changed, or belong to another upload or place",
-                remedy="restore the file from its backup, or upload it again",
-            ) from None
+            what = f"chunk {index} does not decrypt"
+            got = f"{len(encrypted)} bytes that were changed, or belong to another upload or place"
+            remedy = "restore the file from its backup, or upload it again"
+            raise GemelError(ErrorCode.VAULT, what, where=self.subject, got=got, remedy=remedy) from None
 
     def _associated(self, index: int) -> bytes:
         return frame(b"gemel vault chunk 1", self.subject.encode(), index.to_bytes(8, "big"))
 
 
 class Vault:
-    """Makes, wraps and unwraps data keys.
-
-    Parameters
-    ----------
-    wrapper
-        Has the wrapping keys; the current one wraps, every one unwraps.
-    """
+    """Makes, wraps and unwraps data keys: the wrapper's current key wraps, every one of its keys unwraps."""
 
     def __init__(self, wrapper: KeyWrapper) -> None:
         self._wrapper = wrapper
@@ -109,45 +97,28 @@ class Vault:
     def unwrap(self, subject: str, wrapped: bytes) -> DataKey:
         """The data key of `subject` from its wrapped form.
 
-        Raises
-        ------
-        GemelError
-            VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
+        Raises VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
         """
         identifier = wrapped[1 : 1 + KEY_ID_BYTES]
         if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes",
-                where=subject,
-                got=f"{len(wrapped)} bytes",
-            )
+            what = f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes"
+            raise GemelError(ErrorCode.VAULT, what, where=subject, got=f"{len(wrapped)} bytes")
         if not self._wrapper.knows(identifier):
-            raise GemelError(
-                ErrorCode.VAULT,
-                "the wrapping key of this data key is not here",
-                where=subject,
-                got=f"wrapping key {identifier.hex()}",
-                remedy="restore the file, token or vault of wrapping keys that was in use when this was stored",
-            )
+            what = "the wrapping key of this data key is not here"
+            got = f"wrapping key {identifier.hex()}"
+            remedy = "restore the file, token or vault of wrapping keys that was in use when this was stored"
+            raise GemelError(ErrorCode.VAULT, what, where=subject, got=got, remedy=remedy)
         data_key = self._wrapper.unwrap(identifier, wrapped[1 + KEY_ID_BYTES :], _associated(subject, identifier))
         if data_key is None:
-            raise GemelError(
-                ErrorCode.VAULT,
-                "the wrapped key does not unwrap",
-                where=subject,
-                got="a wrapped key that was changed, or belongs to another subject",
-                remedy="restore the database from its backup, or upload again",
-            )
+            got = "a wrapped key that was changed, or belongs to another subject"
+            remedy = "restore the database from its backup, or upload again"
+            raise GemelError(ErrorCode.VAULT, "the wrapped key does not unwrap", where=subject, got=got, remedy=remedy)
         return DataKey(subject, data_key)
 
     def rewrap(self, subject: str, wrapped: bytes) -> bytes:
         """Wrap a data key by the current wrapping key instead of the one it was wrapped by.
 
-        Raises
-        ------
-        GemelError
-            VAULT as `unwrap`.
+        Raises VAULT as `unwrap`.
         """
         return self._wrap(subject, self.unwrap(subject, wrapped)._key)
 
@@ -156,13 +127,7 @@ class Vault:
         return wrapped[1 : 1 + KEY_ID_BYTES] == self._wrapper.current_id
 
     def check(self) -> None:
-        """Wrap and unwrap a data key, as everything at rest takes it.
-
-        Raises
-        ------
-        GemelError
-            VAULT or UNAVAILABLE, as `unwrap`.
-        """
+        """Wrap and unwrap a data key, as everything at rest takes it. Raises VAULT or UNAVAILABLE, as `unwrap`."""
         self.unwrap("check", self.create("check")[1])
 
     def protect(self, subject: str, content: bytes) -> bytes:
@@ -171,13 +136,7 @@ class Vault:
         return wrapped + key.encrypt(0, content)
 
     def reveal(self, subject: str, protected: bytes) -> bytes:
-        """The content that `protect` encrypted.
-
-        Raises
-        ------
-        GemelError
-            VAULT as `unwrap` and `DataKey.decrypt`.
-        """
+        """The content that `protect` encrypted. Raises VAULT as `unwrap` and `DataKey.decrypt`."""
         return self.unwrap(subject, protected[:WRAPPED_BYTES]).decrypt(0, protected[WRAPPED_BYTES:])
 
     def _wrap(self, subject: str, key: bytes) -> bytes:
@@ -197,10 +156,7 @@ _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES
 class WrappingKeys:
     """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`.
 
-    Raises
-    ------
-    GemelError
-        VAULT if there is none, or one is not 32 bytes, or one is repeated.
+    Raises VAULT if there is none, or one is not 32 bytes, or one is repeated.
     """
 
     _keys: tuple[bytes, ...] = field(repr=False)
@@ -220,10 +176,7 @@ class WrappingKeys:
     def load(cls, path: Path) -> WrappingKeys:
         """Read a file that only its owner may read.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the file is missing, open to others or not of the form above.
+        Raises CONFIGURATION if the file is missing, open to others or not of the form above.
         """
         lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
         keys = []
@@ -246,10 +199,7 @@ class WrappingKeys:
     def save(self, path: Path, *, replace: bool = False) -> None:
         """Write the file with mode 0600.
 
-        Raises
-        ------
-        GemelError
-            EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
+        Raises EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
         """
         lines = [_HEADER, *(f"{identifier_of(key).hex()} {key.hex()}" for key in self._keys)]
         write_private(path, "".join(f"{line}\n" for line in lines).encode("ascii"), replace=replace)
@@ -310,9 +260,5 @@ def retire_wrapping_keys(path: Path) -> WrappingKeys:
 
 
 def _malformed(path: Path, line: int, expected: str) -> GemelError:
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        f"expected {expected}",
-        where=f"{path}, line {line}",
-        remedy="restore the file from its own backup; without it, data encrypted at rest cannot be read",
-    )
+    remedy = "restore the file from its own backup; without it, data encrypted at rest cannot be read"
+    return GemelError(ErrorCode.CONFIGURATION, f"expected {expected}", where=f"{path}, line {line}", remedy=remedy)

@@ -73,20 +73,11 @@ class WrappingSection(Configuration):
 
 
 def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWrapper:
-    """The wrapping keys of a service.
+    """The wrapping keys of a service: the configured ones, or where none are configured those in the file
+    ``wrapping.key``.
 
-    Parameters
-    ----------
-    configured
-        None: those in the file.
-    file
-        ``wrapping.key``. Where a token or vault is configured, what the file's keys have wrapped is unwrapped by them
-        as long as it is there; nothing is wrapped by them.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, VAULT or UNAVAILABLE if they cannot be used.
+    Where a token or vault is configured, what the file's keys have wrapped is unwrapped by them as long as it is there;
+    nothing is wrapped by them. Raises CONFIGURATION, VAULT or UNAVAILABLE if they cannot be used.
     """
     if configured is None:
         return WrappingKeys.load(file)
@@ -97,10 +88,7 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
 def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: Vault) -> None:
     """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`.
 
-    Raises
-    ------
-    GemelError
-        As `open_wrapper`.
+    Raises as `open_wrapper`.
     """
     if configured is None:
         # They are in memory; what is checked is whether a restart could read them.
@@ -112,10 +100,7 @@ def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: 
 def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
     """Make the configured key on its token or in its vault; its identifier.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if neither is configured; EXISTS if the token has the key.
+    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
     """
     if configured is None:
         raise not_configured(WRAPPING)

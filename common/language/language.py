@@ -21,27 +21,17 @@ LANGUAGES: tuple[LanguageCode, ...] = get_args(LanguageCode)
 
 @dataclass(frozen=True)
 class Language:
-    """How a language writes.
-
-    Attributes
-    ----------
-    code
-        As in HTML's attribute ``lang``.
-    decimal, thousands
-        What stands before decimals, and between groups of three digits.
-    date
-        A day with its ``{day}``, ``{month}`` (its name) and ``{year}``.
-    first
-        The first day of a month, where it is no number.
-    catalogue
-        The translations.
-    """
+    """How a language writes."""
 
     code: str
+    """As in HTML's attribute ``lang``."""
     decimal: str = "."
     thousands: str = ","
+    """What stands before decimals, and between groups of three digits."""
     date: str = "{day} {month} {year}"
+    """A day with its ``{day}``, ``{month}`` (its name) and ``{year}``."""
     first: str = "1"
+    """The first day of a month, where it is no number."""
     catalogue: catalogues.NullTranslations = field(default_factory=catalogues.NullTranslations)
 
 
@@ -57,12 +47,8 @@ _current: ContextVar[Language] = ContextVar("language", default=_WRITING["en"])
 @cache
 def _language(code: str) -> Language:
     if code not in _WRITING:
-        raise parameter(
-            "language",
-            "expected a language in which reports are written",
-            repr(code)[:20],
-            f"give one of {', '.join(LANGUAGES)}",
-        )
+        what = "expected a language in which reports are written"
+        raise parameter("language", what, repr(code)[:20], f"give one of {', '.join(LANGUAGES)}")
     return _WRITING[code] if code == "en" else _with_catalogue(code, f"{code}.mo")
 
 
@@ -81,10 +67,7 @@ def _with_catalogue(code: str, name: str) -> Language:
 def in_language(language: LanguageCode | Language) -> Iterator[Language]:
     """Write in a language whatever is rendered inside of the block, by this thread or task.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if there is no such language.
+    Raises PARAMETER if there is no such language.
     """
     chosen = language if isinstance(language, Language) else _language(language)
     before = _current.set(chosen)

@@ -29,26 +29,10 @@ Ready = Callable[[], dict[str, State]]
 
 
 class Endpoint:
-    """A listening endpoint.
+    """A listening endpoint, ``IP:port``; port 0 takes a free one, which `address` has then.
 
-    Parameters
-    ----------
-    listen
-        ``IP:port``; port 0 takes a free one.
-    registry
-        What ``/metrics`` shows.
-    ready
-        What ``/readyz`` shows.
-
-    Attributes
-    ----------
-    address
-        ``IP:port``, with the port it has.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the address cannot be listened on.
+    The registry is what ``/metrics`` shows, `ready` what ``/readyz`` does. Raises CONFIGURATION if the address cannot
+    be listened on.
     """
 
     def __init__(self, listen: str, registry: CollectorRegistry, ready: Ready) -> None:
@@ -56,13 +40,10 @@ class Endpoint:
         try:
             self._server = _Server(host, port, registry, ready)
         except OSError as error:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"cannot listen on this address: {(error.strerror or 'input error').lower()}",
-                where="observability.listen",
-                got=listen,
-                remedy='choose another port, or "" for no endpoint',
-            ) from None
+            what = f"cannot listen on this address: {(error.strerror or 'input error').lower()}"
+            where = "observability.listen"
+            remedy = 'choose another port, or "" for no endpoint'
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=listen, remedy=remedy) from None
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{shown}:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="observability", daemon=True)

@@ -19,17 +19,9 @@ DAY_SECONDS = 86_400.0
 
 
 def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
-    """Every certificate that a service works with.
+    """Every certificate (PEM) that a service works with, by ``own``, ``linker-1``, ``callers-1`` and so on.
 
-    Parameters
-    ----------
-    own, linker, callers
-        PEM: the party's certificate, and the authorities that it trusts, as `common.rpc.tls.TlsFiles` has them.
-
-    Returns
-    -------
-    dict
-        By ``own``, ``linker-1``, ``callers-1`` and so on: authorities by their place. No organisation is named.
+    Authorities are named by their place: no organisation is named.
     """
     found = {"own": read_certificates(own, "own")[0]}
     for name, bundle in (("linker", linker), ("callers", callers)):
@@ -58,15 +50,8 @@ def labelled(name: str, help_text: str, label: str, values: Mapping[str, float])
 def service_metrics(
     readiness: Readiness, disks: Mapping[str, Path], certificates: Mapping[str, x509.Certificate]
 ) -> Iterable[Metric]:
-    """What every service shows of itself: its checks, its disks, its certificates.
-
-    Parameters
-    ----------
-    disks
-        Folders that the service writes to, by the name that is shown.
-    certificates
-        That it works with, by the name that is shown.
-    """
+    """What every service shows of itself: its checks, the disks that it writes to, its certificates, by the names
+    shown."""
     checks = {name: float(state is State.OK) for name, state in readiness().items()}
     yield labelled("gemel_check", "Whether a check of /readyz is passed.", "check", checks)
     usage = {name: found for name, folder in disks.items() if (found := disk_usage(folder)) is not None}

@@ -16,18 +16,7 @@ _PROBE_BYTES = 1 << 16
 
 
 def check_writable(folder: Path, what: str) -> None:
-    """Refuse a folder that cannot be written to now; no file is left in it.
-
-    Parameters
-    ----------
-    what
-        The folder, for the error.
-
-    Raises
-    ------
-    GemelError
-        DATABASE.
-    """
+    """Refuse (DATABASE) a folder that cannot be written to now; no file is left in it."""
     # A file without a name: nothing is left of it, whatever happens.
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -76,36 +65,20 @@ def machine_memory() -> int | None:
 
 
 def check_memory(limit: int) -> str:
-    """Refuse a setting `limits.memory` (bytes) above what the machine has; what both are, in words.
-
-    Raises
-    ------
-    GemelError
-        MEMORY.
-    """
+    """Refuse a setting `limits.memory` (bytes) above what the machine has; what both are, in words."""
     has = machine_memory()
     if has is not None and limit > has:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            f"limits.memory is {mib(limit)}, which is more than this machine has",
-            got=mib(has),
-            remedy="lower it in the configuration: a service that takes too much is ended by the system",
-        )
+        what = f"limits.memory is {mib(limit)}, which is more than this machine has"
+        remedy = "lower it in the configuration: a service that takes too much is ended by the system"
+        raise GemelError(ErrorCode.MEMORY, what, got=mib(has), remedy=remedy)
     return f"limits.memory is {mib(limit)}" + (f" of {mib(has)}" if has is not None else "")
 
 
 def check_disks(folders: Mapping[str, Path]) -> str:
     """Refuse folders that cannot be written to, or whose disk is nearly full; what is free, in words.
 
-    Parameters
-    ----------
-    folders
-        By what they hold; one that does not exist yet is made by its service in the nearest that does.
-
-    Raises
-    ------
-    GemelError
-        DATABASE or STORAGE_FULL.
+    They are by what they hold; one that does not exist yet is made by its service in the nearest that does. Raises
+    DATABASE or STORAGE_FULL.
     """
     shown = []
     for what, folder in folders.items():

@@ -24,15 +24,7 @@ PATIENCE_SECONDS = 4.0
 
 
 class Recent(Generic[Value]):
-    """A value not older than some seconds.
-
-    Parameters
-    ----------
-    compute
-        Computes the value; must not raise.
-    seconds
-        How long a value is remembered.
-    """
+    """A value, by a function that must not raise, not older than some seconds."""
 
     def __init__(self, compute: Callable[[], Value], seconds: float) -> None:
         self._compute = compute
@@ -81,12 +73,9 @@ Check = Callable[[], None]
 
 
 class Readiness:
-    """The checks of one service.
+    """The checks of one service, by the name that is shown to whoever may probe.
 
-    Parameters
-    ----------
-    checks
-        By name. The name is shown to whoever may probe; why a check failed is in the log only, once per failure.
+    Why a check failed is in the log only, once per failure.
     """
 
     def __init__(self, checks: Mapping[str, Check]) -> None:

@@ -25,13 +25,7 @@ log = structlog.get_logger()
 
 
 class ServiceManager:
-    """The service manager, if there is one.
-
-    Parameters
-    ----------
-    environment
-        In which it names its socket and its watchdog's time.
-    """
+    """The service manager, if there is one: in the environment it names its socket and its watchdog's time."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._socket = environment.get("NOTIFY_SOCKET", "")

@@ -23,17 +23,9 @@ _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": Span
 
 
 def begin_tracing(process: str) -> None:
-    """Export spans if an endpoint is configured; called once, when a service starts.
+    """Export spans if an endpoint is configured; called once, when a service (alice, bob, carole, worker) starts.
 
-    Parameters
-    ----------
-    process
-        The process that is traced, as its log names it: alice, bob, carole, worker.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
+    Raises CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
     """
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         return
@@ -43,30 +35,21 @@ def begin_tracing(process: str) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "spans are to be exported, and the exporter is not installed",
-            where=next(name for name in _ENDPOINTS if os.environ.get(name)),
-            remedy=f"unset the variable, or {installing('tracing')}",
-        ) from None
+        what = "spans are to be exported, and the exporter is not installed"
+        where = next(name for name in _ENDPOINTS if os.environ.get(name))
+        remedy = f"unset the variable, or {installing('tracing')}"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy) from None
     provider = TracerProvider(resource=Resource.create({"service.name": f"gemel-{process}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
 
 def begin_span(
-    name: str,
-    *,
-    kind: Literal["server", "client", "internal"] = "internal",
-    request: str = "",
-    run: str = "",
+    name: str, *, kind: Literal["server", "client", "internal"] = "internal", request: str = "", run: str = ""
 ) -> Span:
     """Begin a span; whoever began it ends it. It has no parent, since none may come from another thread.
 
-    Parameters
-    ----------
-    request, run
-        Ids by which spans are joined.
+    Spans are joined by the ids of request and run.
     """
     given = {"gemel.request": request, "gemel.run": run}
     attributes = {key: value for key, value in given.items() if value}

@@ -31,18 +31,11 @@ from gemel.common.pki.reader import check_own
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Received files that have been checked, and nothing of which is in the party's folder yet.
-
-    Attributes
-    ----------
-    members
-        The list.
-    own
-        The party in it.
-    """
+    """Received files that have been checked, and nothing of which is in the party's folder yet."""
 
     members: Members
     own: Member
+    """The party in it."""
     _files: tuple[tuple[Path, bytes], ...]
 
     def put(self) -> None:
@@ -75,18 +68,9 @@ def checked(
 ) -> Acceptance:
     """Check certificate, membership list and authorities against a party's own keys; nothing is written.
 
-    Parameters
-    ----------
-    certificate
-        None: the organisation's own PKI puts it into the folder.
-    identity
-        The party's own, if it is not in the folder.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
-        authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
+    No certificate is given where the organisation's own PKI puts it into the folder, an identity where it is not in the
+    folder. Raises CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by
+    another authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
     """
     party = PartyFolder(folder)
     listed = Members.parse(members)
@@ -101,13 +85,10 @@ def checked(
     whose = listed if own.role is Role.LINKER else (own, linker)
     needed = {authority for member in whose for authority in member.certificate.authorities}
     if missing := sorted(needed - known.keys()):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the certificates of authorities in the membership list are missing",
-            where="the authorities",
-            got=f"none for {', '.join(digits[:16] for digits in missing)}",
-            remedy="ask the coordinator for all of them",
-        )
+        what = "the certificates of authorities in the membership list are missing"
+        got = f"none for {', '.join(digits[:16] for digits in missing)}"
+        remedy = "ask the coordinator for all of them"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="the authorities", got=got, remedy=remedy)
     leaf = _own_certificate(party, own, certificate, known)
     callers = sorted(needed) if own.role is Role.LINKER else own.certificate.authorities
     trusted = linker.certificate.authorities
@@ -129,27 +110,18 @@ def _own_certificate(
     if isinstance(own.certificate, CertifiedNames) or pem is None:
         if isinstance(own.certificate, CertifiedNames) and pem is None:
             return None
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "is missing" if pem is None else "is put into the folder by the organisation's own PKI",
-            where=where,
-            remedy="give --certificate" if pem is None else "leave --certificate out",
-        )
+        what = "is missing" if pem is None else "is put into the folder by the organisation's own PKI"
+        remedy = "give --certificate" if pem is None else "leave --certificate out"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
     leaf = read_certificate(pem, where)
     if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"the certificate is not for the key in {party.tls_key.name}",
-            where=str(party.path),
-            remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
-        )
+        what = f"the certificate is not for the key in {party.tls_key.name}"
+        remedy = "send the enrolment request in this folder to whoever certifies, and use the new certificate"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=str(party.path), remedy=remedy)
     if spki_fingerprint(leaf) != own.certificate.key:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            f"the membership list has another certificate key for {own.name} than this party",
-            where=str(party.path),
-            remedy="send the enrolment request in this folder to the coordinator again",
-        )
+        what = f"the membership list has another certificate key for {own.name} than this party"
+        remedy = "send the enrolment request in this folder to the coordinator again"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(party.path), remedy=remedy)
     check_issued(leaf, known[own.certificate.authority], utc_now(), where)
     if role_of(leaf, where) is not own.role:
         raise GemelError(ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=where)

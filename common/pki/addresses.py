@@ -7,24 +7,14 @@ import ipaddress
 from gemel.common.errors import parameter
 
 
-def host_of(address: str, option: str = "--address") -> tuple[str, str]:
-    """Host, without the brackets of IPv6, and port.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER, at `option`, if it is no host and port.
-    """
+def host_of(address: str) -> tuple[str, str]:
+    """Host, without the brackets of IPv6, and port. Raises PARAMETER if it is no host and port."""
     host, _, port = address.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
     if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
-        raise parameter(
-            option,
-            "expected host:port, with a port of 1 to 65535",
-            repr(address[:80]),
-            "write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
-        )
+        remedy = "write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443"
+        raise parameter("--address", "expected host:port, with a port of 1 to 65535", repr(address[:80]), remedy)
     return bare, port
 
 

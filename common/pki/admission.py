@@ -41,22 +41,16 @@ def check_chain(
         raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
     check_dates(leaf, now, where)
     if len(intermediates) > MAX_INTERMEDIATES:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"a chain has at most {MAX_INTERMEDIATES} intermediate authorities",
-            where=where,
-            got=str(len(intermediates)),
-        )
+        what = f"a chain has at most {MAX_INTERMEDIATES} intermediate authorities"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=str(len(intermediates)))
     if not all(_is_bounded(one) for one in chain) or len({public_key_bytes(one) for one in chain}) < len(chain):
         # Several certificates of one key would make the paths to be tried many.
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
+        what = (
             f"each certificate of a chain has a key of its own; an RSA key has at most {MAX_RSA_BITS} bits and the "
-            f"exponent {RSA_EXPONENT}",
-            where=where,
-            got="another chain",
-            remedy="let the certificate's file hold it and its own intermediate authorities, once each",
+            f"exponent {RSA_EXPONENT}"
         )
+        remedy = "let the certificate's file hold it and its own intermediate authorities, once each"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got="another chain", remedy=remedy)
     policy = verification.PolicyBuilder().store(verification.Store(list(authorities))).time(now)
     try:
         policy.max_chain_depth(MAX_INTERMEDIATES).build_client_verifier().verify(leaf, intermediates)
@@ -79,21 +73,10 @@ def _is_bounded(certificate: x509.Certificate) -> bool:
 
 
 class Admission:
-    """Finds the member behind a peer's certificate.
+    """Finds the member behind a peer's certificate, by default among all members: a custodian's own service admits
+    itself alone.
 
-    Parameters
-    ----------
-    members
-        The membership list.
-    authorities
-        Certificates of authorities that members' certificates may be issued by.
-    only
-        Names of the members to admit; all by default. A custodian's own service admits itself alone.
-
-    Raises
-    ------
-    GemelErrors
-        CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
+    Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
     """
 
     def __init__(
@@ -127,20 +110,10 @@ class Admission:
         return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
 
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
-        """The member whose certificate this is.
+        """The member whose certificate (PEM, with the intermediate authorities shown with it) this is.
 
-        The error states the reason, for the log of the called service. The caller must not see it: to callers who are
-        not members, every refusal looks the same.
-
-        Parameters
-        ----------
-        peer
-            PEM: the certificate, and the intermediate authorities that were shown with it.
-
-        Raises
-        ------
-        GemelError
-            NOT_ADMITTED.
+        The error (NOT_ADMITTED) states the reason, for the log of the called service. The caller must not see it: to
+        callers who are not members, every refusal looks the same.
         """
         where = "the caller's certificate"
         try:
@@ -190,20 +163,13 @@ class Admission:
             check_chain(chain, authorities, now, where)
         role = role_of(certificate, where) if pinned or names_role(certificate) else member.role
         if role is not member.role:
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                f"the certificate must name the member's role {member.role}",
-                where=where,
-                got=str(role),
-                remedy="have it issued for the role in the membership list",
-            )
+            what = f"the certificate must name the member's role {member.role}"
+            remedy = "have it issued for the role in the membership list"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=where, got=str(role), remedy=remedy)
         if not is_for(certificate, ExtendedKeyUsageOID.CLIENT_AUTH):
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                "the certificate is not issued for clients",
-                where=where,
-                remedy="have it issued by 'gemel init' or 'gemel certify', or by the own PKI for both usages",
-            )
+            what = "the certificate is not issued for clients"
+            remedy = "have it issued by 'gemel init' or 'gemel certify', or by the own PKI for both usages"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=where, remedy=remedy)
 
 
 def is_for(certificate: x509.Certificate, usage: x509.ObjectIdentifier) -> bool:

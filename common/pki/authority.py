@@ -41,10 +41,7 @@ _NAME_LIMIT = 64  # of an X.509 common name
 
 def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: Names | None = None) -> bytes:
     """A certificate request (PEM) for a key; it holds the public key only."""
-    general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
-    if names:
-        general += [x509.DNSName(dns) for dns in names.dns]
-        general += [x509.IPAddress(address) for address in names.addresses]
+    general = [x509.UniformResourceIdentifier(role_urn(role)), *_general_names(names)]
     return (
         x509.CertificateSigningRequestBuilder()
         .subject_name(subject_of(name))
@@ -52,6 +49,12 @@ def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: N
         .sign(key, hashes.SHA256())
         .public_bytes(serialization.Encoding.PEM)
     )
+
+
+def _general_names(names: Names | None) -> list[x509.GeneralName]:
+    if names is None:
+        return []
+    return [*map(x509.DNSName, names.dns), *map(x509.IPAddress, names.addresses)]
 
 
 def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
@@ -62,29 +65,16 @@ def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
     except (ValueError, TypeError):
         valid = False
     if not valid:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected a certificate request as PEM, signed by the key in it",
-            where=where,
-            remedy="copy it again from its sender",
-        )
+        what = "expected a certificate request as PEM, signed by the key in it"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy="copy it again from its sender")
     return request
 
 
 def subject_of(name: str) -> x509.Name:
-    """A party's name as a certificate's subject.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if it is empty or longer than 64 characters.
-    """
+    """A party's name as a certificate's subject. Raises CERTIFICATE if it is empty or longer than 64 characters."""
     if not 1 <= len(name) <= _NAME_LIMIT:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"a name in a certificate must have 1 to {_NAME_LIMIT} characters",
-            got=f"{len(name)} characters",
-        )
+        what = f"a name in a certificate must have 1 to {_NAME_LIMIT} characters"
+        raise GemelError(ErrorCode.CERTIFICATE, what, got=f"{len(name)} characters")
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
@@ -106,10 +96,7 @@ class Authority:
     def create(cls, name: str, validity: Validity | None = None) -> Authority:
         """A new authority, valid for ten years by default.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if `name` is empty or longer than 64 characters.
+        Raises CERTIFICATE if `name` is empty or longer than 64 characters.
         """
         key = new_key()
         span = validity or Validity.lasting(AUTHORITY_LIFETIME)
@@ -133,29 +120,20 @@ class Authority:
     def load(cls, folder: Path) -> Authority:
         """Read the authority that `save` wrote.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
+        Raises CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
         """
         certificate = load_certificate(folder / CERTIFICATE_FILE)
         key = load_key(folder / KEY_FILE)
         if public_key_bytes(key) != public_key_bytes(certificate) or not is_authority(certificate):
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"{KEY_FILE} is not the key of the authority in {CERTIFICATE_FILE}",
-                where=str(folder),
-                remedy="restore both files from the same backup",
-            )
+            what = f"{KEY_FILE} is not the key of the authority in {CERTIFICATE_FILE}"
+            where = str(folder)
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy="restore both files from the same backup")
         return cls(certificate, key)
 
     def save(self, folder: Path) -> None:
         """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten.
 
-        Raises
-        ------
-        GemelError
-            EXISTS or CONFIGURATION.
+        Raises EXISTS or CONFIGURATION.
         """
         write_private(folder / KEY_FILE, key_pem(self._key))
         (folder / CERTIFICATE_FILE).write_bytes(self.pem)
@@ -178,73 +156,44 @@ class Authority:
         names: Names | None = None,
         validity: Validity | None = None,
     ) -> x509.Certificate:
-        """A leaf certificate.
+        """A leaf certificate for a party of this name and role, as in the membership list, with its public key on
+        P-256.
 
-        Parameters
-        ----------
-        public_key
-            The party's public key, on P-256.
-        name
-            The party's name, as in the membership list.
-        role
-            Its role.
-        names
-            Hosts and addresses of its service; for the linker only, as no other party is called from outside.
-        validity
-            Its dates; by default 397 days, but not longer than the authority's own. A span in the past gives an
-            expired certificate.
-
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
-            certificate would outlive the authority.
+        `names` are hosts and addresses of the linker, as no other party is called from outside. By default it is valid
+        for 397 days, but not longer than the authority itself; a validity in the past gives an expired certificate.
+        Raises CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
+        certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
             raise GemelError(
-                ErrorCode.CERTIFICATE,
-                "a party's key must be on the curve P-256",
-                where=name,
-                got=public_key.curve.name,
+                ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=name, got=public_key.curve.name
             )
         if names and role is not Role.LINKER:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                "only the linker's certificate names hosts: no other party is called from outside",
-                where=name,
-                got=f"host names for a {role}",
-                remedy="leave the names out",
-            )
+            what = "only the linker's certificate names hosts: no other party is called from outside"
+            got = f"host names for a {role}"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=name, got=got, remedy="leave the names out")
         end = self.certificate.not_valid_after_utc
-        if validity is None:
-            span = Validity.lasting(LEAF_LIFETIME)
-            span = Validity(span.not_before, min(span.not_after, end))
-        else:
-            span = validity
+        span = self._longest_of_a_leaf() if validity is None else validity
         if span.not_after > end:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"a certificate cannot outlive its authority, which ends {end:%Y-%m-%d %H:%M} UTC",
-                where=name,
-                got=f"an end at {span.not_after:%Y-%m-%d %H:%M} UTC",
-                remedy="request a shorter time, or make a new authority",
-            )
+            what = f"a certificate cannot outlive its authority, which ends {end:%Y-%m-%d %H:%M} UTC"
+            got = f"an end at {span.not_after:%Y-%m-%d %H:%M} UTC"
+            remedy = "request a shorter time, or make a new authority"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=name, got=got, remedy=remedy)
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
         general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
         if role in SERVERS:
             uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
             general.append(x509.DNSName(server_name(role)))
-        if names:
-            general += [x509.DNSName(dns) for dns in names.dns]
-            general += [x509.IPAddress(address) for address in names.addresses]
-        return self._signed(public_key, name, uses, general, span)
+        return self._signed(public_key, name, uses, [*general, *_general_names(names)], span)
 
     def issue_machine(self, public_key: ec.EllipticCurvePublicKey, name: str) -> x509.Certificate:
         """A leaf certificate of a machine of a cluster, which calls and is called, and is no party of a project."""
-        span = Validity.lasting(LEAF_LIFETIME)
-        span = Validity(span.not_before, min(span.not_after, self.certificate.not_valid_after_utc))
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-        return self._signed(public_key, name, uses, [x509.DNSName(name)], span)
+        return self._signed(public_key, name, uses, [x509.DNSName(name)], self._longest_of_a_leaf())
+
+    def _longest_of_a_leaf(self) -> Validity:
+        span = Validity.lasting(LEAF_LIFETIME)
+        return Validity(span.not_before, min(span.not_after, self.certificate.not_valid_after_utc))
 
     def _signed(
         self,
@@ -275,24 +224,18 @@ class Authority:
     def certify(self, request: bytes, name: str, role: Role, validity: Validity | None = None) -> x509.Certificate:
         """Issue the certificate of a request (PEM), for the party and role the signer expects.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
-            for a certificate that `issue` refuses.
+        Raises CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
+        for a certificate that `issue` refuses.
         """
         where = f"certificate request of {name}"
         requested = read_request(request, where)
         requested_role = role_of(requested, where)
         requested_names = [str(part.value) for part in requested.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if requested_role is not role or requested_names != [name]:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"the request must be for {name} as {role}",
-                where=where,
-                got=f"a request as {requested_role}" if requested_role is not role else "another name",
-                remedy="check with its sender, by phone, who sent this request",
-            )
+            what = f"the request must be for {name} as {role}"
+            got = f"a request as {requested_role}" if requested_role is not role else "another name"
+            remedy = "check with its sender, by phone, who sent this request"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
         key = requested.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey):
             raise GemelError(ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=where)

@@ -60,10 +60,7 @@ class Names:
     def of(cls, names: Iterable[str]) -> Names:
         """Distinguish host names from addresses.
 
-        Raises
-        ------
-        GemelError
-            CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
+        Raises CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
         """
         dns: list[str] = []
         addresses: list[Address] = []
@@ -98,10 +95,7 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """Read a TLS key that only its owner may read.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
+    Raises CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
     """
     pem = read_private(path, "the private key")
     try:
@@ -119,57 +113,35 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
-    """All certificates in `pem`, at least one.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if there is none, or one is malformed.
-    """
+    """All certificates in `pem`, at least one. Raises CERTIFICATE if there is none, or one is malformed."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected certificates as PEM",
-            where=where,
-            remedy="the file must begin with '-----BEGIN CERTIFICATE-----'; copy it again from its sender",
-        ) from None
+        remedy = "the file must begin with '-----BEGIN CERTIFICATE-----'; copy it again from its sender"
+        raise GemelError(ErrorCode.CERTIFICATE, "expected certificates as PEM", where=where, remedy=remedy) from None
 
 
 def read_certificate(pem: bytes, where: str) -> x509.Certificate:
     """The one certificate in `pem`."""
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected one certificate, not a chain",
-            where=where,
-            got=f"{len(certificates)} certificates",
-            remedy="keep the party's own certificate only; its authority is pinned elsewhere",
-        )
+        what = "expected one certificate, not a chain"
+        got = f"{len(certificates)} certificates"
+        remedy = "keep the party's own certificate only; its authority is pinned elsewhere"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
     return certificates[0]
 
 
 def load_certificate(path: Path) -> x509.Certificate:
     """Read a party's certificate, the first in its file; what follows are intermediate authorities.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
+    Raises CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
     """
     return read_certificates(read_public(path, "the certificate"), str(path))[0]
 
 
 def read_public(path: Path, content: str) -> bytes:
-    """Read a file that holds no secret.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if it cannot be read.
-    """
+    """Read a file that holds no secret. Raises CONFIGURATION if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -209,21 +181,15 @@ def uris(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list
 def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
     """The one role that a certificate, or a request for one, names.
 
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if it names none, several, or one that does not exist.
+    Raises CERTIFICATE if it names none, several, or one that does not exist.
     """
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}",
-            where=where,
-            got=f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist",
-            remedy="have it issued again by 'gemel init' or 'gemel certify'",
-        )
+        what = f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}"
+        got = f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist"
+        remedy = "have it issued again by 'gemel init' or 'gemel certify'"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=remedy)
     return known[named[0]]
 
 
@@ -250,19 +216,12 @@ def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest |
 def _host(name: str) -> str:
     lowered = name.lower()
     if not _DNS.fullmatch(lowered) or re.fullmatch(r"[0-9.]+", lowered):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "this is neither a host name nor an address",
-            where="names of a certificate",
-            got=repr(name[:80]),
-            remedy="write a name such as carole.example.org, or an address such as 192.0.2.7",
-        )
+        what = "this is neither a host name nor an address"
+        where = "names of a certificate"
+        remedy = "write a name such as carole.example.org, or an address such as 192.0.2.7"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=repr(name[:80]), remedy=remedy)
     if lowered == _DOMAIN or lowered.endswith(f".{_DOMAIN}"):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"names within {_DOMAIN} are given to roles by the authority and cannot be requested",
-            where="names of a certificate",
-            got=lowered,
-            remedy="leave it out",
-        )
+        what = f"names within {_DOMAIN} are given to roles by the authority and cannot be requested"
+        where = "names of a certificate"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=lowered, remedy="leave it out")
     return lowered

@@ -38,21 +38,14 @@ class PinnedKey:
 
 @dataclass(frozen=True)
 class CertifiedNames:
-    """Who may vouch for a member, and for which name.
-
-    Attributes
-    ----------
-    authorities
-        SHA-256 of their public keys. A chain from the certificate must lead to one of them.
-    dns
-        A name among those in its certificate; empty for none. Whoever calls the member's service verifies it.
-    spiffe
-        The SPIFFE ID that is the one URI in its certificate; empty for none.
-    """
+    """Who may vouch for a member, and for which name."""
 
     authorities: tuple[str, ...]
+    """SHA-256 of their public keys. A chain from the certificate must lead to one of them."""
     dns: str = ""
+    """A name among those in its certificate; empty for none. Whoever calls the member's service verifies it."""
     spiffe: str = ""
+    """The SPIFFE ID that is the one URI in its certificate; empty for none."""
 
     def are_in(self, certificate: x509.Certificate) -> bool:
         """Whether a certificate has these names; who issued it is another question."""
@@ -80,13 +73,7 @@ def spiffe_id(text: str) -> str:
 
 
 def certified_names(authorities: Iterable[str], dns: str = "", spiffe: str = "") -> CertifiedNames:
-    """The names of a command line, checked.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if there is none, or one is malformed.
-    """
+    """The names of a command line, checked. Raises CERTIFICATE if there is none, or one is malformed."""
     try:
         names = CertifiedNames(
             tuple(dict.fromkeys(authorities)), host_name(dns) if dns else "", spiffe_id(spiffe) if spiffe else ""
@@ -94,10 +81,6 @@ def certified_names(authorities: Iterable[str], dns: str = "", spiffe: str = "")
     except ValueError as error:
         raise GemelError(ErrorCode.CERTIFICATE, str(error), where="names of a certificate") from None
     if not names.dns and not names.spiffe:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "a certificate of an own PKI is known by a DNS name, a SPIFFE ID, or both",
-            where="names of a certificate",
-            got="neither",
-        )
+        what = "a certificate of an own PKI is known by a DNS name, a SPIFFE ID, or both"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where="names of a certificate", got="neither")
     return names

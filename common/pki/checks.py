@@ -11,13 +11,7 @@ from gemel.common.errors import ErrorCode, GemelError
 
 
 def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
-    """Refuse a certificate outside its dates.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE, with both dates.
-    """
+    """Refuse a certificate outside its dates. Raises CERTIFICATE, with both dates."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if begin <= now <= end:
         return
@@ -50,12 +44,9 @@ def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now
     try:
         certificate.verify_directly_issued_by(authority)
     except (InvalidSignature, ValueError, TypeError):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificate was not issued by the authority pinned for this member",
-            where=where,
-            remedy="compare both fingerprints with the membership list",
-        ) from None
+        what = "the certificate was not issued by the authority pinned for this member"
+        remedy = "compare both fingerprints with the membership list"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy) from None
     check_dates(authority, now, where, "the authority's certificate")
     check_dates(certificate, now, where)
 

@@ -33,21 +33,13 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True)
 class EndingCertificate:
-    """A certificate that ends soon.
-
-    Attributes
-    ----------
-    ends
-        Its end, in UTC.
-    left
-        Until then; negative once it has ended.
-    is_urgent
-        Whether hardly any time is left.
-    """
+    """A certificate that ends soon."""
 
     ends: datetime
     left: timedelta
+    """Until then; negative once it has ended."""
     is_urgent: bool
+    """Whether hardly any time is left."""
 
     def figures(self) -> dict[str, str | int]:
         """For a line of a log."""

@@ -58,30 +58,14 @@ def enrol(
 ) -> EnrolmentRequest:
     """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
-    Parameters
-    ----------
-    folder
-        The folder to make; it appears complete or not at all.
-    names
-        For the linker: hosts and addresses at which it will be reached.
-    identity
-        The party's own, made before on a token or in a vault; None: a new one, in a file.
-    pki
-        What its certificates are known by, if its organisation's own PKI issues them; no TLS key is made then.
-    suite
-        Of the sealing key.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if the folder or a file of this name exists; CERTIFICATE or CONFIGURATION for an invalid name.
+    The folder appears complete or not at all. `names` are the linker's hosts and addresses; `identity` is one made
+    before on a token or in a vault, by default a new one in a file; with `pki`, what the organisation's own PKI knows
+    its certificates by, no TLS key is made. Raises EXISTS if the folder or a file of this name exists; CERTIFICATE or
+    CONFIGURATION for an invalid name.
     """
     if not NAME.fullmatch(name):
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end",
-            got=repr(name[:40]),
-        )
+        what = "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end"
+        raise GemelError(ErrorCode.CONFIGURATION, what, got=repr(name[:40]))
     hosts = Names.of(names)
     folder = folder.absolute()
     with new_folders(folder.parent, folder.name) as staging:
@@ -122,19 +106,14 @@ def make_keys(
 def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
     """Issue the certificate (PEM) of an enrolment request.
 
-    Raises
-    ------
-    GemelError
-        CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
+    Raises CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
     """
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "this party's certificates are issued by its organisation's own PKI",
-            where=f"enrolment request of {enrolment_request.name}",
-            remedy="leave it out here, and give it to `gemel party assemble`",
-        )
+        what = "this party's certificates are issued by its organisation's own PKI"
+        where = f"enrolment request of {enrolment_request.name}"
+        remedy = "leave it out here, and give it to `gemel party assemble`"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
     return certificate_pem(authority.certify(request, enrolment_request.name, enrolment_request.role, validity))
 
 
@@ -144,20 +123,10 @@ def assemble(
     authorities: bytes,
     now: datetime | None = None,
 ) -> Members:
-    """Make the membership list.
+    """Make the membership list of each party's certificate (PEM), by its name, and all authorities involved.
 
-    Parameters
-    ----------
-    certificates
-        Each party's certificate (PEM) by its name.
-    authorities
-        Certificates of all authorities involved, as PEM.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid now
-        or was issued by none of the authorities; CONFIGURATION as `Members`.
+    Raises CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid
+    now or was issued by none of the authorities; CONFIGURATION as `Members`.
     """
     known = read_certificates(authorities, "the authorities")
     moment = now or utc_now()
@@ -184,12 +153,9 @@ def _pinned(
         raise GemelError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
     certificate = read_certificate(pem, where)
     if spki_fingerprint(certificate) != spki_fingerprint(read_request(request, where)):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the certificate is for another key than the enrolment request",
-            where=where,
-            remedy="certify the enrolment request that the party sent last",
-        )
+        what = "the certificate is for another key than the enrolment request"
+        remedy = "certify the enrolment request that the party sent last"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
     if role_of(certificate, where) is not party.role:
         raise GemelError(ErrorCode.CERTIFICATE, f"the certificate must be for {party.role}", where=where)
     return PinnedKey(spki_fingerprint(_issuer(certificate, known, now, where)), spki_fingerprint(certificate))

@@ -23,14 +23,7 @@ from gemel.common.parties import Role
 from gemel.common.pki.authority import read_request
 from gemel.common.pki.certificates import read_public, role_of
 from gemel.common.pki.certified_names import CertifiedNames
-from gemel.common.pki.member_entries import (
-    IdentityDigits,
-    ListVersion,
-    MemberName,
-    PkiNames,
-    SealingDigits,
-    pki_lines,
-)
+from gemel.common.pki.member_entries import IdentityDigits, ListVersion, MemberName, PkiNames, SealingDigits, pki_lines
 
 
 class _EnrolmentRequestFile(Configuration):
@@ -65,11 +58,8 @@ class EnrolmentRequest:
     def parse(cls, text: str, where: str = "enrolment-request.yaml") -> EnrolmentRequest:
         """Read an enrolment request.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
-            its request is not signed by the key in it or names another role.
+        Raises CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if its
+        request is not signed by the key in it or names another role.
         """
         file = parse_configuration(text, _EnrolmentRequestFile, folder=Path(), where=where)
         enrolment_request = cls(
@@ -86,12 +76,8 @@ class EnrolmentRequest:
         enrolment_request.identity.verify(signature, SigningPurpose.ENROLMENT, *enrolment_request._parts)
         requested = enrolment_request.certificate
         if isinstance(requested, bytes) and role_of(read_request(requested, where), where) is not file.role:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"the certificate request must be for the role of the enrolment request, {enrolment_request.role}",
-                where=where,
-                remedy="have its sender enrol again",
-            )
+            what = f"the certificate request must be for the role of the enrolment request, {enrolment_request.role}"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy="have its sender enrol again")
         return enrolment_request
 
     def signed(self, identity: Identity) -> str:

@@ -20,7 +20,6 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from gemel.common.durable import sync_folder, whole_file
@@ -28,96 +27,37 @@ from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.private_files import unwritable
 
 
-@dataclass(frozen=True)
 class PartyFolder:
-    """The paths of a party's files."""
+    """The paths of a party's files, as in the table above."""
 
-    path: Path
-
-    @property
-    def tls_key(self) -> Path:
-        """The TLS private key."""
-        return self.path / "tls.key"
-
-    @property
-    def identity(self) -> Path:
-        """The Ed25519 private key."""
-        return self.path / "identity.key"
-
-    @property
-    def sealing(self) -> Path:
-        """The private sealing key."""
-        return self.path / "sealing.key"
-
-    @property
-    def wrapping(self) -> Path:
-        """The wrapping keys."""
-        return self.path / "wrapping.key"
-
-    @property
-    def enrolment_request(self) -> Path:
-        """The party's public keys and certificate request, to be sent to whoever certifies."""
-        return self.path / "enrolment-request.yaml"
-
-    @property
-    def certificate(self) -> Path:
-        """The party's certificate."""
-        return self.path / "certificate.pem"
-
-    @property
-    def linker(self) -> Path:
-        """The authority of the linker's certificate."""
-        return self.path / "linker.pem"
-
-    @property
-    def callers(self) -> Path:
-        """The authorities of those who may call this party's service."""
-        return self.path / "callers.pem"
-
-    @property
-    def members(self) -> Path:
-        """The membership list."""
-        return self.path / "members.yaml"
-
-    @property
-    def reserved(self) -> frozenset[str]:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tls_key = path / "tls.key"
+        self.identity = path / "identity.key"
+        self.sealing = path / "sealing.key"
+        self.wrapping = path / "wrapping.key"
+        self.enrolment_request = path / "enrolment-request.yaml"
+        self.certificate = path / "certificate.pem"
+        self.linker = path / "linker.pem"
+        self.callers = path / "callers.pem"
+        self.members = path / "members.yaml"
+        self.reserved = frozenset(file.name for file in vars(self).values() if file != path)
         """File names that no configuration file may take."""
-        return frozenset(
-            path.name
-            for path in (
-                self.tls_key,
-                self.identity,
-                self.sealing,
-                self.wrapping,
-                self.enrolment_request,
-                self.certificate,
-                self.linker,
-                self.callers,
-                self.members,
-            )
-        )
 
 
 @contextmanager
 def new_folders(root: Path, *names: str) -> Iterator[Path]:
     """Make folders `names` in `root` that appear complete, or not at all.
 
-    Yields a temporary folder (mode 0700, beside them) in which the caller makes them; at the end of a block without
-    an error each is renamed to its place. An existing folder is never touched.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if there is a file or folder of one of these names; CONFIGURATION if `root` cannot be written.
+    Yields a temporary folder (mode 0700, beside them) in which the caller makes them; at the end of a block without an
+    error each is renamed to its place. An existing folder is never touched. Raises EXISTS if there is a file or folder
+    of one of these names; CONFIGURATION if `root` cannot be written.
     """
     taken = [name for name in names if os.path.lexists(root / name)]
     if taken:
-        raise GemelError(
-            ErrorCode.EXISTS,
-            f"the folder already has {' and '.join(taken)}, and keys are never overwritten",
-            where=str(root),
-            remedy="choose another folder, or move the old ones away if their keys are no longer needed",
-        )
+        what = f"the folder already has {' and '.join(taken)}, and keys are never overwritten"
+        remedy = "choose another folder, or move the old ones away if their keys are no longer needed"
+        raise GemelError(ErrorCode.EXISTS, what, where=str(root), remedy=remedy)
     created: list[Path] = []
     placed: list[Path] = []
     staging = root / f".new-{secrets.token_hex(8)}"
@@ -141,13 +81,8 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError):
-            raise file_error(
-                ErrorCode.CONFIGURATION,
-                "cannot make the folders here",
-                root,
-                error,
-                "check that this user may write there",
-            ) from None
+            what, remedy = "cannot make the folders here", "check that this user may write there"
+            raise file_error(ErrorCode.CONFIGURATION, what, root, error, remedy) from None
         raise
     else:
         staging.rmdir()

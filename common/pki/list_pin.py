@@ -44,72 +44,40 @@ class MembersSection(Configuration):
 
 @dataclass(frozen=True)
 class ListPin:
-    """Which list a party takes.
-
-    Attributes
-    ----------
-    configuration
-        The party's file, read for every list: the pin may be changed while a service runs. None: every list is taken.
-    """
+    """Which list a party takes."""
 
     configuration: Path | None = None
+    """The party's file, read for every list: the pin may be changed while a service runs. None: every list is taken."""
 
     @property
     def digest(self) -> str | None:
         """The pinned digest, in hexadecimal; None if no list is pinned.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the configuration cannot be read.
+        Raises CONFIGURATION if the configuration cannot be read.
         """
         if self.configuration is None:
             return None
         return load_configuration(self.configuration, MembersSection).members_digest
 
     def check_authorities(self, members: Members, authorities: bytes, where: str) -> None:
-        """Refuse authorities of Carole's certificate that a pinned list does not have for her.
-
-        Parameters
-        ----------
-        authorities
-            Those that a caller would take, as PEM.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION.
-        """
+        """Refuse authorities (PEM) of Carole's certificate that a pinned list does not have for her."""
         listed = members.in_role(Role.LINKER).certificate.authorities
         found = [spki_fingerprint(each) for each in read_certificates(authorities, where)]
         others = [digits[:16] for digits in found if digits not in listed]
         if others and self.digest is not None:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "this file has authorities that the pinned membership list does not have for Carole's certificate",
-                where=where,
-                got=", ".join(others),
-                remedy="accept list and authorities again, by `gemel party accept`",
-            )
+            what = "this file has authorities that the pinned membership list does not have for Carole's certificate"
+            remedy = "accept list and authorities again, by `gemel party accept`"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=", ".join(others), remedy=remedy)
 
     def load(self, path: Path) -> Members:
-        """Read the membership list.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION, as `Members.load`, or if it is not the pinned list.
-        """
+        """Read the membership list. Raises CONFIGURATION, as `Members.load`, or if it is not the pinned list."""
         members = Members.load(path)
         pinned = self.digest
         if pinned is not None and pinned != members.digest.hex():
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the membership list is not the one that `members_digest` in the configuration pins",
-                where=str(path),
-                got=f"a list with the digest {in_groups(members.digest)}",
-                remedy="compare this digest with the other parties over the phone; only if all have it, enter it",
-            )
+            what = "the membership list is not the one that `members_digest` in the configuration pins"
+            got = f"a list with the digest {in_groups(members.digest)}"
+            remedy = "compare this digest with the other parties over the phone; only if all have it, enter it"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=got, remedy=remedy)
         return members
 
 

@@ -61,11 +61,8 @@ class Member:
 class Members:
     """The membership list.
 
-    Raises
-    ------
-    GemelErrors
-        CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, a
-        unique role that no member or several members have, or a service without a name to call it by.
+    Raises CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, a
+    unique role that no member or several members have, or a service without a name to call it by.
     """
 
     def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
@@ -79,13 +76,7 @@ class Members:
 
     @classmethod
     def load(cls, path: Path) -> Members:
-        """Read ``members.yaml``.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION, with every error by key and line.
-        """
+        """Read ``members.yaml``. Raises CONFIGURATION, with every error by key and line."""
         return cls._of(load_configuration(path, MembersFile), str(path))
 
     @classmethod
@@ -136,13 +127,7 @@ class Members:
         return len(self._members)
 
     def named(self, name: str) -> Member:
-        """The member of this name.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """The member of this name. Raises NOT_FOUND."""
         for member in self._members:
             if member.name == name:
                 return member
@@ -151,19 +136,12 @@ class Members:
     def in_role(self, role: Role) -> Member:
         """The one member in a role that only one may have: either custodian, or the linker.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if there is none or several.
+        Raises NOT_FOUND if there is none or several.
         """
         found = [member for member in self._members if member.role is role]
         if len(found) != 1:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                f"expected one member in the role {role}",
-                where="membership list",
-                got=str(len(found)),
-            )
+            what = f"expected one member in the role {role}"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where="membership list", got=str(len(found)))
         return found[0]
 
     def with_role(self, role: Role) -> tuple[Member, ...]:
@@ -171,22 +149,12 @@ class Members:
         return tuple(member for member in self._members if member.role is role)
 
     def holding(self, key: SealingKey) -> Member:
-        """The member that opens with `key`: the list has its newest, or the one before a renewal.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND.
-        """
+        """The member that opens with `key`: the list has its newest, or the one before a renewal. Raises NOT_FOUND."""
         for member in self._members:
             if member.sealing in key.publics:
                 return member
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "no member has this sealing key",
-            where="membership list",
-            remedy="get the current membership list, or restore the key folder's keys",
-        )
+        remedy = "get the current membership list, or restore the key folder's keys"
+        raise GemelError(ErrorCode.NOT_FOUND, "no member has this sealing key", where="membership list", remedy=remedy)
 
     def with_key(self, fingerprint: str) -> Member | None:
         """The member that is known by this public key in its certificate."""
@@ -261,11 +229,8 @@ _REMEDY = "have the coordinator name three members of three organisations in `co
 def compute_members(members: Members, spec: Specification) -> tuple[Member, Member, Member]:
     """Carole, the coordinator and the steward whom a specification of mode shared names, by `ComputeParty`.
 
-    Raises
-    ------
-    GemelError
-        SPECIFICATION if a member that it names is not in the list, or has another role, or if two of the
-        three, or one of them and a custodian, have a name or a key in common.
+    Raises SPECIFICATION if a member that it names is not in the list, or has another role, or if two of the three, or
+    one of them and a custodian, have a name or a key in common.
     """
     named = {ComputeParty.COORDINATOR: spec.compute.coordinator, ComputeParty.STEWARD: spec.compute.steward}
     carole = members.in_role(Role.LINKER)
@@ -277,13 +242,9 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 def _named(members: Members, party: ComputeParty, name: str) -> Member:
     found = [member for member in members if member.name == name]
     if not found or found[0].role is not party.role:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"compute.{party.role} must name a member in the role {party.role}",
-            where="membership list",
-            got=f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member",
-            remedy=_REMEDY,
-        )
+        what = f"compute.{party.role} must name a member in the role {party.role}"
+        got = f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="membership list", got=got, remedy=_REMEDY)
     return found[0]
 
 

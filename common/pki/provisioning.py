@@ -72,34 +72,14 @@ def provision(
 ) -> Provisioned:
     """Make an authority and, per party, a folder with keys, certificate, membership list and configuration.
 
-    Parameters
-    ----------
-    root
-        Folder of the folders; made if it does not exist.
-    linker_names
-        Hosts and addresses at which the linker will be reached.
-    validity
-        Of authority and certificates; by default ten years and 397 days. Hours are enough for a rehearsal.
-    parties
-        Names and roles.
-    configure
-        By party, the function that makes its configuration files.
-    suite
-        Of the sealing keys.
-
-    Raises
-    ------
-    GemelError
-        EXISTS if any of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind
-        then.
+    `linker_names` are hosts and addresses of the linker, `configure` makes a party's configuration files. Authority and
+    certificates are valid for ten years and 397 days by default; hours are enough for a rehearsal. Raises EXISTS if any
+    of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind then.
     """
     for name in parties:
         if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'",
-                got=repr(name[:40]),
-            )
+            what = f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'"
+            raise GemelError(ErrorCode.CONFIGURATION, what, got=repr(name[:40]))
     hosts = Names.of(linker_names)
     root = root.absolute()
     with new_folders(root, AUTHORITY_FOLDER, *parties) as staging:
@@ -125,10 +105,6 @@ def provision(
 def _write_configuration(party: PartyFolder, configure: Configure, members: Members) -> None:
     for file, text in configure(party, members).items():
         if not _FILE.fullmatch(file) or file in party.reserved:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "a configuration file must have a plain name that no key file has",
-                where=str(party.path),
-                got=repr(file[:40]),
-            )
+            what = "a configuration file must have a plain name that no key file has"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(party.path), got=repr(file[:40]))
         write_public(party.path / file, text.encode())

@@ -27,49 +27,26 @@ class Reader:
     def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
         """From a party's key folder; the membership list too, unless it is given.
 
-        Raises
-        ------
-        GemelError
-            CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
+        Raises CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
         """
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
         if member.role is not role:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the folder's sealing key must be that of a {role}",
-                where=str(folder.path),
-                got=f"that of {member.name}, a {member.role}",
-                remedy="name the folder of this party's own keys",
-            )
+            what = f"the folder's sealing key must be that of a {role}"
+            got = f"that of {member.name}, a {member.role}"
+            remedy = "name the folder of this party's own keys"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(folder.path), got=got, remedy=remedy)
         return cls(member.name, known, key)
 
 
 def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: str) -> None:
-    """Refuse a list with another key for this party than it has.
-
-    Parameters
-    ----------
-    member
-        The party in the list.
-    held
-        Public keys that it has, any of which may be listed, by the name of the member's attribute.
-    where
-        The party's folder.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION.
-    """
+    """Refuse a list with another key for this party than any that it has, by the name of the member's attribute."""
     for key, own in held.items():
         listed = getattr(member, key)
         if listed not in own:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the membership list has another {key} key for {member.name} than this party",
-                where=where,
-                got=listed.fingerprint,
-                remedy="get the current membership list from the coordinator, or send it the enrolment request in this "
-                "folder again",
+            what = f"the membership list has another {key} key for {member.name} than this party"
+            remedy = (
+                "get the current membership list from the coordinator, or send it the enrolment request in this "
+                "folder again"
             )
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=listed.fingerprint, remedy=remedy)

@@ -33,22 +33,11 @@ APPROVED_RENEWAL = "make one by `gemel party renew-sealing --cryptography approv
 
 
 def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Suite | None = None) -> EnrolmentRequest:
-    """Make a party's new sealing key, and its enrolment request with it.
+    """Make a party's new sealing key, by default of the newest one's suite, and its enrolment request with it.
 
     As long as the list in the folder has the key before the newest, the listed one is kept: the request is only written
-    again, or the newest replaced if another suite is requested now.
-
-    Parameters
-    ----------
-    identity
-        The party's own, if it is not in the folder.
-    suite
-        Of the new key; by default that of the newest.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if a file is missing or unusable, or the list has none of the folder's keys.
+    again, or the newest replaced if another suite is requested now. An identity is given where it is not in the folder.
+    Raises CONFIGURATION if a file is missing or unusable, or the list has none of the folder's keys.
     """
     party = PartyFolder(folder)
     request, key = load_enrolment_request(party.enrolment_request), SealingKey.load(party.sealing)
@@ -70,23 +59,15 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Sui
 
 
 def require_sealing_keys(spec: Specification, members: Iterable[Member], where: str) -> None:
-    """Refuse a list in which a party that something is sealed to has a key that the specification does not take.
-
-    Raises
-    ------
-    GemelError
-        SPECIFICATION.
-    """
+    """Refuse a list in which a party that something is sealed to has a key that the specification does not take."""
     others = sealing_keys_of_another_suite(spec.suite, sealed_to(spec, members))
     if others:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
+        what = (
             "the specification has `cryptography: approved`, and the membership list has sealing keys that are not of"
-            f" {ALGORITHMS[spec.suite]}",
-            where=where,
-            got=f"such a key of {listed(others)}",
-            remedy=f"have each {APPROVED_RENEWAL}",
+            f" {ALGORITHMS[spec.suite]}"
         )
+        got = f"such a key of {listed(others)}"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=where, got=got, remedy=f"have each {APPROVED_RENEWAL}")
 
 
 def sealed_to(spec: Specification, members: Iterable[Member]) -> list[Member]:

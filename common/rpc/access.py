@@ -23,64 +23,24 @@ _COMPUTING = _COORDINATOR | _STEWARD | {Role.LINKER}
 _PARTIES = CUSTODIANS | _COORDINATOR | _STEWARD
 
 _CUSTODY = (
-    "NextTask",
-    "Approve",
-    "Decline",
-    "PostMessage",
-    "ReportKeys",
-    "BeginUpload",
-    "PutChunk",
-    "CommitUpload",
-    "FetchArtifact",
-    "PutArtifact",
-    "FetchResult",
-    "AcknowledgeResult",
-    "PutVariables",
-    "FetchVariables",
+    "NextTask", "Approve", "Decline", "PostMessage", "ReportKeys", "BeginUpload", "PutChunk", "CommitUpload",
+    "FetchArtifact", "PutArtifact", "FetchResult", "AcknowledgeResult", "PutVariables", "FetchVariables",
     "AcknowledgeVariables",
-)
+)  # fmt: skip
 _COORDINATION = (
-    "CreateProject",
-    "ApproveProject",
-    "AmendProject",
-    "NewEpoch",
-    "HandOver",
-    "TakeOver",
-    "GetProject",
-    "ListProjects",
-    "StartRun",
-    "GetRun",
-    "WatchRun",
-    "FetchArtifact",
-    "PutArtifact",
-    "GetStatistics",
+    "CreateProject", "ApproveProject", "AmendProject", "NewEpoch", "HandOver", "TakeOver", "GetProject",
+    "ListProjects", "StartRun", "GetRun", "WatchRun", "FetchArtifact", "PutArtifact", "GetStatistics",
     "EraseProject",
-)
+)  # fmt: skip
 _ANALYSIS = ("ListVariables", "FetchVariables", "AcknowledgeVariables")
 _AUDIT = ("Witness",)
 _RESTORATION = ("GetRestoration", "DecideRestoration")
 _STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "HandOver", "ListEntries")
-_COMPUTATION = (
-    "AttendSession",
-    "FetchSet",
-    "SendMessage",
-    "ReceiveMessage",
-    "EndComputation",
-)
+_COMPUTATION = ("AttendSession", "FetchSet", "SendMessage", "ReceiveMessage", "EndComputation")
 _OPERATOR = (
-    "Status",
-    "Profile",
-    "Specification",
-    "Approve",
-    "Decline",
-    "Leakage",
-    "Override",
-    "ListCheckpoints",
-    "ShowRestored",
-    "DecideRestored",
-    "FetchAlone",
-    "Stop",
-)
+    "Status", "Profile", "Specification", "Approve", "Decline", "Leakage", "Override", "ListCheckpoints",
+    "ShowRestored", "DecideRestored", "FetchAlone", "Stop",
+)  # fmt: skip
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {
@@ -140,27 +100,22 @@ def require_caller(role: Role, metadata: Iterable[Any]) -> None:
     """Refuse a caller whose release is older than this service takes."""
     found, oldest = _protocol(metadata), OLDEST_CALLERS.get(role, PROTOCOL)
     if found < oldest:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            f"this service is of a newer release, and takes no {role} that speaks a protocol before {oldest}",
-            where="your release of Gemel",
-            got=f"protocol {found}",
-            remedy=f"install the service's release, gemel {version('gemel')} with protocol {PROTOCOL}",
-        )
+        what = f"this service is of a newer release, and takes no {role} that speaks a protocol before {oldest}"
+        where = "your release of Gemel"
+        remedy = f"install the service's release, gemel {version('gemel')} with protocol {PROTOCOL}"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, got=f"protocol {found}", remedy=remedy)
 
 
 def require_service(metadata: Iterable[Any], where: str) -> None:
     """Refuse a service that is older than the protocol of its callers."""
     found = _protocol(metadata)
     if found < OLDEST_SERVICE:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}",
-            where=where,
-            got=f"protocol {found}",
-            remedy="wait until it is upgraded, which comes first, or use the release before until then; what was "
-            "requested may have been done",
+        what = f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}"
+        remedy = (
+            "wait until it is upgraded, which comes first, or use the release before until then; what was "
+            "requested may have been done"
         )
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, got=f"protocol {found}", remedy=remedy)
 
 
 def _protocol(metadata: Iterable[Any]) -> int:

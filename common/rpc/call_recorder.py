@@ -36,32 +36,22 @@ _FREQUENT = IN_LOOP | {"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/C
 
 @dataclass
 class Call:
-    """One call, as its server saw it.
-
-    Attributes
-    ----------
-    request
-        Its id, 16 hexadecimal digits.
-    member
-        The caller; None until the gate knows it, and if it is no member.
-    error
-        The code of the error that it was answered with; None for none.
-    status
-        Name of its gRPC status.
-    seconds
-        From its turn to its end.
-    received, sent
-        Bytes of the messages, without their framing.
-    """
+    """One call, as its server saw it."""
 
     method: str
     request: str
+    """Its id, 16 hexadecimal digits."""
     member: Member | None = None
+    """The caller; None until the gate knows it, and if it is no member."""
     error: ErrorCode | None = None
+    """The code of the error that it was answered with; None for none."""
     status: str = "OK"
+    """Name of its gRPC status."""
     seconds: float = 0.0
+    """From its turn to its end."""
     received: int = 0
     sent: int = 0
+    """Bytes of the messages, without their framing."""
     _begun: float = field(default_factory=time.monotonic, repr=False)
 
     def end(self, context: grpc.ServicerContext) -> None:
@@ -101,24 +91,13 @@ def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
 class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every handler and gives each call, once it has ended, to the observers.
 
-    Parameters
-    ----------
-    count
-        Called with every call, also with those that were refused before their turn.
-    observers
-        Called with the others.
-    callers_requests
-        Whether a call keeps the id that its caller gave it: within one organisation, and where two agree.
-    label_members
-        Whether spans name the caller; its role is named always.
+    `count` is called also with those that were refused before their turn. `callers_requests`: a call keeps the id that
+    its caller gave it, within one organisation and where two agree. `label_members`: spans name the caller, not its
+    role alone.
     """
 
     def __init__(
-        self,
-        count: Observer,
-        *observers: Observer,
-        callers_requests: bool = False,
-        label_members: bool = False,
+        self, count: Observer, *observers: Observer, callers_requests: bool = False, label_members: bool = False
     ) -> None:
         self._count = count
         self._observers = observers
@@ -132,23 +111,10 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
             return None
         given = dict(details.invocation_metadata).get(REQUEST_KEY, "") if self._callers_requests else ""
         request = given if _REQUEST.fullmatch(given) else ""
-        if handler.unary_unary is not None and details.method in IN_LOOP:
-            return grpc.unary_unary_rpc_method_handler(
-                self._awaited(details.method, request, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        if handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(
-                self._unary(details.method, request, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        return grpc.unary_stream_rpc_method_handler(
-            self._stream(details.method, request, handler.unary_stream),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        if handler.unary_unary is None:
+            return handler._replace(unary_stream=self._stream(details.method, request, handler.unary_stream))
+        recorded = self._awaited if details.method in IN_LOOP else self._unary
+        return handler._replace(unary_unary=recorded(details.method, request, handler.unary_unary))
 
     def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
         """Count a call that was refused before its turn."""
@@ -242,14 +208,9 @@ def own_clock() -> tuple[str, str]:
 
 
 def seconds_ahead(metadata: Iterable[Any], called: float, answered: float) -> float | None:
-    """How far this machine's clock is ahead of the service's; None if the service sends no time.
+    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time.
 
-    Parameters
-    ----------
-    metadata
-        Of the answer.
-    called, answered
-        When the call was made and its answer there, in seconds since 1970: the service's time is from in between.
+    The service's time is taken to be from in between the call and its answer, in seconds since 1970.
     """
     named = [str(value) for key, value in metadata if key == CLOCK_KEY]
     if len(named) != 1 or not _MILLISECONDS.fullmatch(named[0]):

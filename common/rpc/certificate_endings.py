@@ -26,15 +26,7 @@ def endings_to_wire(endings: Mapping[str, EndingCertificate]) -> list[project_pb
 def ending_lines(
     reported: Iterable[project_pb2.EndingCertificate], without: str = "", now: datetime | None = None
 ) -> Iterator[str]:
-    """A sentence about each certificate that Carole has reported.
-
-    Parameters
-    ----------
-    without
-        A member that is left out: whose screen it is, and who is shown its own by other means.
-    now
-        The present by default.
-    """
+    """A sentence about each certificate that Carole has reported, but those of the member whose screen it is."""
     for each in list(reported)[:MAX_ENDINGS]:
         if each.member == without or not NAME.fullmatch(each.member):
             continue

@@ -86,11 +86,8 @@ class _Details(grpc.ClientCallDetails):  # type: ignore[misc]
 
     def __init__(self, given: Any, metadata: list[tuple[str, str]]) -> None:
         self.method, self.timeout, self.metadata = given.method, given.timeout, metadata
-        self.credentials, self.wait_for_ready, self.compression = (
-            given.credentials,
-            given.wait_for_ready,
-            given.compression,
-        )
+        self.credentials, self.wait_for_ready = given.credentials, given.wait_for_ready
+        self.compression = given.compression
 
 
 # A channel that one thread may close while others make calls on it.
@@ -166,20 +163,11 @@ StubT = TypeVar("StubT")
 
 
 class Connection:
-    """One channel to one service.
+    """One channel to one service at ``host:port``, whose certificate must hold `server_name` or, without one, the host.
 
-    Parameters
-    ----------
-    address
-        ``host:port``.
-    server_name
-        The name the service's certificate must hold, if it is not the host of `address`.
-    credentials
-        This party's certificate and key, and the authorities it trusts.
-    share_request_ids
-        Whether the service receives the id that each call has in this side's log.
-    dry_run
-        Whether calls that change something raise `NotSentError` instead.
+    `credentials` are this party's certificate and key, and the authorities it trusts. `share_request_ids`: the service
+    receives the id that each call has in this side's log. `dry_run`: calls that change something raise `NotSentError`
+    instead.
     """
 
     def __init__(
@@ -234,13 +222,7 @@ class Connection:
             channel.close()
 
     def renew(self, credentials: grpc.ChannelCredentials, server_name: str | None) -> None:
-        """Make further calls with other credentials, and to a service of this name; calls under way end as they began.
-
-        Parameters
-        ----------
-        credentials, server_name
-            As the constructor's.
-        """
+        """Make further calls with other credentials and another server name; calls under way end as they began."""
         # A former channel stays open for them, for as long as one may last: some certificates are renewed every hour.
         now = time.monotonic()
         self._former.append((now, self._channel))
@@ -257,10 +239,7 @@ class Connection:
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
         """The generated client of a service, over the channel of the newest credentials at each call.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE once the connection is closed.
+        Raises UNAVAILABLE once the connection is closed.
         """
         return cast(StubT, _Stub(stub, self._newest))
 
@@ -271,20 +250,11 @@ class Connection:
         return self._channel
 
     def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:
-        """Make one unary call.
+        """Make one unary call, with a deadline in seconds for each attempt.
 
-        Parameters
-        ----------
-        deadline
-            Seconds for each attempt. No attempt begins later than `attempts` times as many after the first.
-        attempts
-            How often to try while the service does not answer or cannot do it now. More than one only for idempotent
-            methods. A refusal because of too many calls is no attempt: nothing was done.
-
-        Raises
-        ------
-        GemelError
-            The service's error, or UNAVAILABLE.
+        It is tried again, where `attempts` allows it, while the service does not answer or cannot do it now: only for
+        idempotent methods. No attempt begins later than `attempts` deadlines after the first. A refusal because of too
+        many calls is no attempt: nothing was done. Raises the service's error, or UNAVAILABLE.
         """
         end = time.monotonic() + attempts * deadline
         pause, attempt = _FIRST_PAUSE_SECONDS, 0
@@ -307,10 +277,7 @@ class Connection:
     def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
         """Iterate over a server's stream until it ends or the deadline comes.
 
-        Raises
-        ------
-        GemelError
-            As `call`; UNAVAILABLE when the stream broke or the deadline came.
+        Raises as `call`; UNAVAILABLE when the stream broke or the deadline came.
         """
         try:
             yield from method(request, timeout=deadline)

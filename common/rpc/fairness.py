@@ -45,11 +45,7 @@ MAX_WORKING, MAX_WAITING = 16, 32
 LOG_SECONDS = 60.0
 
 LONG_POLLS = frozenset(
-    {
-        "/linkage.v1.Custody/NextTask",
-        "/linkage.v1.Coordination/WatchRun",
-        "/grpc.health.v1.Health/Watch",
-    }
+    {"/linkage.v1.Custody/NextTask", "/linkage.v1.Coordination/WatchRun", "/grpc.health.v1.Health/Watch"}
 )
 """Methods that hold a call until there is news."""
 
@@ -72,10 +68,7 @@ COSTS = {
         ),
         0.25,
     ),
-    **dict.fromkeys(
-        ("/linkage.v1.Computation/SendMessage", "/linkage.v1.Computation/ReceiveMessage"),
-        0.01,
-    ),
+    **dict.fromkeys(("/linkage.v1.Computation/SendMessage", "/linkage.v1.Computation/ReceiveMessage"), 0.01),
     "/linkage.v1.Custody/BeginUpload": 5.0,
 }
 """What a call takes of its member's rate, where that is not 1.
@@ -90,26 +83,18 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class MemberLimits:
-    """What one member may use of a server.
-
-    Attributes
-    ----------
-    calls_per_second, burst
-        Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter, the
-        beginning of an upload five.
-    pending
-        Calls that have come and are not answered yet.
-    working
-        Of these, calls that are worked on.
-    waiting
-        Long polls that are held.
-    """
+    """What one member may use of a server."""
 
     calls_per_second: float = 50.0
     burst: int = 200
+    """Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter, the
+    beginning of an upload five."""
     pending: int = 64
+    """Calls that have come and are not answered yet."""
     working: int = 4
+    """Of these, calls that are worked on."""
     waiting: int = 8
+    """Long polls that are held."""
 
 
 OWN_LIMITS = MemberLimits(calls_per_second=1000.0, burst=10_000, pending=1024, working=MAX_WORKING, waiting=MAX_WAITING)
@@ -179,14 +164,12 @@ class MemberShare:
                 await asyncio.sleep(min(seconds, HOLD_SECONDS) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             finally:
                 self._held -= 1
-        raise GemelError(
-            ErrorCode.TOO_MANY_CALLS,
-            "this member makes more calls than its share",
-            got=got,
-            remedy="the call is to be repeated a little later; if this goes on, see whether a program of this member's"
-            " runs twice",
-            retry_seconds=seconds,
+        what = "this member makes more calls than its share"
+        remedy = (
+            "the call is to be repeated a little later; if this goes on, see whether a program of this member's"
+            " runs twice"
         )
+        raise GemelError(ErrorCode.TOO_MANY_CALLS, what, got=got, remedy=remedy, retry_seconds=seconds)
 
     def _log(self, reason: str) -> None:
         """One line a minute for each member, or its refusals would fill the log."""

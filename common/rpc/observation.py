@@ -62,21 +62,7 @@ class CallMetrics:
 class Observation:
     """The metrics and probes of one service; served once it is started, where the configuration has an address.
 
-    Parameters
-    ----------
-    versions
-        Shown as labels of `gemel_info`.
-    callers_requests
-        As `CallRecorder` takes it.
-
-    Attributes
-    ----------
-    registry
-        To which the service adds its own metrics.
-    recorder
-        For the service's server.
-    readiness
-        The checks.
+    The service adds its own metrics to `registry`; `recorder` is for its server. `versions` are labels of `gemel_info`.
     """
 
     def __init__(
@@ -101,13 +87,7 @@ class Observation:
         return "" if self._endpoint is None else self._endpoint.address
 
     def start(self) -> None:
-        """Begin to serve.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if the address cannot be listened on.
-        """
+        """Begin to serve. Raises CONFIGURATION if the address cannot be listened on."""
         if self._settings.listen:
             self._endpoint = Endpoint(self._settings.listen, self.registry, self.readiness)
 

@@ -25,23 +25,11 @@ def size_of(entry: Message) -> int:
 
 
 def page(entries: Iterable[tuple[str, M]], maximum: int = 0) -> tuple[list[M], str]:
-    """The entries of one page of at most `PAGE_BYTES`, and the name after which the next page begins.
+    """The entries of one page of at most `PAGE_BYTES`, and the name after which the next page begins; "" after the
+    last.
 
-    An entry that is larger has a page of its own.
-
-    Parameters
-    ----------
-    entries
-        Those after the page before, each with its name; of these no more are read than one that has no place.
-    maximum
-        On a page; 0 for as many as fit.
-
-    Returns
-    -------
-    list
-        The entries; one at least, if there is any.
-    str
-        Empty if this is the last page.
+    Of the entries after the page before, each with its name, no more are read than one that has no place; a larger
+    entry has a page of its own. `maximum` entries at most; 0 for as many as fit.
     """
     found: list[M] = []
     size, last = 0, ""
@@ -55,19 +43,10 @@ def page(entries: Iterable[tuple[str, M]], maximum: int = 0) -> tuple[list[M], s
 
 
 def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
-    """The answers with all pages of a list.
+    """The answers with all pages of a list, which `call` requests after a name and whose `next` has the name for the
+    next one.
 
-    Parameters
-    ----------
-    call
-        Requests the page after a name; its answer has the name for the next one in `next`.
-    where
-        The list, in errors.
-
-    Raises
-    ------
-    GemelError
-        MALFORMED if the pages do not end; errors of the call.
+    Raises MALFORMED if the pages do not end; errors of the call.
     """
     after, named = "", set[str]()
     while True:
@@ -77,11 +56,7 @@ def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
         if not after:
             return
         if after in named:
-            raise GemelError(
-                ErrorCode.MALFORMED,
-                "the pages of a list do not end",
-                where=where,
-                got="a page for the second time",
-                remedy="report it to the operator of the service",
-            )
+            what = "the pages of a list do not end"
+            remedy = "report it to the operator of the service"
+            raise GemelError(ErrorCode.MALFORMED, what, where=where, got="a page for the second time", remedy=remedy)
         named.add(after)

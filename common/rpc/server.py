@@ -49,14 +49,7 @@ def caller(context: grpc.ServicerContext) -> Member:
 class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every handler with the checks that every method needs.
 
-    Parameters
-    ----------
-    access
-        Which roles may call each method.
-    admit, denied
-        See their types.
-    own_operator
-        Whether the callers are the service's own operator, who reads every error whole.
+    With `own_operator` the callers are the service's own operator, who reads every error whole.
     """
 
     def __init__(
@@ -78,15 +71,14 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         if handler is None:
             return None
         method, metadata = details.method, details.invocation_metadata
-        if handler.unary_unary is not None and method in IN_LOOP:
-            awaited = self._awaited(method, metadata, handler.unary_unary, handler.request_deserializer)
-            return grpc.unary_unary_rpc_method_handler(awaited, None, handler.response_serializer)
+        parse = handler.request_deserializer
         if handler.unary_unary is not None:
-            guarded = self._unary(method, metadata, handler.unary_unary, handler.request_deserializer)
-            return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
+            guarded = self._awaited if method in IN_LOOP else self._unary
+            answer = guarded(method, metadata, handler.unary_unary, parse)
+            return handler._replace(unary_unary=answer, request_deserializer=None)
         if handler.unary_stream is not None:
-            streamed = self._stream(method, metadata, handler.unary_stream, handler.request_deserializer)
-            return grpc.unary_stream_rpc_method_handler(streamed, None, handler.response_serializer)
+            streamed = self._stream(method, metadata, handler.unary_stream, parse)
+            return handler._replace(unary_stream=streamed, request_deserializer=None)
         # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
@@ -142,13 +134,10 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         require_caller(self._identified(method, context).role, metadata)
         remaining = context.time_remaining()
         if remaining is None or remaining > MAX_DEADLINE_SECONDS:
-            raise GemelError(
-                ErrorCode.DEADLINE_MISSING,
-                "every call needs a deadline of at most an hour",
-                where=method,
-                got="none" if remaining is None else f"{remaining:.0f} s",
-                remedy="set a timeout on the call",
-            )
+            what = "every call needs a deadline of at most an hour"
+            got = "none" if remaining is None else f"{remaining:.0f} s"
+            remedy = "set a timeout on the call"
+            raise GemelError(ErrorCode.DEADLINE_MISSING, what, where=method, got=got, remedy=remedy)
 
     def _identified(self, method: str, context: grpc.ServicerContext) -> Member:
         """Admit the caller, by the list as it is now."""
@@ -157,12 +146,9 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             _callers[id(context)] = member
             note_caller(context, member)
         if member is None or member.role not in self._access.get(method, frozenset()):
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                "this certificate may not call this method",
-                where=method,
-                remedy="ask the service's operator whether its membership list holds your certificate and role",
-            )
+            what = "this certificate may not call this method"
+            remedy = "ask the service's operator whether its membership list holds your certificate and role"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=method, remedy=remedy)
         return member
 
     def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
@@ -218,16 +204,11 @@ def _parsed(method: str, request: bytes, parse: Callable[[bytes], Any]) -> Any:
     try:
         return parse(request)
     except DecodeError:
-        raise GemelError(
-            ErrorCode.MALFORMED,
-            "the request is no message of this method",
-            where=method,
-            got=f"{len(request)} bytes that cannot be parsed",
-            remedy="run the same version of Gemel on both sides",
-        ) from None
+        what = "the request is no message of this method"
+        got = f"{len(request)} bytes that cannot be parsed"
+        remedy = "run the same version of Gemel on both sides"
+        raise GemelError(ErrorCode.MALFORMED, what, where=method, got=got, remedy=remedy) from None
 
-
-__all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
 Service = tuple[Callable[[Any, grpc.Server], None], Any]
 """The generated ``add_..._to_server`` function and the servicer it registers."""
@@ -235,22 +216,15 @@ Service = tuple[Callable[[Any, grpc.Server], None], Any]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Limits of one server.
-
-    Attributes
-    ----------
-    threads
-        For all methods but long polls: so many members' calls that are worked on as have room in it.
-    member
-        Of each member.
-    max_connections, max_streams
-        Connections of all callers, and calls on one connection.
-    """
+    """Limits of one server."""
 
     threads: int = 48
+    """For all methods but long polls: so many members' calls that are worked on as have room in it."""
     member: MemberLimits = field(default_factory=MemberLimits)
+    """Of each member."""
     max_connections: int = 4096
     max_streams: int = 128
+    """Connections of all callers, and calls on one connection."""
     max_connection_idle_ms: int = 10 * 60_000
     max_connection_age_ms: int = 60 * 60_000
     handshake_timeout_ms: int = 5_000
@@ -290,27 +264,10 @@ def start_server(
     own_operator: bool = False,
     recorder: CallRecorder | None = None,
 ) -> RunningServer:
-    """Start serving.
+    """Start serving at ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
 
-    Parameters
-    ----------
-    address
-        ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
-    services
-        The services to register.
-    trust
-        The service's certificate, and whom it admits.
-    denied
-        Called for every denied call.
-    own_operator
-        Whether the callers are the service's own operator, who reads every error whole.
-    recorder
-        Records every call; by default none is.
-
-    Raises
-    ------
-    GemelError
-        If the address cannot be bound.
+    `denied` is called for every denied call, `recorder` records every call; with `own_operator` the callers are the
+    service's own operator, who reads every error whole. Raises GemelError if the address cannot be bound.
     """
     settings = settings or ServerSettings()
     gate = Gate(access, trust, denied, own_operator=own_operator)
@@ -321,12 +278,9 @@ def start_server(
         server, port = run_in_loop(_listen(address, registered, trust.credentials(), dispatcher, settings))
     except RuntimeError:
         dispatcher.close()
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "cannot listen on this address",
-            where=address,
-            remedy="choose another port, or stop the process that uses this one",
-        ) from None
+        what = "cannot listen on this address"
+        remedy = "choose another port, or stop the process that uses this one"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=address, remedy=remedy) from None
     health_servicer.set("", health_pb2.HealthCheckResponse.SERVING)
     return RunningServer(server, port, dispatcher, health_servicer)
 

@@ -167,31 +167,19 @@ def _typed(error: grpc.RpcError, where: str) -> GemelError:
                 break
     status = error.code() if hasattr(error, "code") else StatusCode.UNKNOWN
     if status in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):  # a service that stops cancels what is under way
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            "the service does not answer, or refuses this certificate",
-            where=where,
-            remedy="check that it runs, its address, and that both sides trust each other's certificate authority",
-        )
+        what = "the service does not answer, or refuses this certificate"
+        remedy = "check that it runs, its address, and that both sides trust each other's certificate authority"
+        return GemelError(ErrorCode.UNAVAILABLE, what, where=where, remedy=remedy)
     if status is StatusCode.DEADLINE_EXCEEDED:
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            "no answer within the deadline",
-            where=where,
-            remedy="try again; if it stays so, look at the service's log",
-        )
+        remedy = "try again; if it stays so, look at the service's log"
+        return GemelError(ErrorCode.UNAVAILABLE, "no answer within the deadline", where=where, remedy=remedy)
     if status is StatusCode.RESOURCE_EXHAUSTED and "larger than max" not in (error.details() or ""):
         # gRPC's own refusal, for instance of a service of an older version.
         return GemelError(
             ErrorCode.TOO_MANY_CALLS, "the service has too many calls", where=where, remedy="try again a little later"
         )
-    return GemelError(
-        ErrorCode.INTERNAL,
-        "the call failed",
-        where=where,
-        got=f"gRPC status {status.name}",
-        remedy="see the service's log",
-    )
+    got = f"gRPC status {status.name}"
+    return GemelError(ErrorCode.INTERNAL, "the call failed", where=where, got=got, remedy="see the service's log")
 
 
 def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> GemelError:

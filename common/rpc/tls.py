@@ -40,21 +40,9 @@ from gemel.common.pki.members import Members
 def check_own_certificate(
     chain: Sequence[x509.Certificate], role: Role, party: PartyFolder, members: Path, now: datetime
 ) -> None:
-    """Refuse a certificate that is not for the party's role.
+    """Refuse a certificate, with its intermediate authorities behind it, that is not for the party's role.
 
-    Parameters
-    ----------
-    chain
-        What is in the party's file: the certificate, and intermediate authorities behind it.
-    role
-        Which it must name. One of the organisation's own PKI names none: it has to be as the list has it.
-    members
-        The list.
-
-    Raises
-    ------
-    GemelError
-        CERTIFICATE.
+    One of the organisation's own PKI names no role: it has to be as the list has it. Raises CERTIFICATE.
     """
     where = str(party.certificate)
     if not names_role(chain[0]) and members.exists():
@@ -67,13 +55,9 @@ def check_own_certificate(
             return
     named = role_of(chain[0], where)
     if named is not role:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            f"expected a certificate for the role {role}",
-            where=where,
-            got=str(named),
-            remedy="set `keys` in the configuration to this party's own folder",
-        )
+        what = f"expected a certificate for the role {role}"
+        remedy = "set `keys` in the configuration to this party's own folder"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=str(named), remedy=remedy)
 
 
 def _check_listed(
@@ -110,24 +94,12 @@ class TlsFiles:
 
     @classmethod
     def load(cls, folder: Path, role: Role, now: datetime | None = None, members: Path | None = None) -> TlsFiles:
-        """Read and check the files.
+        """Read and check the files of a party's folder, as `gemel init` makes it, for the role that this program plays.
 
-        Parameters
-        ----------
-        folder
-            The party's folder, as `gemel init` makes it.
-        role
-            The role this program plays. Its certificate must name it, or, if it is of the organisation's own PKI, be
-            that of the role's member in the list.
-        members
-            The list, if it is not the one in the folder.
-
-        Raises
-        ------
-        GemelError
-            CONFIGURATION if a file is missing, or a key is open to others; CERTIFICATE if the certificate is out of
-            its dates (which the message gives), for another role or key, not as the list has it, or if no authority in
-            a bundle is valid.
+        The certificate must name the role, or, if it is of the organisation's own PKI, be that of the role's member in
+        the list (by default the folder's). Raises CONFIGURATION if a file is missing, or a key is open to others;
+        CERTIFICATE if the certificate is out of its dates (which the message gives), for another role or key, not as
+        the list has it, or if no authority in a bundle is valid.
         """
         party, moment = PartyFolder(folder), now or utc_now()
         where = str(party.certificate)
@@ -137,12 +109,9 @@ class TlsFiles:
         check_own_certificate(chain, role, party, members or party.members, moment)
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"the certificate is not for the key in {party.tls_key.name}",
-                where=where,
-                remedy="restore both files of the same party, or have the key in this folder certified",
-            )
+            what = f"the certificate is not for the key in {party.tls_key.name}"
+            remedy = "restore both files of the same party, or have the key in this folder certified"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=where, remedy=remedy)
         return cls(
             role,
             b"".join(certificate_pem(each) for each in chain),
@@ -161,12 +130,7 @@ class TlsFiles:
         """For calling the linker, or, with the own role, the party's own service.
 
         The connection must verify the `server_name` of the called member, whatever the address: this name distinguishes
-        the service from any other member.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for any other role: no other service is ever called.
+        the service from any other member. Raises PARAMETER for any other role: no other service is ever called.
         """
         if to is not Role.LINKER and to is not self.role:
             raise GemelError(ErrorCode.PARAMETER, f"a {self.role} does not call a {to}")
@@ -190,13 +154,10 @@ def _authorities(path: Path, now: datetime) -> bytes:
     valid = []
     for certificate in found:
         if not is_authority(certificate):
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                "expected certificates of authorities",
-                where=str(path),
-                got="a certificate that may not sign others",
-                remedy="this file holds authorities; a party's certificate belongs into certificate.pem",
-            )
+            what = "expected certificates of authorities"
+            got = "a certificate that may not sign others"
+            remedy = "this file holds authorities; a party's certificate belongs into certificate.pem"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=str(path), got=got, remedy=remedy)
         try:
             check_dates(certificate, now, str(path), "the authority's certificate")
         except GemelError as error:

@@ -35,18 +35,12 @@ def _no_step(done: float) -> None:
 
 @dataclass(frozen=True)
 class Content:
-    """Content to be sent.
-
-    Attributes
-    ----------
-    digests
-        SHA-256 of each chunk, in order.
-    read
-        Gives the chunk at an index; called by several threads.
-    """
+    """Content to be sent."""
 
     digests: tuple[bytes, ...]
+    """SHA-256 of each chunk, in order."""
     read: Callable[[int], bytes]
+    """Gives the chunk at an index; called by several threads."""
     root: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,20 +56,11 @@ class Content:
         )
 
     def chunk(self, index: int) -> Chunk:
-        """One chunk.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if the data read do not have the chunk's digest.
-        """
+        """One chunk. Raises UPLOAD_CORRUPT if the data read do not have the chunk's digest."""
         data = self.read(index)
         if hashlib.sha256(data).digest() != self.digests[index]:
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"chunk {index} to be sent has changed on disk",
-                remedy="check the state folder's disk",
-            )
+            what = f"chunk {index} to be sent has changed on disk"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, remedy="check the state folder's disk")
         return Chunk(index, len(self.digests), self.root, self.digests[index], data)
 
 
@@ -89,21 +74,8 @@ def send(
 ) -> None:
     """Send content, `IN_FLIGHT` chunks at a time; the first failure ends it, and what has arrived stays.
 
-    The first chunk goes alone: it begins the transfer.
-
-    Parameters
-    ----------
-    method
-        Of the service's stub.
-    request
-        Makes the method's request of a chunk.
-    indices
-        Chunks to send, where the service has the others; all by default.
-
-    Raises
-    ------
-    GemelError
-        Errors of the service; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; errors of `step`.
+    The first chunk goes alone: it begins the transfer. `indices` are the chunks to send, where the service has the
+    others. Raises errors of the service; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; errors of `step`.
     """
     count = len(content.digests)
     sending = list(range(count) if indices is None else indices)
@@ -128,27 +100,8 @@ def send(
 class Fetch:
     """Content fetched chunk by chunk: iterate over it once. It is verified when the iteration has ended, not before.
 
-    Parameters
-    ----------
-    method
-        Of the service's stub; its response has a `chunk`.
-    request
-        Makes the method's request of an index.
-    where
-        What is fetched, for errors.
-    max_bytes
-        Longest content that is accepted.
-
-    Attributes
-    ----------
-    root
-        The content's root digest, once its first chunk has arrived.
-
-    Raises
-    ------
-    GemelError
-        Errors of the service; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if it changed on its way; errors
-        of `step`.
+    `root` is its root digest, once the first chunk has arrived. Raises errors of the service; UPLOAD_LIMIT if the
+    content is longer than `max_bytes`; UPLOAD_CORRUPT if it changed on its way; errors of `step`.
     """
 
     def __init__(
@@ -192,13 +145,9 @@ class Fetch:
         return chunk
 
     def _changed(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the content changed while it was fetched",
-            where=self._where,
-            got=got,
-            remedy="fetch it again; if the error persists, report it to Carole's operator",
-        )
+        what = "the content changed while it was fetched"
+        remedy = "fetch it again; if the error persists, report it to Carole's operator"
+        return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got, remedy=remedy)
 
 
 def _ended(futures: Iterable[Future[None]]) -> int:

@@ -66,25 +66,10 @@ class _Admitted:
 
 
 class Trust:
-    """The membership list, the authorities and the own certificate of a service.
+    """The membership list, the authorities and the own certificate, which must name the role, of a service.
 
-    Parameters
-    ----------
-    keys
-        The party's folder.
-    role
-        Which its certificate must name.
-    members
-        The membership list, if it is not the one in the folder.
-    only
-        Names of the members to admit; all by default.
-    pin
-        Which list to take.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION or CERTIFICATE, as `TlsFiles.load`, `ListPin.load` and `Admission`.
+    By default the list is the one in the party's folder, and all its members are admitted. Raises CONFIGURATION or
+    CERTIFICATE, as `TlsFiles.load`, `ListPin.load` and `Admission`.
     """
 
     def __init__(
@@ -156,10 +141,7 @@ class Trust:
     def reload(self) -> bool:
         """Read the files again if one has changed since the last time; whether they were read.
 
-        Raises
-        ------
-        GemelError
-            As the constructor; what was read before stays in force. Not again for the same files.
+        Raises as the constructor; what was read before stays in force. Not again for the same files.
         """
         stamp = self._files()
         if stamp == self._stamp:
@@ -171,13 +153,7 @@ class Trust:
         return True
 
     def require(self, accept: Callable[[Members], None]) -> None:
-        """Apply a condition to the list that is in force and to every later one.
-
-        Parameters
-        ----------
-        accept
-            Raises `GemelError` for a list that must not come into force.
-        """
+        """Apply a condition, which raises `GemelError`, to the list that is in force and to every later one."""
         accept(self._read.members)
         self._accept = accept
 
@@ -214,14 +190,8 @@ class Trust:
 
 
 class TrustWatch:
-    """Looks at the files of a service's trust every few seconds, in a thread of its own.
-
-    Parameters
-    ----------
-    trust
-    changed
-        Called, on the thread, after the files were read again.
-    """
+    """Looks at the files of a service's trust every few seconds, in a thread of its own, and calls `changed` after
+    reading."""
 
     def __init__(self, trust: Trust, changed: Callable[[], None] = lambda: None) -> None:
         self._trust = trust

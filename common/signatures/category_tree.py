@@ -24,14 +24,8 @@ def ordered(
 ) -> list[int]:
     """The categories in the order of their codes, as places in the public list.
 
-    Parameters
-    ----------
-    partitions
-        The steps, the finest first; each joins whole groups of the one before. None: every order is possible.
-    ranks
-        What orders categories, and groups of one shape: keyed digests.
-    of_group
-        The rank of a group from those of its categories: the smallest.
+    Each of the partitions, the finest first, joins whole groups of the one before; without any every order is possible.
+    `ranks`, keyed digests, order categories, and groups of one shape by the smallest rank in each.
     """
     return _ordered(list(range(len(ranks))), partitions, ranks, of_group)[1]
 

@@ -30,24 +30,17 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class PartySecrets:
-    """What a compute party gets of a custodian's secrets: those of the two shares that it holds.
-
-    Attributes
-    ----------
-    party
-        Whose they are.
-    first, second
-        Of share `party` and of the next one, `SECRET_BYTES` each: the seed of share 0 or 1; of share 2, which is sent,
-        the key that it is encrypted by.
-    commitments
-        SHA-256 of the secrets of shares 0, 1 and 2, one after the other. All three parties have the same, so that each
-        two who hold a share know that they have the same one.
-    """
+    """What a compute party gets of a custodian's secrets: those of the two shares that it holds."""
 
     party: ComputeParty
+    """Whose they are."""
     first: bytes = field(repr=False)
     second: bytes = field(repr=False)
+    """Of share `party` and of the next one, `SECRET_BYTES` each: the seed of share 0 or 1; of share 2, which is sent,
+    the key that it is encrypted by."""
     commitments: bytes
+    """SHA-256 of the secrets of shares 0, 1 and 2, one after the other. All three parties have the same, so that each
+    two who hold a share know that they have the same one."""
 
     def of(self, share: int) -> bytes | None:
         """The secret of a share; None for the one that this party does not hold."""
@@ -82,22 +75,9 @@ def _commitment(share: int, secret: bytes) -> bytes:
 
 
 def add_share(words: NDArray[np.uint64], seed: bytes, share: int, number: int) -> None:
-    """Add the share of a set that a seed gives to words, in place.
+    """Add the share of a set (by its number in the contribution) that a seed gives to contiguous words, in place.
 
-    Parameters
-    ----------
-    words
-        Contiguous, of any shape.
-    seed
-        `SECRET_BYTES`.
-    share
-        0 or 1.
-    number
-        The set's, in its contribution.
-
-    Notes
-    -----
-    Counter mode is the exclusive or with its keystream: about a second for 2 GB.
+    The share is 0 or 1. Counter mode is the exclusive or with its keystream: about a second for 2 GB.
     """
     nonce = number.to_bytes(7, "big") + bytes([share]) + bytes(8)
     encryptor = Cipher(AES(seed), CTR(nonce)).encryptor()

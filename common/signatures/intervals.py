@@ -20,11 +20,6 @@ INTERVAL_ROWS = 1 << 16
 class Interval(NamedTuple):
     """An interval of the 64-bit digests of blocks: those whose first bits are a number.
 
-    Attributes
-    ----------
-    number, of
-        Which one, from 0, of so many of equal length, a power of two.
-
     Examples
     --------
     >>> Interval(1, 4).holds(np.array([2**62, 2**63], dtype=np.uint64)).tolist()
@@ -33,6 +28,7 @@ class Interval(NamedTuple):
 
     number: int = 0
     of: int = 1
+    """Which one, from 0, of so many of equal length, a power of two."""
 
     def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which digests are in it."""

@@ -137,34 +137,14 @@ class ShareHeader:
 
 
 class PartyContribution:
-    """One custodian's contribution, for one compute party.
+    """One custodian's contribution, for one compute party: its own header, opened and verified, and the layout that was
+    signed.
 
-    Parameters
-    ----------
-    header
-        Its own, opened and verified.
-    layout
-        The sizes that the custodian has signed; checked here.
-    read
-        Gives a set's digests alone, or all of it: Carole asks for no more than digests. The newest payload is kept
-        until another is read.
-
-    Attributes
-    ----------
-    sets
-        The layouts of the sets with rows of rules, in the order of the rules and their intervals.
-    starts
-        The number of each set's first row, and of the row after the last.
-    n_records
-        Records in the file.
-    seed_digests
-        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
-        two of them the same secret.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
+    `read` gives a set's digests alone, or all of it: Carole asks for no more than digests. The newest payload is kept
+    until another is read. `sets` are those with rows of rules, in the order of the rules and their intervals; `starts`
+    has the number of each set's first row, and of the row after the last. `seed_digests` (96 bytes) of the secrets of
+    all three shares are the same at all three parties if the custodian gave each two of them the same secret. Raises
+    UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if it has no shares.
     """
 
     def __init__(self, own: ComputeParty, header: ShareHeader, layout: Layout, read: Read) -> None:

@@ -60,20 +60,10 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
 
 
 def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
-    """Read a contribution's payload and check it: its sets, in the order of `layout`.
+    """Read a contribution's payload, for instance a memory map, and check it: its sets, in the order of `layout`.
 
-    Parameters
-    ----------
-    layout
-        The sizes announced before the payload was sent; checked here too.
-    payload
-        The whole payload, for instance a memory map. The arrays returned are read-only views of it.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the payload is not the canonical one of
-        such sets.
+    The arrays are read-only views of it. Raises UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the
+    payload is not the canonical one of such sets.
     """
     layout.validate()
     view = memoryview(payload).cast("B").toreadonly()

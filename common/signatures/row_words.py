@@ -19,18 +19,12 @@ WORD_BITS = 64
 
 @dataclass(frozen=True)
 class RowWords:
-    """Where the words of a row of one rule, or of the samples, are.
-
-    Attributes
-    ----------
-    fields
-        Name and bits of each shared field, in the order of the specification.
-    tags
-        Names of the other rules, in the order of the specification; of the samples none.
-    """
+    """Where the words of a row of one rule, or of the samples, are."""
 
     fields: tuple[tuple[str, int], ...]
+    """Name and bits of each shared field, in the order of the specification."""
     tags: tuple[str, ...] = ()
+    """Names of the other rules, in the order of the specification; of the samples none."""
 
     @property
     def presence_words(self) -> int:

@@ -90,25 +90,17 @@ _ROWS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True)
 class FieldSignatures:
-    """The signatures of one field: each distinct one once, and a code per row.
-
-    Attributes
-    ----------
-    bits
-        Length of a signature, a multiple of 64.
-    signatures
-        uint64, shape (n_distinct, bits // 64), strictly ascending as byte strings: their order reveals nothing.
-    codes
-        int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
-    content
-        Content of `signatures`: in trusted mode the values, as `pack_values` writes them. A fixed field has one
-        signature of zeros, which all rows have, and nothing of it is sent.
-    """
+    """The signatures of one field: each distinct one once, and a code per row."""
 
     bits: int
+    """Length of a signature, a multiple of 64."""
     signatures: NDArray[np.uint64] = dataclass_field(repr=False)
+    """uint64, shape (n_distinct, bits // 64), strictly ascending as byte strings: their order reveals nothing."""
     codes: NDArray[np.int32] = dataclass_field(repr=False)
+    """int32, shape (n_rows,): row of `signatures`, or ``MISSING``."""
     content: Content = "signatures"
+    """Content of `signatures`: in trusted mode the values, as `pack_values` writes them. A fixed field has one
+    signature of zeros, which all rows have, and nothing of it is sent."""
 
     @classmethod
     def fixed(cls, bits: int, n_rows: int) -> FieldSignatures:
@@ -124,51 +116,32 @@ class FieldSignatures:
 
 @dataclass(frozen=True)
 class VariableCodes:
-    """The categories of one variable under a keyed relabelling.
-
-    Attributes
-    ----------
-    categories
-        Their number, as the specification lists them.
-    codes
-        int16, shape (n_rows,): 0 to ``categories - 1``, or ``MISSING``. Not every code need occur.
-    """
+    """The categories of one variable under a keyed relabelling."""
 
     categories: int
     codes: NDArray[np.int16] = dataclass_field(repr=False)
+    """int16, shape (n_rows,): 0 to ``categories - 1``, or ``MISSING``. Not every code need occur."""
 
 
 @dataclass(frozen=True)
 class SignatureSet:
-    """One set of signatures with pseudonymous rows.
-
-    Attributes
-    ----------
-    rule
-        Blocking rule the set was made for; "" in open mode, where one set serves the whole file; `CODES` for the set
-        of codes in mode block_keyed, which has variables and nothing else; `TRAINING` or `JOINT` likewise in any mode.
-    n_rows
-        Number of rows.
-    fields
-        Signatures per field, in the order of the specification.
-    blocks
-        Per blocking rule a uint64 array of shape (n_rows,): keyed digest of the row's blocking key,
-        ``NO_KEY`` where it has none.
-    variables
-        Category codes of the variables that this custodian holds, in the order of the specification.
-    interval
-        Of the rule's blocks: the rows of these, and no others, are in the set.
-    counts
-        Of a `JOINT` set only, float64 of shape (n_rows,): what each cell counts, or its share.
-    """
+    """One set of signatures with pseudonymous rows."""
 
     rule: str
+    """Blocking rule the set was made for; "" in open mode, where one set serves the whole file; `CODES` for the set of
+    codes in mode block_keyed, which has variables and nothing else; `TRAINING` or `JOINT` likewise in any mode."""
     n_rows: int
     fields: dict[str, FieldSignatures]
+    """Signatures per field, in the order of the specification."""
     blocks: dict[str, NDArray[np.uint64]]
+    """Per blocking rule a uint64 array of shape (n_rows,): keyed digest of the row's blocking key, ``NO_KEY`` where it
+    has none."""
     variables: dict[str, VariableCodes] = dataclass_field(default_factory=dict)
+    """Category codes of the variables that this custodian holds, in the order of the specification."""
     interval: Interval = WHOLE
+    """Of the rule's blocks: the rows of these, and no others, are in the set."""
     counts: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
+    """Of a `JOINT` set only, float64 of shape (n_rows,): what each cell counts, or its share."""
 
     @property
     def layout(self) -> SetLayout:

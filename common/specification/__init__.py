@@ -9,14 +9,7 @@ across values, and `Specification`, which is content that was found consistent),
 """
 
 from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.content import (
-    Custodian,
-    Custodians,
-    LinkSpec,
-    ModelSpec,
-    ReleaseSpec,
-    Retention,
-)
+from gemel.common.specification.model.content import Custodian, Custodians, LinkSpec, ModelSpec, ReleaseSpec, Retention
 from gemel.common.specification.model.defaults import KINDS, LEVELS, STEPS
 from gemel.common.specification.model.fields import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
@@ -24,7 +17,7 @@ from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.common.specification.model.resolution import Requested, ResolutionSpec
 from gemel.common.specification.model.section import BlockingKey
 from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
-from gemel.common.specification.notes.approval import specification_notes
+from gemel.common.specification.notes.disclosure import specification_notes
 from gemel.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
 from gemel.common.specification.text.reading import json_schema, load_specification, read_specification
 from gemel.common.specification.text.writing import dump_specification

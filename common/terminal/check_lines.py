@@ -51,28 +51,16 @@ class Note(Exception):
 
 
 class Checks:
-    """Runs checks one after the other; a later one may need an earlier one to be well.
-
-    Attributes
-    ----------
-    lines
-        What was found so far.
-    """
+    """Runs checks one after the other, a later one where an earlier one it needs is well; `lines` are what was found so
+    far."""
 
     def __init__(self) -> None:
         self.lines: list[CheckLine] = []
 
     def run(self, check: str, look: Callable[[], str], needs: Iterable[str] = ()) -> bool:
-        """Make a check; whether it was well.
+        """Make a check; whether it was well. Without those that it `needs` it says nothing.
 
-        Parameters
-        ----------
-        check
-            Its name.
-        look
-            Returns what was found; raises `GemelError` for what is wrong, and `Note` for what is to be known.
-        needs
-            Checks without which this one says nothing.
+        `look` returns what was found; it raises `GemelError` for what is wrong, and `Note` for what is to be known.
         """
         stands = {line.check for line in self.lines if line.finding in (Finding.WELL, Finding.NOTE)}
         if missing := [name for name in needs if name not in stands]:

@@ -37,20 +37,9 @@ _WAKING, _FIRST_PAUSE_SECONDS = signal.SIGURG, 0.25
 def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
     """Let Ctrl-C, SIGTERM and SIGHUP end the block by an exception: everything that was begun is undone.
 
-    Parameters
-    ----------
-    grace
-        Seconds after which the process is ended all the same.
-
-    Raises
-    ------
-    SystemExit
-        With 128 more than the signal's number.
-
-    Notes
-    -----
-    A service that handles the signals itself, within the block, is not hurried. Ctrl-C is no `KeyboardInterrupt`, which
-    a question at the terminal takes for the end of its input: the program would end with status 1.
+    After `grace` seconds the process is ended all the same. Raises SystemExit with 128 more than the signal's number. A
+    service that handles the signals itself, within the block, is not hurried. Ctrl-C is no `KeyboardInterrupt`, which a
+    question at the terminal takes for the end of its input: the program would end with status 1.
     """
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield

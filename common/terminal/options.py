@@ -16,12 +16,10 @@ import typer
 from gemel.common.terminal.output import json_awaited, print_json
 
 EncodingOption = Annotated[
-    str | None,
-    typer.Option("--encoding", help="Text encoding of CSV files, such as cp1252; found if not given."),
+    str | None, typer.Option("--encoding", help="Text encoding of CSV files, such as cp1252; found if not given.")
 ]
 SeparatorOption = Annotated[
-    str | None,
-    typer.Option("--separator", help="Separator of CSV files, such as ';' or tab; found if not given."),
+    str | None, typer.Option("--separator", help="Separator of CSV files, such as ';' or tab; found if not given.")
 ]
 
 

@@ -120,18 +120,12 @@ _FRAME = '<iframe srcdoc="{page}" title="{title}" sandbox style="width:100%;heig
 
 @dataclass(frozen=True)
 class Report:
-    """A page that needs no network and no script.
-
-    Attributes
-    ----------
-    title
-        What it is about, for those who cannot see it.
-    html
-        The whole page.
-    """
+    """A page that needs no network and no script."""
 
     title: str
+    """What it is about, for those who cannot see it."""
     html: str = field(repr=False)
+    """The whole page."""
 
     def write(self, path: Path | str) -> None:
         """Write the page; it appears whole or not at all, and replaces an earlier one."""

@@ -31,13 +31,7 @@ def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
 
 
 def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
-    """A checkpoint from a message, bounded but not verified.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is malformed.
-    """
+    """A checkpoint from a message, bounded but not verified. Raises AUDIT if it is malformed."""
     lengths = len(message.root), len(message.signature)
     note = len(message.note_signature) in (0, NOTE_BYTES)
     if (
@@ -46,12 +40,8 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
         or lengths != (HASH_BYTES, SIGNATURE_BYTES)
         or not note
     ):
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "this is not a checkpoint of an audit log",
-            where="checkpoint",
-            got=f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes",
-        )
+        got = f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes"
+        raise GemelError(ErrorCode.AUDIT, "this is not a checkpoint of an audit log", where="checkpoint", got=got)
     return Checkpoint(
         message.log, message.size, message.root, message.at_unix_ms, message.signature, message.note_signature
     )
@@ -60,10 +50,7 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
 def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
     """A consistency proof from a message.
 
-    Raises
-    ------
-    GemelError
-        AUDIT if it is longer than any proof, or has an entry that is not a hash.
+    Raises AUDIT if it is longer than any proof, or has an entry that is not a hash.
     """
     proof = list(hashes)
     if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):

@@ -21,22 +21,15 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk as it crosses the wire: its place, the content it belongs to, and its bytes.
-
-    Attributes
-    ----------
-    index, count
-        Its place, and the number of chunks of the content.
-    root
-        Root of the content: `root_digest` of its chunks' digests.
-    sha256
-        Digest of `data`.
-    """
+    """A chunk as it crosses the wire: its place, the content it belongs to, and its bytes."""
 
     index: int
     count: int
+    """Its place, and the number of chunks of the content."""
     root: bytes
+    """Root of the content: `root_digest` of its chunks' digests."""
     sha256: bytes
+    """Digest of `data`."""
     data: bytes = field(repr=False)
 
     @classmethod
@@ -53,44 +46,23 @@ class Chunk:
     def check(self, max_bytes: int, where: str) -> None:
         """Refuse an impossible chunk, before anything of it is stored.
 
-        Parameters
-        ----------
-        max_bytes
-            Longest content that is accepted.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if the
-            data do not have the digest.
+        Raises PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is longer than `max_bytes`;
+        UPLOAD_CORRUPT if the data do not have the digest.
         """
         if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
-            raise parameter(
-                where,
-                f"a chunk must have an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
-                f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
-            )
+            what = f"a chunk must have an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes"
+            got = f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes"
+            raise parameter(where, what, got)
         if self.count > chunk_count(max_bytes):
-            raise GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"at most {max_bytes} bytes are accepted",
-                where=where,
-                got=f"{self.count} chunks",
-            )
+            what = f"at most {max_bytes} bytes are accepted"
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=f"{self.count} chunks")
         full = self.index < self.count - 1
         if not 0 < len(self.data) <= CHUNK_BYTES or (full and len(self.data) != CHUNK_BYTES):
-            raise parameter(
-                where,
-                f"a chunk must have {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
-                f"{len(self.data)} bytes",
-            )
+            what = f"a chunk must have {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}"
+            raise parameter(where, what, f"{len(self.data)} bytes")
         if hashlib.sha256(self.data).digest() != self.sha256:
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                "the chunk does not have its digest",
-                where=where,
-                remedy="send it again; if the error persists, check memory and disks on both sides",
-            )
+            remedy = "send it again; if the error persists, check memory and disks on both sides"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, "the chunk does not have its digest", where=where, remedy=remedy)
 
 
 def chunk_count(total_bytes: int) -> int:
@@ -132,16 +104,7 @@ def root_digest(digests: Iterable[bytes]) -> bytes:
 
 
 def missing_ranges(present: Sequence[int], count: int, maximum: int = 1000) -> list[tuple[int, int]]:
-    """The gaps among `count` chunks as ranges of indices, both ends inclusive.
-
-    Parameters
-    ----------
-    present
-        Indices that have arrived, ascending and distinct.
-    count
-        Number of chunks of the whole payload.
-    maximum
-        Longest list to return; later gaps are reported once the earlier ones are filled.
+    """The gaps among `count` chunks, of which ascending ones are present: at most so many ranges, both ends inclusive.
 
     Examples
     --------

@@ -63,23 +63,15 @@ _ID_FORM = r"^[0-9a-f]{16}$"
 
 @dataclass(frozen=True)
 class VariablesContext:
-    """What a message is bound to; it is not valid in any other.
-
-    Attributes
-    ----------
-    specification
-        Digest of the specification that the sender approved.
-    recipient
-        Name of the member who is to read it.
-    suite
-        Of the specification.
-    """
+    """What a message is bound to; it is not valid in any other."""
 
     project: str
     run: str
     sender: Side
     specification: bytes
+    """Digest of the specification that the sender approved."""
     recipient: str
+    """Name of the member who is to read it."""
     suite: Suite = Suite.DEFAULT
 
     @property
@@ -100,40 +92,21 @@ class VariablesContext:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a message must hold.
-
-    Attributes
-    ----------
-    columns
-        The granted columns, in the order of the specification.
-    ids
-        Of the records whose values they are; None for a recipient that receives the ids with them.
-    tables
-        The tables beside the values.
-    """
+    """What a message must hold."""
 
     columns: Sequence[str]
+    """The granted columns, in the order of the specification."""
     ids: pl.Series | None = field(default=None, repr=False)
+    """Of the records whose values they are; None for a recipient that receives the ids with them."""
     tables: Sequence[str] = ()
+    """The tables beside the values."""
 
 
 def seal_variables(
     identity: Identity, key: SealingPublicKey, about: VariablesContext, tables: Mapping[str, pl.DataFrame]
 ) -> Iterable[bytes]:
-    """A message, signed by the custodian and sealed to its recipient.
-
-    Parameters
-    ----------
-    key
-        The recipient's.
-    tables
-        `VALUES`, and to an analyst `LINKS` and perhaps `DRAWS`.
-
-    Raises
-    ------
-    GemelError
-        SEALED as `seal`.
-    """
+    """A message, signed by the custodian and sealed to its recipient: `VALUES`, and to an analyst `LINKS`, perhaps
+    `DRAWS`."""
     content = _archive(tables)
     head = b"".join(_FORM.signed(identity, about.parts, content)) + len(content).to_bytes(_LENGTH_BYTES, "big")
     size = len(head) + len(content)
@@ -143,25 +116,11 @@ def seal_variables(
 def open_variables(
     key: SealingKey, custodian: PublicIdentity, about: VariablesContext, sealed: Iterable[bytes], expected: Expected
 ) -> dict[str, pl.DataFrame]:
-    """Open and verify a message.
+    """Open a message with the recipient's key and verify the custodian's signature, by the membership list.
 
-    Parameters
-    ----------
-    key
-        The recipient's own.
-    custodian
-        The identity that must have signed, from the membership list.
-
-    Returns
-    -------
-    dict of DataFrame
-        `VALUES`, with a row for each id and the columns `ID` and the granted ones as text, and the expected tables.
-
-    Raises
-    ------
-    GemelError
-        SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
-        signed content has another form, other columns, or values of other records than expected.
+    Returns `VALUES`, with a row for each id and the columns `ID` and the granted ones as text, and the expected tables.
+    Raises SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if
+    the signed content has another form, other columns, or values of other records than expected.
     """
     forged = Forged(
         f"the columns that Carole passed on were not signed by {about.sender.title()} for this run and recipient",
@@ -257,10 +216,6 @@ def _sound(table: pl.DataFrame) -> bool:
 
 
 def _malformed(about: VariablesContext, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "the columns sent by the custodian do not have the expected form",
-        where=about.where,
-        got=got,
-        remedy="run the same version of Gemel everywhere; if you do, report it to the custodian",
-    )
+    what = "the columns sent by the custodian do not have the expected form"
+    remedy = "run the same version of Gemel everywhere; if you do, report it to the custodian"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=about.where, got=got, remedy=remedy)

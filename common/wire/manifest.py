@@ -28,30 +28,20 @@ _CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
 @dataclass(frozen=True)
 class Manifest:
-    """The purpose of a contribution, and its layout.
-
-    Attributes
-    ----------
-    project, side, epoch
-        Whose upload this is, under which agreed seed.
-    encoding_digest
-        SHA-256 of everything that decides the signatures, 32 bytes.
-    key_check_value
-        8 bytes that identify the seed, and reveal nothing else of it.
-    layout
-        The sizes of the payload that follows.
-    sealed_seeds
-        In mode shared, for each compute party by its number what its shares are opened by (`share_headers`); otherwise
-        none.
-    """
+    """The purpose of a contribution, and its layout."""
 
     project: str
     side: Side
     epoch: int
+    """Whose upload this is, under which agreed seed."""
     encoding_digest: bytes
+    """SHA-256 of everything that decides the signatures, 32 bytes."""
     key_check_value: bytes
+    """8 bytes that identify the seed, and reveal nothing else of it."""
     layout: Layout
     sealed_seeds: tuple[bytes, ...] = ()
+    """In mode shared, for each compute party by its number what its shares are opened by (`share_headers`); otherwise
+    none."""
 
 
 def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
@@ -93,37 +83,24 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
 def _content(field: contribution_pb2.FieldLayout) -> Content:
     found = _CONTENT_OF.get(field.content)
     if found is None:
-        raise parameter(
-            "manifest.sets.fields.content",
-            "a field must hold signatures or values",
-            f"content {field.content}",
-            "run the same version of Gemel on both sides",
-        )
+        where = "manifest.sets.fields.content"
+        what = "a field must hold signatures or values"
+        raise parameter(where, what, f"content {field.content}", "run the same version of Gemel on both sides")
     return found
 
 
 def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_rows: int) -> Manifest:
     """Read and bound a manifest from another party.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
-        payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
+    Raises PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
+    payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
     if message.version != VERSION:
-        raise parameter(
-            "manifest.version",
-            f"a manifest must be of version {VERSION}",
-            str(message.version),
-            "run the same version of Gemel on both sides",
-        )
+        what = f"a manifest must be of version {VERSION}"
+        raise parameter("manifest.version", what, str(message.version), "run the same version of Gemel on both sides")
     if len(message.encoding_digest) != 32 or len(message.key_check_value) != 8:
-        raise parameter(
-            "manifest",
-            "an encoding digest must have 32 bytes and a key-check value 8",
-            f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
-        )
+        what = "an encoding digest must have 32 bytes and a key-check value 8"
+        raise parameter("manifest", what, f"{len(message.encoding_digest)} and {len(message.key_check_value)}")
     shares = contribution_pb2.FIELD_CONTENT_SHARED
     shared = any(field.content == shares for part in message.sets for field in part.fields)
     layout = Layout(
@@ -145,13 +122,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     _check_seeds(message, layout)
     rows = max(layout.records, *layout.rule_rows.values())
     if rows > max_rows or layout.total_bytes > max_bytes:
-        raise GemelError(
-            ErrorCode.UPLOAD_LIMIT,
-            f"an upload may have at most {max_rows} rows and {max_bytes} bytes",
-            where="manifest",
-            got=f"{rows} rows and {layout.total_bytes} bytes",
-            remedy="ask Carole's operator to raise the limits, or use fewer signature bits",
-        )
+        what = f"an upload may have at most {max_rows} rows and {max_bytes} bytes"
+        got = f"{rows} rows and {layout.total_bytes} bytes"
+        remedy = "ask Carole's operator to raise the limits, or use fewer signature bits"
+        raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="manifest", got=got, remedy=remedy)
     return Manifest(
         message.project,
         side_from_wire(message.side),

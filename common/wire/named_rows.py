@@ -43,43 +43,24 @@ _REMEDY = "run the same version of Gemel everywhere; if you do, request another 
 
 @dataclass(frozen=True)
 class SharedRows:
-    """Three sealed parts for one custodian, as Carole passes them on.
-
-    Attributes
-    ----------
-    upload
-        Name of the upload that the rows are of: 32 hexadecimal digits.
-    session
-        16 bytes: the session in which the row numbers were computed.
-    parts
-        By compute party.
-    """
+    """Three sealed parts for one custodian, as Carole passes them on."""
 
     upload: str
+    """Name of the upload that the rows are of: 32 hexadecimal digits."""
     session: bytes
+    """16 bytes: the session in which the row numbers were computed."""
     parts: tuple[bytes, bytes, bytes] = field(repr=False)
+    """By compute party."""
 
     def pack(self) -> bytes:
-        """The artifact.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if the parts have different lengths.
-        """
+        """The artifact. Raises UPLOAD_CORRUPT if the parts have different lengths."""
         if len({len(part) for part in self.parts}) != 1 or not self.parts[0]:
             raise _malformed("parts of different lengths, or empty ones")
         return b"".join((_SHARED_ROWS, bytes.fromhex(self.upload), self.session, *self.parts))
 
     @classmethod
     def unpack(cls, content: bytes | memoryview) -> SharedRows:
-        """Read an artifact.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if it is malformed.
-        """
+        """Read an artifact. Raises UPLOAD_CORRUPT if it is malformed."""
         content = bytes(content)
         length, rest = divmod(len(content) - _HEAD, len(ComputeParty))
         if not cls.is_marked(content) or length <= 0 or rest:
@@ -96,31 +77,19 @@ class SharedRows:
 
 @dataclass(frozen=True)
 class NamedRowsContext:
-    """The context that a part is bound to, with its reader; it is not valid in any other.
-
-    Attributes
-    ----------
-    session
-        16 bytes.
-    side
-        Whose rows.
-    specification
-        Digest of the specification that all have approved.
-    upload
-        32 hexadecimal digits.
-    reader
-        Name of the custodian, as a member, and its public key.
-    suite
-        Of the specification.
-    """
+    """The context that a part is bound to, with its reader; it is not valid in any other."""
 
     project: str
     run: str
     session: bytes
+    """16 bytes."""
     side: Side
     specification: bytes
+    """Digest of the specification that all have approved."""
     upload: str
+    """32 hexadecimal digits."""
     reader: str
+    """Name of the custodian, as a member, and its public key."""
     key: SealingPublicKey
     suite: Suite = Suite.DEFAULT
 
@@ -144,15 +113,7 @@ def seal_row_share(
     first: NDArray[np.uint32],
     second: NDArray[np.uint32],
 ) -> bytes:
-    """A compute party's part for one custodian.
-
-    Parameters
-    ----------
-    identity
-        The party's own.
-    first, second
-        uint32, one for each pair: its two shares of this file's row numbers, which were checked.
-    """
+    """A compute party's part for one custodian: its two shares (uint32, one a pair) of this file's row numbers."""
     share, of_next = (words.astype("<u4").tobytes() for words in (first, second))
     content = hashlib.sha256(of_next).digest() + share
     return _PART.seal(identity, context.key, context.sealing, partial(context.parts, own), content)
@@ -165,27 +126,11 @@ def open_rows(
     parts: tuple[bytes, bytes, bytes],
     n_rows: int,
 ) -> NDArray[np.uint32]:
-    """The custodian's own row numbers, from the parts of all three.
+    """The custodian's own row numbers, from the parts of all three: uint32, shape (n,), in the order of the pairs.
 
-    Parameters
-    ----------
-    key
-        The custodian's own.
-    identities
-        By compute party, of the members whom the specification names, from the membership list.
-    n_rows
-        Rows of the upload.
-
-    Returns
-    -------
-    ndarray of uint32, shape (n,)
-        Of each pair, in the order of the pairs; below `n_rows`.
-
-    Raises
-    ------
-    GemelError
-        SEALED if a part does not open; SIGNATURE if one was not signed by its party for this context; DEVIATION if two
-        parties do not vouch for the same share; UPLOAD_CORRUPT if a part is malformed or a number too high.
+    `identities` are those of the compute parties in the membership list. Raises SEALED if a part does not open;
+    SIGNATURE if one was not signed by its party for this context; DEVIATION if two parties do not vouch for the same
+    share; UPLOAD_CORRUPT if a part is malformed or a number not below `n_rows`.
     """
     shares, digests = [], []
     for party in ComputeParty:
@@ -240,10 +185,5 @@ def _opened(
 
 
 def _malformed(got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "the shares of row numbers do not have the expected form",
-        where="resolution",
-        got=got,
-        remedy=_REMEDY,
-    )
+    what = "the shares of row numbers do not have the expected form"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="resolution", got=got, remedy=_REMEDY)

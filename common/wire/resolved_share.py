@@ -42,32 +42,24 @@ _KINDS: dict[str, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class ResolvedShare:
-    """A resolver's share for one custodian.
-
-    Attributes
-    ----------
-    request
-        SHA-256 of the request for handles that the custodian has answered.
-    key
-        Of the pairs' ids, 32 bytes.
-    pair : ndarray of uint32, shape (n,)
-        Ascending places in that request.
-    probability : ndarray of float64, shape (n,)
-    linked : ndarray of bool, shape (n,)
-    draw, drawn : ndarray of uint32, shape (n_drawn_links,)
-        Number of the draw of each drawn link, and the position of its pair among `pair`; None: no draws are granted.
-    suite
-        Of the specification: decides the function by which the ids follow from the key.
-    """
+    """A resolver's share for one custodian."""
 
     request: bytes
+    """SHA-256 of the request for handles that the custodian has answered."""
     key: bytes = dataclass_field(repr=False)
+    """Of the pairs' ids, 32 bytes."""
     pair: NDArray[np.uint32] = dataclass_field(repr=False)
+    """uint32, shape (n,): ascending places in that request."""
     probability: NDArray[np.float64] = dataclass_field(repr=False)
+    """float64, shape (n,)."""
     linked: NDArray[np.bool_] = dataclass_field(repr=False)
+    """bool, shape (n,)."""
     draw: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     drawn: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
+    """uint32, shape (n_drawn_links,): number of the draw of each drawn link, and the position of its pair
+    among `pair`; None: no draws are granted."""
     suite: Suite = Suite.DEFAULT
+    """Of the specification: decides the function by which the ids follow from the key."""
 
     @property
     def ids(self) -> list[str]:
@@ -89,19 +81,9 @@ def seal_share(recipient: SealingPublicKey, context: SealContext, share: Resolve
 
 
 def open_share(key: SealingKey, context: SealContext, sealed: bytes, request: bytes, n_pairs: int) -> ResolvedShare:
-    """Open a share and check it against the custodian's request.
+    """Open a share and check it against the request for handles, of `n_pairs` pairs, as this custodian received it.
 
-    Parameters
-    ----------
-    request
-        The request for handles as this custodian received it.
-    n_pairs
-        Pairs of the request.
-
-    Raises
-    ------
-    GemelError
-        SEALED if it does not open, is malformed, or is of another request.
+    Raises SEALED if it does not open, is malformed, or is of another request.
     """
     content = b"".join(open_sealed(key, context, [sealed]))
     start = len(_MARK) + _DIGEST_BYTES + KEY_BYTES
@@ -148,10 +130,6 @@ def _check(share: ResolvedShare, linked: NDArray[np.uint8], n_pairs: int) -> Non
 
 def malformed(got: str) -> GemelError:
     """The refusal (SEALED) of what a resolver has put into a share."""
-    return GemelError(
-        ErrorCode.SEALED,
-        "the resolver's part of the share does not have the expected form",
-        where="share",
-        got=got,
-        remedy="run the same version of Gemel at all parties; if they do, report it to the coordinator",
-    )
+    what = "the resolver's part of the share does not have the expected form"
+    remedy = "run the same version of Gemel at all parties; if they do, report it to the coordinator"
+    return GemelError(ErrorCode.SEALED, what, where="share", got=got, remedy=remedy)

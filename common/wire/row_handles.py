@@ -62,18 +62,12 @@ _REMEDY = "run the same version of Gemel everywhere; if you do, request another 
 
 @dataclass(frozen=True)
 class RowHandlesRequest:
-    """Carole's request to a custodian.
-
-    Attributes
-    ----------
-    upload
-        Name of the upload that the rows are of: 32 hexadecimal digits.
-    rows
-        uint32, one for each candidate pair.
-    """
+    """Carole's request to a custodian."""
 
     upload: str
+    """Name of the upload that the rows are of: 32 hexadecimal digits."""
     rows: NDArray[np.uint32] = field(repr=False)
+    """uint32, one for each candidate pair."""
 
     def pack(self) -> bytes:
         """The request as bytes, different every time."""
@@ -82,13 +76,7 @@ class RowHandlesRequest:
 
     @classmethod
     def unpack(cls, content: bytes | memoryview) -> RowHandlesRequest:
-        """Read a request.
-
-        Raises
-        ------
-        GemelError
-            UPLOAD_CORRUPT if it is malformed.
-        """
+        """Read a request. Raises UPLOAD_CORRUPT if it is malformed."""
         content = bytes(content)
         start = len(_ROWS) + NONCE_BYTES
         head = start + UPLOAD_BYTES
@@ -105,26 +93,17 @@ def request_digest(content: bytes | memoryview) -> bytes:
 
 @dataclass(frozen=True)
 class About:
-    """The context that a response is bound to, with its reader; it is not valid in any other.
-
-    Attributes
-    ----------
-    specification
-        Digest of the specification that the custodian approved.
-    request
-        Digest of the request.
-    reader
-        Name of the member who is to read the response, and its public key.
-    suite
-        Of the specification.
-    """
+    """The context that a response is bound to, with its reader; it is not valid in any other."""
 
     project: str
     run: str
     side: Side
     specification: bytes
+    """Digest of the specification that the custodian approved."""
     request: bytes
+    """Digest of the request."""
     reader: str
+    """Name of the member who is to read the response, and its public key."""
     key: SealingPublicKey
     suite: Suite = Suite.DEFAULT
 
@@ -141,38 +120,18 @@ class About:
 
 
 def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """A response, signed by the custodian and sealed to its reader.
-
-    Parameters
-    ----------
-    arrays
-        By names in `ARRAYS`, each of one dimension.
-    """
+    """A response, signed by the custodian and sealed to its reader: arrays of one dimension by names in `ARRAYS`."""
     return _ROW_HANDLES.seal(identity, about.key, about.context, about.parts, pack_arrays(ARRAYS, arrays))
 
 
 def open_row_handles(
     key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes
 ) -> dict[str, NDArray[Any]]:
-    """Open and verify a custodian's response.
+    """Open a custodian's response with the reader's key and verify its signature, by the membership list.
 
-    Parameters
-    ----------
-    key
-        The reader's own.
-    custodian
-        The identity that must have signed, from the membership list.
-
-    Returns
-    -------
-    dict of ndarray
-        By name, `HANDLES` among them. The values are as the custodian states them.
-
-    Raises
-    ------
-    GemelError
-        SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
-        signed content is malformed.
+    Arrays by name, `HANDLES` among them; the values are as the custodian states them. Raises SEALED if it does not
+    open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the signed content is
+    malformed.
     """
     forged = Forged(
         f"the handles that Carole passed on were not signed by {about.side.title()} for this run and request",

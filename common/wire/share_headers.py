@@ -31,23 +31,7 @@ _SHARES = SignedForm(b"gemel shares 1\n", SigningPurpose.SHARES)
 
 @dataclass(frozen=True)
 class HeaderAbout:
-    """The context that a header is bound to; it is not valid in any other.
-
-    Attributes
-    ----------
-    project, side, encoding_digest, epoch
-        As in the manifest.
-    upload
-        Its name, 32 hexadecimal digits.
-    layout
-        Of the manifest.
-    reader
-        The name of the member that the header is for.
-    party
-        Which compute party it is.
-    suite
-        Of the specification.
-    """
+    """The context that a header is bound to; it is not valid in any other."""
 
     project: str
     side: Side
@@ -55,8 +39,11 @@ class HeaderAbout:
     epoch: int
     upload: str
     layout: Layout
+    """Of the manifest."""
     reader: str
+    """The name of the member that the header is for."""
     party: ComputeParty
+    """Which compute party it is."""
     suite: Suite = Suite.DEFAULT
 
     @property
@@ -93,39 +80,17 @@ def _numbers(*numbers: int) -> bytes:
 
 
 def seal_header(identity: Identity, about: HeaderAbout, key: SealingPublicKey, secrets: PartySecrets) -> bytes:
-    """A header, signed by the custodian and sealed to its reader.
-
-    Parameters
-    ----------
-    key
-        The reader's, from the membership list.
-    secrets
-        The reader's two, with the digests of all three.
-
-    Raises
-    ------
-    GemelError
-        As `seal`; as `Signer.sign`.
-    """
+    """A header, signed by the custodian and sealed to its reader: the reader's two secrets, with the digests of all
+    three."""
     content = secrets.commitments + secrets.first + secrets.second
     return _SHARES.seal(identity, key, about.context, about.parts, content)
 
 
 def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, sealed: bytes) -> ShareHeader:
-    """Open and verify a header.
+    """Open a header with the reader's key and verify the custodian's signature, by the membership list.
 
-    Parameters
-    ----------
-    key
-        The reader's own.
-    custodian
-        The identity that must have signed, from the membership list.
-
-    Raises
-    ------
-    GemelError
-        SEALED if it does not open; SIGNATURE if this custodian did not sign it for this upload, layout and reader;
-        UPLOAD_CORRUPT if the signed content is malformed, or its secrets are not those whose digests it has.
+    Raises SEALED if it does not open; SIGNATURE if this custodian did not sign it for this upload, layout and reader;
+    UPLOAD_CORRUPT if the signed content is malformed, or its secrets are not those whose digests it has.
     """
     where = f"project {about.project}, upload {about.upload} of {about.side.title()}"
     forged = Forged(

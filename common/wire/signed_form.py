@@ -52,19 +52,11 @@ class SignedForm:
         forged: Forged,
         content_of: Callable[[bytes], bytes | None] = lambda rest: rest,
     ) -> bytes:
-        """The content of a message.
+        """The content of a message, which `content_of` finds among what follows the signature; None: it has another
+        form.
 
-        Parameters
-        ----------
-        malformed, forged
-            The errors of other bytes, from what was got, and of another signer.
-        content_of
-            The signed content among what follows the signature; None where that has another form.
-
-        Raises
-        ------
-        GemelError
-            SEALED if it does not open; as `malformed`, from what was got; SIGNATURE if `signer` did not sign it.
+        Raises SEALED if it does not open; as `malformed`, from what was got; SIGNATURE, as `forged`, if `signer` did
+        not sign it.
         """
         message = b"".join(open_sealed(key, context, sealed))
         start = len(self.mark) + SIGNATURE_BYTES
@@ -86,14 +78,12 @@ class Forged:
 
     def error(self, signer: PublicIdentity) -> GemelError:
         """SIGNATURE."""
-        return GemelError(
-            ErrorCode.SIGNATURE,
-            self.what,
-            where=self.where,
-            got=f"a signature that does not verify under the key with fingerprint {signer.fingerprint}",
-            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            f"both are right {self.report}",
+        got = f"a signature that does not verify under the key with fingerprint {signer.fingerprint}"
+        remedy = (
+            "compare the fingerprint with its owner by phone, and that all have approved one specification; if "
+            f"both are right {self.report}"
         )
+        return GemelError(ErrorCode.SIGNATURE, self.what, where=self.where, got=got, remedy=remedy)
 
 
 Kinds = Mapping[str, np.dtype[Any]]

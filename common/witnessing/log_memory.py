@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,19 +40,10 @@ class LogMemory(Protocol):
 
 
 class FileMemory:
-    """The memory of a coordinator or a steward: a JSON file, changed as a whole.
+    """The memory of a coordinator or a steward: a JSON file, changed as a whole, made when there is something to keep.
 
-    Of the checkpoints of one hour the last is kept.
-
-    Parameters
-    ----------
-    path
-        The file; made when there is something to keep.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if it cannot be read or written, AUDIT if it is not what was written; from every method.
+    Of the checkpoints of one hour the last is kept. Every method raises CONFIGURATION if the file cannot be read or
+    written, AUDIT if it is not what was written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,8 +59,7 @@ class FileMemory:
 
     def see(self, checkpoint: Checkpoint) -> None:
         """As `LogMemory.see`."""
-
-        def change(content: dict[str, Any]) -> None:
+        with self._changing() as content:
             seen = content["seen"]
             if seen:
                 newest = Checkpoint.from_text(seen[-1], str(self._path))
@@ -79,40 +69,31 @@ class FileMemory:
                     seen.pop()
             seen.append(checkpoint.to_text())
 
-        self._change(change)
-
     def set_aside(self, restoration: int, size: int) -> None:
         """As `LogMemory.set_aside`."""
-
-        def change(content: dict[str, Any]) -> None:
-            found = [Checkpoint.from_text(text, str(self._path)) for text in content["seen"]]
-            content["seen"] = [each.to_text() for each in found if each.size <= size]
-            content["lost"] += [[restoration, each.to_text()] for each in found if each.size > size]
-
-        self._change(change)
+        with self._changing() as content:
+            former = [Checkpoint.from_text(text, str(self._path)) for text in content["seen"]]
+            content["seen"] = [checkpoint.to_text() for checkpoint in former if checkpoint.size <= size]
+            cut = (checkpoint for checkpoint in former if checkpoint.size > size)
+            content["lost"] += [[restoration, checkpoint.to_text()] for checkpoint in cut]
 
     def lost(self, restoration: int) -> Checkpoint | None:
         """As `LogMemory.lost`."""
-        found = [Checkpoint.from_text(text, str(self._path)) for number, text in self._lost() if number == restoration]
-        return max(found, key=lambda each: each.size, default=None)
+        texts = [text for number, text in self._read()["lost"] if number == restoration]
+        lost = [Checkpoint.from_text(text, str(self._path)) for text in texts]
+        return max(lost, key=lambda checkpoint: checkpoint.size, default=None)
 
     def note_released(self, project: str, run: str, root: bytes = b"") -> None:
         """Keep that a run is released, and the root digest of the share that was fetched of it, if any."""
         former = self._read()["released"].get(project, {}).get(run)
         if former is not None and (former or not root):
             return
-
-        def change(content: dict[str, Any]) -> None:
+        with self._changing() as content:
             content["released"].setdefault(project, {})[run] = root.hex()
-
-        self._change(change)
 
     def released(self, project: str) -> Mapping[str, bytes]:
         """The runs of a project that are known to be released, with the root digest of a fetched share or none."""
         return {run: bytes.fromhex(root) for run, root in self._read()["released"].get(project, {}).items()}
-
-    def _lost(self) -> list[tuple[int, str]]:
-        return [(number, text) for number, text in self._read()["lost"]]
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -121,30 +102,23 @@ class FileMemory:
         except FileNotFoundError:
             return {"seen": [], "lost": [], "released": {}}
         except (ValueError, KeyError, TypeError):
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "this is not the file of what was seen of Carole's audit log",
-                where=str(self._path),
-                remedy="restore it from its backup",
-            ) from None
+            what = "this is not the file of what was seen of Carole's audit log"
+            where = str(self._path)
+            raise GemelError(ErrorCode.AUDIT, what, where=where, remedy="restore it from its backup") from None
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _change(self, change: Callable[[dict[str, Any]], None]) -> None:
-        with self._alone():
-            content = self._read()
-            change(content)
-            with whole_file(self._path) as file:
-                file.write(json.dumps(content, indent=1).encode() + b"\n")
-
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Other commands of this party that change the file wait meanwhile."""
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        """The content, written at the end; other commands of this party that change the file wait meanwhile."""
         try:
             folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 fcntl.flock(folder, fcntl.LOCK_EX)
-                yield
+                content = self._read()
+                yield content
+                with whole_file(self._path) as file:
+                    file.write(json.dumps(content, indent=1).encode() + b"\n")
             finally:
                 os.close(folder)
         except OSError as error:

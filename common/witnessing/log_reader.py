@@ -15,22 +15,15 @@ from typing import Any
 
 from gemel.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
 from gemel.common.audit.checkpoint import REMEDY
-from gemel.common.audit.reason import normalized_reason
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
+from gemel.common.audit.statements import RestorationDecision, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
 from gemel.common.witnessing.log_memory import LogMemory
 from gemel.common.witnessing.shown_entry import believed_entry, believed_release
-from gemel.protos.linkage.v1 import (
-    audit_pb2,
-    audit_pb2_grpc,
-    project_pb2,
-    restoration_pb2,
-    restoration_pb2_grpc,
-)
+from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, project_pb2, restoration_pb2, restoration_pb2_grpc
 
 # A party's signatures of the checkpoints that it has verified: Gemel's own, and one for any reader of signed notes.
 
@@ -43,13 +36,7 @@ class Countersigner:
         self._last: tuple[Checkpoint, bytes, Cosignature] | None = None
 
     def put(self, request: audit_pb2.WitnessRequest, seen: Checkpoint) -> None:
-        """Put a checkpoint into a request, with both signatures.
-
-        Raises
-        ------
-        GemelError
-            As `Identity.sign`.
-        """
+        """Put a checkpoint into a request, with both signatures. Raises as `Identity.sign`."""
         if self._last is None or self._last[0] != seen:
             cosignature = Cosignature.make(self._identity, int(time.time()), seen.log, seen.size, seen.root)
             self._last = seen, seen.countersign(self._identity), cosignature
@@ -67,45 +54,25 @@ _RESTORATION_WORDS = "Carole's store was restored from a backup, and her audit l
 
 @dataclass(frozen=True)
 class Restored:
-    """A restoration of Carole's store, as a party has verified it.
-
-    Attributes
-    ----------
-    restoration
-        Sequence number of its entry.
-    made_at
-        Time of the backup as Carole names it, in milliseconds since 1970.
-    restored, newest
-        The log as it was put back, and as it is now.
-    agreed
-        Entries of the newest checkpoint of the party's that the log still continues.
-    lost
-        The party's newest checkpoint, if the log does not continue it any more.
-    """
+    """A restoration of Carole's store, as a party has verified it."""
 
     restoration: int
     made_at: int
+    """Time of the backup as Carole names it, in milliseconds since 1970."""
     restored: Checkpoint
     newest: Checkpoint
+    """The log as it was put back, and as it is now."""
     agreed: int
+    """Entries of the newest checkpoint of the party's that the log still continues."""
     lost: Checkpoint | None
+    """The party's newest checkpoint, if the log does not continue it any more."""
 
 
 class LogReader:
-    """Reads Carole's log for one party.
+    """Reads Carole's log for one party, whose identity countersigns what was seen, and signs decisions.
 
-    Parameters
-    ----------
-    connection
-        To Carole, with the party's certificate.
-    identity
-        The party's own: it countersigns what was seen, and signs decisions.
-    linker
-        Whose signature checkpoints must have.
-    memory
-        What the party has seen.
-    command
-        By which the party's operator accepts a restored log, as in errors.
+    Checkpoints must have the linker's signature; `command` is that by which the party's operator accepts a restored
+    log.
     """
 
     def __init__(
@@ -128,15 +95,8 @@ class LogReader:
     def read(self, project: str = "", run: str = "") -> tuple[Witness, audit_pb2.WitnessResponse]:
         """Verify that the log continues what was seen; its newest checkpoint, which is not kept yet.
 
-        Parameters
-        ----------
-        project, run
-            The release whose entry Carole is to show with its proof, if any.
-
-        Raises
-        ------
-        GemelError
-            SIGNATURE; AUDIT, with the command that helps where a restoration is the cause.
+        Carole is to show the entry of a project's run, if one is given, with its proof. Raises SIGNATURE; AUDIT, with
+        the command that helps where a restoration is the cause.
         """
         seen = self._memory.newest_seen()
         try:
@@ -149,10 +109,7 @@ class LogReader:
     def check_release(self, project: str, run: str) -> AuditEntry:
         """Verify that the log continues what was seen and has the release of a run; the entry.
 
-        Raises
-        ------
-        GemelError
-            As `read`; AUDIT if it has no such entry.
+        Raises as `read`; AUDIT if it has no such entry.
         """
         believed, response = self.read(project, run)
         self.keep(believed)
@@ -166,15 +123,8 @@ class LogReader:
     def restored(self) -> Restored:
         """The newest restoration of Carole's store, and what this party has lost by it.
 
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if she has recorded none; AUDIT if what she shows is not proven, or does not explain why the log
-            no longer continues what was seen.
-
-        Notes
-        -----
-        O(log n) calls for n kept checkpoints: the longest that the log continues is found by halving.
+        The longest kept checkpoint that the log continues is found by halving. Raises NOT_FOUND if she has recorded
+        none; AUDIT if what she shows is not proven, or does not explain why the log no longer continues what was seen.
         """
         response = self._call(self._restorer.GetRestoration, restoration_pb2.GetRestorationRequest())
         newest = checkpoint_from_wire(response.newest)
@@ -212,12 +162,8 @@ class LogReader:
         """Sign a decision on a restoration for a project, and send it; the project's status after it.
 
         A party that accepts reads on from the restored log, also where other projects are concerned; what it has seen
-        of the lost log is kept apart.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for a refusal without a reason; NOT_FOUND, WRONG_STATE: Carole's.
+        of the lost log is kept apart. Raises PARAMETER for a refusal without a reason; NOT_FOUND, WRONG_STATE:
+        Carole's.
         """
         stated = "" if accept else normalized_reason(reason)
         decision = RestorationDecision(
@@ -300,10 +246,6 @@ def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoin
     )
     about = entry.action == _ACTION and entry.sequence == restored.size + 1
     if not (continued and about) or entry.details.get("root") != restored.root.hex():
-        raise GemelError(
-            ErrorCode.AUDIT,
-            _NOT_RESTORED,
-            where=f"audit log, entry {entry.sequence}",
-            remedy="keep what she has shown, and ask Carole's operator",
-        )
+        remedy = "keep what she has shown, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, _NOT_RESTORED, where=f"audit log, entry {entry.sequence}", remedy=remedy)
     return int(entry.details["made_at"])

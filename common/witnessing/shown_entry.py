@@ -14,65 +14,35 @@ RELEASE = "release"
 
 
 def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str = _NOT_IN_IT) -> AuditEntry:
-    """The entry, proven to be among those that a checkpoint covers.
-
-    Parameters
-    ----------
-    under
-        A checkpoint that was verified.
-    refusal
-        The words of the error.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if it is not.
-    """
+    """The entry, proven to be among those that a verified checkpoint covers; otherwise AUDIT, in the words of
+    `refusal`."""
     entry = AuditEntry(
         shown.sequence, shown.at_unix_ms, shown.project, shown.actor, shown.action, shown.details, bytes(shown.salt)
     )
     proof = proof_from_wire(shown.included)
     if not verify_inclusion(entry.leaf, entry.sequence - 1, under.size, proof, under.root):
-        raise GemelError(
-            ErrorCode.AUDIT,
-            refusal,
-            where=f"audit log, entry {entry.sequence}",
-            remedy="keep what she has shown, and ask Carole's operator",
-        )
+        remedy = "keep what she has shown, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, refusal, where=f"audit log, entry {entry.sequence}", remedy=remedy)
     return entry
 
 
 def believed_release(
     response: audit_pb2.WitnessResponse, under: Checkpoint | None, project: str, run: str
 ) -> AuditEntry:
-    """The entry of a run's release, proven to be in the log as it was last verified.
+    """The entry of a run's release, proven to be in the log as it was last verified (None: an empty log).
 
-    Parameters
-    ----------
-    under
-        The checkpoint of `response`, verified; None stands for an empty log.
-
-    Raises
-    ------
-    GemelError
-        AUDIT if there is none, or if what is shown is another entry.
+    Raises AUDIT if there is none, or if what is shown is another entry.
     """
     if under is None or not response.HasField("release"):
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "Carole names a released run whose release is not in her audit log",
-            where=f"project {project}, run {run}",
-            remedy="fetch nothing, keep the checkpoints, and ask Carole's operator",
-        )
+        what = "Carole names a released run whose release is not in her audit log"
+        remedy = "fetch nothing, keep the checkpoints, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, what, where=f"project {project}, run {run}", remedy=remedy)
     entry = believed_entry(response.release, under)
     if (entry.project, entry.action, _run_of(entry)) != (project, RELEASE, run):
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "Carole shows another entry of her audit log for a run's release",
-            where=f"project {project}, run {run}",
-            got=f"entry {entry.sequence}",
-            remedy="fetch nothing, keep the checkpoints, and ask Carole's operator",
-        )
+        what = "Carole shows another entry of her audit log for a run's release"
+        where = f"project {project}, run {run}"
+        remedy = "fetch nothing, keep the checkpoints, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, what, where=where, got=f"entry {entry.sequence}", remedy=remedy)
     return entry
 
 

@@ -9,13 +9,7 @@ from gemel.common.witnessing.log_reader import Restored
 
 
 def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:
-    """What was lost, and what is known here of a project, a sentence a line.
-
-    Parameters
-    ----------
-    known
-        What the party knows itself of the project, each with its time.
-    """
+    """What was lost, and what is known here of a project, each with its time: a sentence a line."""
     yield from lost_lines(restored)
     found = list(known)
     if found:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gemel.common.audit.reason import MAX_REASON, MIN_REASON
+from gemel.common.audit.statements import MAX_REASON, MIN_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import marked
 from gemel.common.parties import Role

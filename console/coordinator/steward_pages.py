@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import AuditEntry
-from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
+from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import gettext, marked
 from gemel.console.coordinator.acts import acts_of_steward, forms_among

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from gemel.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
+from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import gettext
 from gemel.common.witnessing.wording import decided_line

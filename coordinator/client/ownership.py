@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import HandOver, TakeOver, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose

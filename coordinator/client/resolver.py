@@ -16,7 +16,7 @@ from __future__ import annotations
 from gemel.carole.engine.resolution.resolution_exchange import decide, open_handles, sealed_result
 from gemel.carole.engine.resolution.resolution_request import check_request, unpack_request
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.audit.resolver_result import sign_result
+from gemel.common.audit.statements import ResolverResult
 from gemel.common.keys.identity import Identity
 from gemel.common.parties import Side
 from gemel.common.pki.reader import Reader
@@ -92,7 +92,7 @@ class _Exchange:
     def put_result(self, identity: Identity, result: bytes) -> None:
         """Submit the result, signed."""
         content = Content.of(result)
-        signature = sign_result(identity, self._project, self._run, content.root)
+        signature = ResolverResult(self._project, self._run, content.root).sign(identity)
 
         def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
             return resolution_pb2.PutArtifactRequest(

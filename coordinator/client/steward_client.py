@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gemel.common.audit import AuditEntry, Checkpoint
-from gemel.common.audit.reason import normalized_reason
-from gemel.common.audit.steward_decision import sign_decision
+from gemel.common.audit.statements import StewardDecision, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.parties import Role
@@ -58,7 +57,7 @@ class Steward:
             run=run,
             release=release,
             reason=text,
-            signature=sign_decision(self._identity, project, run, report, release=release, reason=text),
+            signature=StewardDecision(project, run, report, release, text).sign(self._identity),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
         if self._released is not None:

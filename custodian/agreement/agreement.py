@@ -7,7 +7,7 @@ band, and is never taken from a message.
 The order, enforced here:
 
 1. An agreement begins with its own ephemeral X25519 key. Alice's *offer* exists from the beginning, and holds a public
-   key of ML-KEM-768 too; Bob's answers it with a ciphertext (`encapsulation`), and exists once hers was accepted. An
+   key of ML-KEM-768 too; Bob's answers it with a ciphertext (`key_exchange`), and exists once hers was accepted. An
    offer is always the same message.
 2. The other's offer is accepted once. The same message again changes nothing; another one is refused, so that the same
    ephemeral key is never used in two agreements.
@@ -33,9 +33,6 @@ from __future__ import annotations
 import hmac
 from typing import NoReturn
 
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity import Identity, PublicIdentity
@@ -50,36 +47,17 @@ from gemel.custodian.agreement.agreement_messages import (
     read_offer,
 )
 from gemel.custodian.agreement.agreement_state import AgreementState, malformed_state
-from gemel.custodian.agreement.encapsulation import Encapsulation, encapsulation
-from gemel.custodian.agreement.ephemeral import CURVES, Ephemeral
+from gemel.custodian.agreement.key_exchange import ALGORITHMS, Encapsulation, Ephemeral
 from gemel.custodian.agreement.transcript import Transcript
 
 _AGAIN = "let the coordinator open a new epoch of the project (`gemel project new-epoch`), and agree again in it"
 
 
-_MLKEM = {Suite.DEFAULT: "ML-KEM-768", Suite.APPROVED: "ML-KEM-1024"}
-
-
 class Agreement:
     """One custodian's part in agreeing one seed.
 
-    Parameters
-    ----------
-    terms
-        Project, encoding digest and epoch the seed is for.
-    side
-        The own side.
-    identity
-        The own identity.
-    peer
-        The other custodian's public identity, as compared out of band.
-    suite
-        Of the approved specification: it decides the algorithms, and never a message does.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the other's identity is one's own.
+    `peer` is the other custodian's public identity, as compared out of band; CONFIGURATION if it is one's own. The
+    suite is that of the approved specification: it decides the algorithms, and never a message does.
     """
 
     def __init__(
@@ -90,7 +68,7 @@ class Agreement:
         peer: PublicIdentity,
         *,
         suite: Suite = Suite.DEFAULT,
-        _ephemeral: X25519PrivateKey | EllipticCurvePrivateKey | Ephemeral | None = None,
+        _ephemeral: Ephemeral | None = None,
         _encapsulation: Encapsulation | None = None,
     ) -> None:
         if peer == identity.public:
@@ -100,18 +78,11 @@ class Agreement:
                 where=f"seed agreement of project {terms.project}",
                 remedy="enter the identity whose fingerprint the other custodian reads out to you",
             )
-        self.terms = terms
-        self.side = side
-        self._identity = identity
-        self._peer = peer
-        self.suite = suite
-        given = _ephemeral or Ephemeral.create(suite)
-        self._ephemeral = given if isinstance(given, Ephemeral) else Ephemeral(given)
-        self._ephemeral_public = self._ephemeral.public
-        self._half = _encapsulation or encapsulation(side, suite=suite)
-        self._peer_offer = b""
-        self._peer_confirmation = b""
-        self._canary = b""
+        self.terms, self.side, self.suite = terms, side, suite
+        self._identity, self._peer = identity, peer
+        self._ephemeral = _ephemeral or Ephemeral.create(suite)
+        self._half = _encapsulation or Encapsulation(side, suite)
+        self._peer_offer = self._canary = self._peer_confirmation = b""
         self._transcript: Transcript | None = None
 
     def __repr__(self) -> str:
@@ -119,16 +90,10 @@ class Agreement:
 
     @property
     def offer(self) -> bytes:
-        """The own offer.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if it answers the other's, and that was not accepted yet.
-        """
+        """The own offer; WRONG_STATE if it answers the other's, and that was not accepted yet."""
         if not self.has_offer:
             self._refuse(
-                "the own offer answers the other's, which has not arrived", "wait for it", code=ErrorCode.WRONG_STATE
+                ErrorCode.WRONG_STATE, "the own offer answers the other's, which has not arrived", "wait for it"
             )
         return self._own_offer.signed(self._identity)
 
@@ -155,32 +120,37 @@ class Agreement:
     def accept_offer(self, message: bytes) -> None:
         """Take the other custodian's offer.
 
-        Raises
-        ------
-        GemelError
-            SIGNATURE if the message is malformed, changed, the own one, another's, of another project, for the wrong
-            side, or holds a key of low order or none of ML-KEM-768; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of
-            another epoch or encoding; WRONG_STATE if another offer was accepted before, or it is by another suite.
+        Raises `GemelError`: SIGNATURE if the message is malformed, changed, the own one, another's, of another
+        project, for the wrong side, or holds a key of low order or none of ML-KEM-768; EPOCH_MISMATCH or
+        ENCODING_MISMATCH if it is of another epoch or encoding; WRONG_STATE if another offer was accepted before, or
+        it is by another suite.
         """
         if self.has_peer_offer:
             if message == self._peer_offer:
                 return
-            self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
+            self._refuse(ErrorCode.WRONG_STATE, "a second, different offer of the other custodian", _AGAIN)
         if self.has_offer and message == self.offer:
-            self._refuse("this custodian's own offer came back as the other's", "report it to the linkage unit")
+            self._refuse(
+                ErrorCode.SIGNATURE,
+                "this custodian's own offer came back as the other's",
+                "report it to the linkage unit",
+            )
         offer = read_offer(message, self._peer, self._where("offer"), self.suite)
         self._check_terms(offer.terms, offer.side)
-        if offer.ephemeral == self._ephemeral_public:
-            self._refuse("the other custodian offers this custodian's own ephemeral key", _AGAIN)
+        if offer.ephemeral == self._ephemeral.public:
+            self._refuse(ErrorCode.SIGNATURE, "the other custodian offers this custodian's own ephemeral key", _AGAIN)
+        algorithms = ALGORITHMS[self.suite]
         try:
             shared = self._ephemeral.secret(offer.ephemeral)
         except ValueError:
-            fault = "a point of low order" if self.suite is Suite.DEFAULT else f"no point of {CURVES[self.suite]}"
-            self._refuse(f"the other custodian's ephemeral key is {fault}", _AGAIN)
+            fault = "a point of low order" if self.suite is Suite.DEFAULT else f"no point of {algorithms.curve}"
+            self._refuse(ErrorCode.SIGNATURE, f"the other custodian's ephemeral key is {fault}", _AGAIN)
         try:
             shared = self._half.secret(offer.encapsulation) + shared
         except ValueError:
-            self._refuse(f"the other custodian's offer holds no public key of {_MLKEM[self.suite]}", _AGAIN)
+            self._refuse(
+                ErrorCode.SIGNATURE, f"the other custodian's offer holds no public key of {algorithms.mlkem}", _AGAIN
+            )
         self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = message
 
@@ -188,25 +158,14 @@ class Agreement:
     def candidate(self) -> Seed:
         """The seed before the other has confirmed it: for the canary digest and nothing else.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE before the other's offer was accepted.
+        WRONG_STATE before the other's offer was accepted.
         """
         return self._shared_transcript().seed
 
     def confirm(self, canary: bytes) -> bytes:
-        """The own confirmation.
+        """The own confirmation, of the canary digest made with `candidate`, 32 bytes.
 
-        Parameters
-        ----------
-        canary
-            The canary digest made with `candidate`, 32 bytes.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
+        WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
@@ -214,7 +173,7 @@ class Agreement:
                 ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
             )
         if self.is_confirmed and canary != self._canary:
-            self._refuse("another canary digest was confirmed before", _AGAIN, code=ErrorCode.WRONG_STATE)
+            self._refuse(ErrorCode.WRONG_STATE, "another canary digest was confirmed before", _AGAIN)
         self._canary = canary
         mac = transcript.confirmation(self.side, canary)
         digest = transcript.digest
@@ -223,18 +182,15 @@ class Agreement:
     def accept_confirmation(self, message: bytes) -> None:
         """Take the other custodian's confirmation; then the seed is agreed.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE before the own confirmation; SIGNATURE, EPOCH_MISMATCH or ENCODING_MISMATCH as for an offer;
-            KEY_MISMATCH if the other does not hold the same secret over the same transcript; CANARY_MISMATCH if it
-            does but its records are signed differently.
+        Raises `GemelError`: WRONG_STATE before the own confirmation; SIGNATURE, EPOCH_MISMATCH or ENCODING_MISMATCH
+        as for an offer; KEY_MISMATCH if the other does not hold the same secret over the same transcript;
+        CANARY_MISMATCH if it does but its records are signed differently.
         """
         if not self.is_confirmed:
             self._refuse(
+                ErrorCode.WRONG_STATE,
                 "the other custodian's confirmation is accepted after the own one only",
                 "confirm first",
-                code=ErrorCode.WRONG_STATE,
             )
         if self.is_agreed and message == self._peer_confirmation:
             return
@@ -243,61 +199,44 @@ class Agreement:
         self._check_terms(confirmation.terms, confirmation.side)
         if not hmac.compare_digest(confirmation.transcript, transcript.digest):
             self._refuse(
+                ErrorCode.KEY_MISMATCH,
                 "the two custodians have seen different offers",
                 f"compare both identities' fingerprints by phone; {_AGAIN}",
-                code=ErrorCode.KEY_MISMATCH,
             )
         expected = transcript.confirmation(self.side.other, confirmation.canary)
         if not hmac.compare_digest(confirmation.mac, expected):
-            self._refuse("the other custodian's key confirmation does not verify", _AGAIN, code=ErrorCode.KEY_MISMATCH)
+            self._refuse(ErrorCode.KEY_MISMATCH, "the other custodian's key confirmation does not verify", _AGAIN)
         if not hmac.compare_digest(confirmation.canary, self._canary):
             self._refuse(
+                ErrorCode.CANARY_MISMATCH,
                 "the two custodians sign the same test records differently although they hold the same seed",
                 f"install the same version of Gemel on both sides, then {_AGAIN}",
-                code=ErrorCode.CANARY_MISMATCH,
             )
         self._peer_confirmation = message
 
     @property
     def seed(self) -> Seed:
-        """The agreed seed.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE before the other's confirmation was accepted.
-        """
+        """The agreed seed; WRONG_STATE before the other's confirmation was accepted."""
         if not self.is_agreed:
             self._refuse(
+                ErrorCode.WRONG_STATE,
                 "the seed is not agreed yet: the other custodian has not confirmed it",
                 "wait for its confirmation",
-                code=ErrorCode.WRONG_STATE,
             )
         return self.candidate
 
     def export(self) -> bytes:
         """The whole state *with the private keys*, to be kept encrypted; see `Vault.protect`."""
-        return AgreementState(
-            self.suite,
-            self.terms,
-            self.side,
-            self._identity.public.raw,
-            self._peer.raw,
-            self._ephemeral.state,
-            self._half.state,
-            self._peer_offer,
-            self._canary,
-            self._peer_confirmation,
-        ).pack()
+        identities, private = (self._identity.public.raw, self._peer.raw), (self._ephemeral.state, self._half.state)
+        messages = self._peer_offer, self._canary, self._peer_confirmation
+        return AgreementState(self.suite, self.terms, self.side, *identities, *private, *messages).pack()
 
     @classmethod
     def resume(cls, state: bytes, identity: Identity, peer: PublicIdentity) -> Agreement:
         """Continue an agreement from its export; the messages in it are checked again.
 
-        Raises
-        ------
-        GemelError
-            VAULT if the state is malformed; CONFIGURATION if either identity has changed since; errors of the checks.
+        Raises `GemelError`: VAULT if the state is malformed; CONFIGURATION if either identity has changed since;
+        errors of the checks.
         """
         kept = AgreementState.unpack(state)
         if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):
@@ -308,7 +247,7 @@ class Agreement:
                 remedy=f"restore the former identity, or {_AGAIN}",
             )
         try:
-            half = encapsulation(kept.side, kept.encapsulation, kept.suite)
+            half = Encapsulation(kept.side, kept.suite, kept.encapsulation)
             ephemeral = Ephemeral.restored(kept.suite, kept.ephemeral)
         except ValueError:
             raise malformed_state() from None
@@ -325,40 +264,46 @@ class Agreement:
 
     @property
     def _own_offer(self) -> Offer:
-        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public, self._half.part)
+        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral.public, self._half.part)
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:
-            self._refuse("the other custodian's offer has not arrived yet", "wait for it", code=ErrorCode.WRONG_STATE)
+            self._refuse(ErrorCode.WRONG_STATE, "the other custodian's offer has not arrived yet", "wait for it")
         return self._transcript
 
     def _check_terms(self, terms: Terms, side: Side) -> None:
         if terms.project != self.terms.project:
-            self._refuse("the message is of another project", "report it to the linkage unit", got=terms.project)
+            self._refuse(
+                ErrorCode.SIGNATURE,
+                "the message is of another project",
+                "report it to the linkage unit",
+                got=terms.project,
+            )
         if side is not self.side.other:
             self._refuse(
+                ErrorCode.SIGNATURE,
                 "the message is of this custodian's own side",
                 "one of the two is configured as the wrong side",
                 got=side.value,
             )
         if terms.epoch != self.terms.epoch:
             self._refuse(
+                ErrorCode.EPOCH_MISMATCH,
                 f"the message is of another epoch than {self.terms.epoch}",
                 _AGAIN,
                 got=str(terms.epoch),
-                code=ErrorCode.EPOCH_MISMATCH,
             )
         if terms.encoding_digest != self.terms.encoding_digest:
             self._refuse(
+                ErrorCode.ENCODING_MISMATCH,
                 f"the message is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
                 "compare the specification and the versions of Gemel and Python with the other custodian",
                 got=terms.encoding_digest.hex()[:16],
-                code=ErrorCode.ENCODING_MISMATCH,
             )
 
     def _where(self, message: str) -> str:
         return f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}, the other's {message}"
 
-    def _refuse(self, what: str, remedy: str, *, got: str = "", code: ErrorCode = ErrorCode.SIGNATURE) -> NoReturn:
+    def _refuse(self, code: ErrorCode, what: str, remedy: str, got: str = "") -> NoReturn:
         where = f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}"
         raise GemelError(code, what, where=where, got=got, remedy=remedy)

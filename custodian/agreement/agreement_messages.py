@@ -14,8 +14,7 @@ from gemel.common.keys.framing import FramingError, Part, frame, unframe
 from gemel.common.keys.identity import PUBLIC_BYTES, SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.custodian.agreement.encapsulation import part_bytes
-from gemel.custodian.agreement.ephemeral import PUBLIC_LENGTHS
+from gemel.custodian.agreement.key_exchange import ALGORITHMS
 
 MESSAGE_LIMIT = 4096
 """Longest message in bytes; a real one has fewer than 2100."""
@@ -31,13 +30,7 @@ _PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpo
 
 @dataclass(frozen=True)
 class Terms:
-    """What a seed is agreed for; it is used for nothing else.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if a part is out of its bounds.
-    """
+    """What a seed is agreed for; it is used for nothing else. PARAMETER if a part is out of its bounds."""
 
     project: str
     encoding_digest: bytes
@@ -58,6 +51,19 @@ class Terms:
         """The terms as the parts of a frame."""
         return self.project.encode(), self.encoding_digest, self.epoch.to_bytes(4, "big")
 
+    @classmethod
+    def unframed(cls, project: bytes, encoding_digest: bytes, epoch: bytes, side: bytes) -> tuple[Terms, Side]:
+        """Terms and side of the parts of `TERMS_PARTS`; ValueError for text that is not valid there."""
+        return cls(project.decode(), encoding_digest, int.from_bytes(epoch, "big")), Side(side.decode())
+
+
+TERMS_PARTS = (
+    Part("project", 1, PROJECT_LIMIT),
+    Part.fixed("encoding digest", DIGEST_BYTES),
+    Part.fixed("epoch", 4),
+    Part("side", 1, 16),
+)
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -72,7 +78,8 @@ class Offer:
     @property
     def suite(self) -> Suite:
         """The suite that it is by."""
-        return Suite.APPROVED if len(self.ephemeral) == PUBLIC_LENGTHS[Suite.APPROVED] else Suite.DEFAULT
+        approved = len(self.ephemeral) == ALGORITHMS[Suite.APPROVED].curve_public_bytes
+        return Suite.APPROVED if approved else Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
@@ -98,31 +105,26 @@ class Confirmation:
 
 def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Offer:
     """Read an offer that `sender` must have signed."""
-    lengths = [part_bytes(side, suite) for side in Side]
+    algorithms = ALGORITHMS[suite]
+    lengths = [algorithms.part_bytes(side) for side in Side]
     keys = [
         Part.fixed("identity", PUBLIC_BYTES),
-        Part.fixed("ephemeral key", PUBLIC_LENGTHS[suite]),
+        Part.fixed("ephemeral key", algorithms.curve_public_bytes),
         Part("encapsulation", min(lengths), max(lengths)),
     ]
     terms, side, (identity, ephemeral, half) = _read(message, suite, _OFFER, keys, sender, where)
     if identity != sender.raw:
         # Not reachable by an outsider: the signature is valid. The sender names a key that is not its own.
         raise _refused(where, "the message names another identity than the one that signed it")
-    if len(half) != part_bytes(side, suite):
+    if len(half) != algorithms.part_bytes(side):
         raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(half)} bytes")
     return Offer(terms, side, identity, ephemeral, half)
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
     """Read a confirmation that `sender` must have signed."""
-    terms, side, (transcript, canary, mac) = _read(
-        message,
-        suite,
-        _CONFIRMATION,
-        [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")],
-        sender,
-        where,
-    )
+    proofs = [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")]
+    terms, side, (transcript, canary, mac) = _read(message, suite, _CONFIRMATION, proofs, sender, where)
     return Confirmation(terms, side, transcript, canary, mac, suite)
 
 
@@ -139,44 +141,29 @@ def _read(
     for other, magic in _MAGICS.items():
         # Not verified yet, and believed no further than this: whatever it is, nothing is agreed.
         if other is not suite and message.startswith(frame(magic)):
-            raise _other_suite(where)
-    expected = [
-        Part.fixed("magic", len(_MAGICS[suite])),
-        Part("kind", 1, 32),
-        Part("project", 1, PROJECT_LIMIT),
-        Part.fixed("encoding digest", DIGEST_BYTES),
-        Part.fixed("epoch", 4),
-        Part("side", 1, 16),
-    ]
+            raise GemelError(
+                ErrorCode.WRONG_STATE,
+                "the other custodian's message is by another suite of algorithms than the specification names",
+                where=where,
+                remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
+                "coordinator open a new epoch of the project (`gemel project new-epoch`)",
+            )
+    head = (Part.fixed("magic", len(_MAGICS[suite])), Part("kind", 1, 32), *TERMS_PARTS)
     try:
-        magic, actual_kind, *_ = parts = unframe(
-            message, [*expected, *signed_parts, Part.fixed("signature", SIGNATURE_BYTES)]
-        )
-        project = parts[2].decode()
-        side = Side(parts[5].decode())
+        parts = unframe(message, [*head, *signed_parts, Part.fixed("signature", SIGNATURE_BYTES)])
+        terms, side = Terms.unframed(*parts[2:6])
     except (FramingError, ValueError) as error:
         reason = str(error) if isinstance(error, FramingError) else "a part holds text that is not valid there"
         raise _refused(where, f"this is not a well-formed {kind.decode()} message: {reason}") from None
-    if magic != _MAGICS[suite] or actual_kind != kind:
+    if parts[:2] != [_MAGICS[suite], kind]:
         raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
-    sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
-    if not sender_signed:
+    if not sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1]):
         raise _refused(
             where,
             f"the {kind.decode()} message is not signed by the configured identity of the other custodian",
             f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
         )
-    return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
-
-
-def _other_suite(where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.WRONG_STATE,
-        "the other custodian's message is by another suite of algorithms than the specification names",
-        where=where,
-        remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
-        "coordinator open a new epoch of the project (`gemel project new-epoch`)",
-    )
+    return terms, side, parts[6:-1]
 
 
 def _refused(where: str, what: str, got: str = "") -> GemelError:

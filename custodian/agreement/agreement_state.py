@@ -8,11 +8,11 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from gemel.custodian.agreement.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms
-from gemel.custodian.agreement.encapsulation import STATE_BYTES
-from gemel.custodian.agreement.ephemeral import STATE_LENGTHS
+from gemel.custodian.agreement.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, TERMS_PARTS, Terms
+from gemel.custodian.agreement.key_exchange import ALGORITHMS, SECRET_BYTES
 
 _MARKS = {Suite.DEFAULT: b"gemel seed agreement state 1", Suite.APPROVED: b"gemel seed agreement state 2"}
+_LONGEST_HALF = max(algorithms.ciphertext_bytes for algorithms in ALGORITHMS.values()) + SECRET_BYTES
 
 
 @dataclass(frozen=True)
@@ -32,35 +32,29 @@ class AgreementState:
 
     def pack(self) -> bytes:
         """The state as bytes."""
-        return frame(
-            _MARKS[self.suite],
-            *self.terms.parts,
-            self.side.value.encode(),
-            self.identity,
-            self.peer,
-            self.ephemeral,
-            self.encapsulation,
-            self.peer_offer,
-            self.canary,
-            self.peer_confirmation,
-        )
+        head = _MARKS[self.suite], *self.terms.parts, self.side.value.encode(), self.identity, self.peer
+        return frame(*head, self.ephemeral, self.encapsulation, self.peer_offer, self.canary, self.peer_confirmation)
 
     @classmethod
     def unpack(cls, content: bytes) -> AgreementState:
-        """Read a state.
-
-        Raises
-        ------
-        GemelError
-            VAULT if it is malformed.
-        """
+        """Read a state; VAULT if it is malformed."""
         suite = Suite.APPROVED if content.startswith(frame(_MARKS[Suite.APPROVED])) else Suite.DEFAULT
-        private = [Part.fixed("ephemeral key", STATE_LENGTHS[suite]), Part("encapsulation", 0, STATE_BYTES)]
+        expected = (
+            Part.fixed("version", len(_MARKS[suite])),
+            *TERMS_PARTS,
+            Part.fixed("identity", 32),
+            Part.fixed("other identity", 32),
+            Part.fixed("ephemeral key", ALGORITHMS[suite].curve_private_bytes),
+            Part("encapsulation", 0, _LONGEST_HALF),
+            Part("the other's offer", 0, MESSAGE_LIMIT),
+            Part("canary digest", 0, DIGEST_BYTES),
+            Part("the other's confirmation", 0, MESSAGE_LIMIT),
+        )
         try:
-            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, *private, *_TAIL])
+            mark, *parts = unframe(content, expected)
             if mark != _MARKS[suite]:
                 raise ValueError("another version")
-            return cls(suite, Terms(project.decode(), digest, int.from_bytes(epoch, "big")), Side(side.decode()), *rest)
+            return cls(suite, *Terms.unframed(*parts[:4]), *parts[4:])
         except (FramingError, ValueError):
             raise malformed_state() from None
 
@@ -73,19 +67,3 @@ def malformed_state() -> GemelError:
         remedy="restore it from its backup, or let the coordinator open a new epoch of the project (`gemel project "
         "new-epoch`), and agree again in it",
     )
-
-
-_HEAD = [
-    Part.fixed("version", len(_MARKS[Suite.DEFAULT])),
-    Part("project", 1, PROJECT_LIMIT),
-    Part.fixed("encoding digest", DIGEST_BYTES),
-    Part.fixed("epoch", 4),
-    Part("side", 1, 16),
-    Part.fixed("identity", 32),
-    Part.fixed("other identity", 32),
-]
-_TAIL = [
-    Part("the other's offer", 0, MESSAGE_LIMIT),
-    Part("canary digest", 0, DIGEST_BYTES),
-    Part("the other's confirmation", 0, MESSAGE_LIMIT),
-]

@@ -26,11 +26,8 @@ _REMEDY = "copy the file again from the custodian who made it with 'gemel alice 
 def new_seed_file(path: Path, project: str) -> Seed:
     """Make a random seed for `project` and write it to a new file with mode 0600.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if `project` is not a valid project name; EXISTS if the file exists; CONFIGURATION if it cannot be
-        written.
+    Raises `GemelError`: PARAMETER if `project` is not a valid project name; EXISTS if the file exists; CONFIGURATION if
+    it cannot be written.
     """
     if not re.fullmatch(_LINES[1], f"project {project}"):
         raise parameter(
@@ -44,10 +41,8 @@ def new_seed_file(path: Path, project: str) -> Seed:
 def load_seed_file(path: Path, project: str) -> Seed:
     """Read the seed of `project`.
 
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the file is missing, open to others, malformed, copied with an error, or another project's.
+    Raises `GemelError`: CONFIGURATION if the file is missing, open to others, malformed, copied with an error, or
+    another project's.
     """
     text = read_private(path, "the seed").decode("ascii", errors="replace").replace("\r\n", "\n")
     match = _FORM.fullmatch(text)

@@ -32,18 +32,15 @@ class Transcript:
 
     @classmethod
     def of(cls, own: Offer, other: Offer, shared: bytes) -> Transcript:
-        """The transcript of two offers of the same terms and suite.
+        """The transcript of two offers of the same terms and suite: the same one, whichever custodian computes it.
 
-        Parameters
-        ----------
-        shared
-            The secret of ML-KEM, and behind it that of their ephemeral keys: the seed is as good as the better of the
-            two.
-
-        Both custodians get the same one: Alice's keys come first, whoever computes it.
+        `shared` is the secret of ML-KEM, and behind it that of their ephemeral keys: the seed is as good as the better
+        of the two. Alice's keys come first.
         """
         offers = {own.side: own, other.side: other}
-        ends = [part for side in Side for part in _end(offers[side])]
+        ends = []
+        for side in Side:
+            ends += [offers[side].identity, offers[side].ephemeral, offers[side].encapsulation]
         framed = frame(_DOMAINS[own.suite], *own.terms.parts, *ends)
         digest = hashlib.sha256(framed).digest()
 
@@ -57,7 +54,3 @@ class Transcript:
         """The MAC by which `side` proves that it has this transcript's secret; covers its canary digest."""
         framed = frame(self.digest, side.value.encode(), canary)
         return hmac.digest(self._confirmation_keys[side], framed, "sha256")
-
-
-def _end(offer: Offer) -> list[bytes]:
-    return [offer.identity, offer.ephemeral, offer.encapsulation]

@@ -123,17 +123,10 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions:
     """Clean the compared fields and the variables of a custodian's file.
 
     Columns of the frame may hold text, numbers, booleans, dates or categories; `positions` are where its rows are, for
-    errors, by default their numbers in the frame.
+    errors, by default their numbers in the frame. Raises `GemelError`: FIELD_MISSING if the file lacks a field's column
+    (all that lack are named), EMPTY_SOURCE if it has no rows, SOURCE if a column does not hold single values (lists,
+    bytes), has a value that is too long, or if a variable's column has a value that is none of its categories.
 
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
-        SOURCE if a column does not hold single values (lists, bytes), has a value that is too long, or if a variable's
-        column has a value that is none of its categories.
-
-    Notes
-    -----
     O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
     than one field's tables are in memory besides the result.
     """
@@ -277,13 +270,7 @@ class _Working:
         """Run a cleaning step; the number of rows it changed."""
         if step == "stop_words":
             return self._each(lambda value: drop_phrases(value, self.phrases)) if self.phrases else 0
-        text = pl.col("value")
-        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
-        after = self.table.select(ASCII_STEPS[step](text)).to_series()
-        if not ascii_text.all():
-            others = self.table["value"].filter(~ascii_text).to_list()
-            after = after.scatter((~ascii_text).arg_true(), [TEXT_STEPS[step](value) for value in others])
-        return self._replace(after)
+        return self._replace(self._of_values(ASCII_STEPS[step](pl.col("value")), TEXT_STEPS[step]))
 
     def finish(self) -> None:
         if self.phrases:
@@ -312,9 +299,12 @@ class _Working:
         return changed
 
     def _test(self, of_ascii: Callable[[pl.Expr], pl.Expr], of_any: Callable[[str], bool]) -> pl.Series:
-        text = pl.col("value")
-        ascii_text = self.table.select(is_ascii(text)).to_series().fill_null(value=True)
-        result = self.table.select(of_ascii(ascii_folded(text)).fill_null(value=False)).to_series()
+        return self._of_values(of_ascii(ascii_folded(pl.col("value"))).fill_null(value=False), of_any)
+
+    def _of_values(self, of_ascii: pl.Expr, of_any: Callable[[str], str | bool]) -> pl.Series:
+        """What values become: those that are all ASCII by an expression, the others one by one."""
+        ascii_text = self.table.select(is_ascii(pl.col("value"))).to_series().fill_null(value=True)
+        result = self.table.select(of_ascii).to_series()
         if not ascii_text.all():
             others = self.table["value"].filter(~ascii_text).to_list()
             result = result.scatter((~ascii_text).arg_true(), [of_any(value) for value in others])

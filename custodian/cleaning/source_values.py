@@ -26,9 +26,7 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
     """
     present = set(frame.columns)
     lacking = [(field, name) for field in spec.fields for name in field.columns_of(side) if name not in present]
-    if lacking:
-        errors = [_lacks(field, name, side, frame.columns) for field, name in lacking]
-        raise errors[0] if len(errors) == 1 else GemelErrors(ErrorCode.FIELD_MISSING, errors)
+    raise_all([_lacks(field, name, side, frame.columns) for field, name in lacking])
     if frame.is_empty():
         got = f"{frame.width} columns, 0 rows"
         remedy = "check that the export or query gives rows"
@@ -36,6 +34,12 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
     for field in spec.fields:
         parts = [as_text(frame[name], name, field, side) for name in field.columns_of(side)]
         yield field, _joined(parts, None if field.date is None else field.date.order)
+
+
+def raise_all(errors: list[GemelError]) -> None:
+    """Raise an error, or several as one, if there are any."""
+    if errors:
+        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
 
 
 def _joined(parts: list[pl.Series], order: DateOrder | None) -> pl.Series:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import polars as pl
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, VariableSpec
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import CommonCategory, category_of
-from gemel.custodian.cleaning.source_values import text_values
+from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.records.table import Found, Positions
 
 # A custodian's own categories mapped to the common ones, by the table in the specification.
@@ -28,19 +27,11 @@ from gemel.records.table import Found, Positions
 # variable: the error gives the number of values and their places, not the values. Missing values stay as they are.
 
 
-class Refusal(Protocol):
-    """Words the error for rows with values that no table names."""
-
-    def __call__(self, rows: str) -> GemelError:
-        """The error; `rows` says how many rows, how many different values, and where."""
-        ...
-
-
 class Unnamed:
-    """The values of one column that no table names, in all batches of a file."""
+    """The values of one column that no table names, in all batches of a file; and the words of their error."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        self._refusal = refusal
+    def __init__(self, what: str, where: str, remedy: str) -> None:
+        self._what, self._where, self._remedy = what, where, remedy
         self._values: set[str] = set()
         self._found = Found()
         self._rows = 0
@@ -57,9 +48,8 @@ class Unnamed:
         """The error for all of them; None if there are none."""
         if not self._found.count:
             return None
-        return self._refusal(
-            f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
-        )
+        got = f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
+        return GemelError(ErrorCode.SOURCE, self._what, where=self._where, got=got, remedy=self._remedy)
 
 
 def harmonised(
@@ -94,13 +84,9 @@ def harmonised(
 
 def unnamed_in(of: str, side: Side, column: str) -> Unnamed:
     """For the values of a field's or variable's column that its table of categorisation does not name."""
-
-    def refusal(rows: str) -> GemelError:
-        what = f"{of} has values that its table of categorisation does not name for {side}"
-        remedy = "add them to the table, or to the `missing` codes, or correct the file"
-        return GemelError(ErrorCode.SOURCE, what, where=f"{side}'s column {column!r}", got=rows, remedy=remedy)
-
-    return Unnamed(refusal)
+    what = f"{of} has values that its table of categorisation does not name for {side}"
+    remedy = "add them to the table, or to the `missing` codes, or correct the file"
+    return Unnamed(what, f"{side}'s column {column!r}", remedy)
 
 
 _MOSTLY = 0.5
@@ -167,7 +153,7 @@ class VariableCleaning:
                 continue
             before = self._profiles.get(name)
             self._profiles[name] = counts if before is None else before.with_more(counts)
-        _raise(errors)
+        raise_all(errors)
         return columns
 
     def profiles(self) -> tuple[VariableProfile, ...]:
@@ -177,26 +163,14 @@ class VariableCleaning:
         places and never the value.
         """
         found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
-        _raise([error for error in found if error is not None])
+        raise_all([error for error in found if error is not None])
         return tuple(self._profiles[variable.name] for variable in self._variables)
 
 
-def _raise(errors: list[GemelError]) -> None:
-    if errors:
-        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
-
-
 def _outside_list(variable: VariableSpec, side: Side) -> Unnamed:
-    def refusal(rows: str) -> GemelError:
-        return GemelError(
-            ErrorCode.SOURCE,
-            f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
-            where=f"{side}'s column {variable.column_of(side)!r}",
-            got=rows,
-            remedy="add them to the specification, as categories or as `missing` codes, or correct the file",
-        )
-
-    return Unnamed(refusal)
+    what = f"variable {variable.name} has values that are none of its {len(variable.categories)} categories"
+    remedy = "add them to the specification, as categories or as `missing` codes, or correct the file"
+    return Unnamed(what, f"{side}'s column {variable.column_of(side)!r}", remedy)
 
 
 def _clean(

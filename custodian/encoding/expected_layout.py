@@ -33,6 +33,7 @@ from gemel.common.specification import BlockingRule, Specification
 from gemel.common.specification.model.blocking import MAX_ROWS as PADDED_ROWS
 from gemel.custodian.cleaning.parts import salt_text
 from gemel.custodian.encoding.blocking_keys import key_text
+from gemel.custodian.encoding.padding import padded_size
 
 WHOLE_FILE = ""
 """Name of the one set of modes open and trusted, among the rules."""
@@ -45,18 +46,10 @@ KEY = "+key"
 class FileCounts:
     """What the layout of a file's contribution follows from.
 
-    Attributes
-    ----------
-    records
-        Of the file, without decoys.
-    rows
-        By rule the rows that have a key under it, with decoys and dummies; `WHOLE_FILE` in modes open and trusted.
-    distinct
-        By rule and field, how many signatures its rows have: different values, each once in a block or salt.
-    different
-        By field, how many values it has in the whole file, at least one.
-    counted
-        Whether they were counted in a file of this size; otherwise they are upper bounds.
+    `records`: of the file, without decoys; `rows`: by rule the rows that have a key under it, with decoys and dummies;
+    `WHOLE_FILE` in modes open and trusted; `distinct`: by rule and field, how many signatures its rows have: different
+    values, each once in a block or salt; `different`: by field, how many values it has in the whole file, at least one;
+    `counted`: whether they were counted in a file of this size; otherwise they are upper bounds.
     """
 
     records: int
@@ -103,7 +96,8 @@ def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCo
     for rule in spec.keyed_rules if spec.in_blocks else ():
         key = key_text(columns, spec, rule, split=True).alias(KEY)
         own = pl.DataFrame([key, *(columns[name].alias(name) for name in frame.columns)]).filter(key.is_not_null())
-        dummies = _dummies(own[KEY]) if spec.padding is not None else 0
+        sizes = own[KEY].value_counts(name="rows")["rows"].cast(pl.Int64).to_numpy()
+        dummies = int((padded_size(sizes) - sizes).sum()) if spec.padding is not None else 0
         rows[rule.name] = own.height + spec.decoys + dummies
         for name in frame.columns:
             signatures = own.select(KEY, name).drop_nulls().n_unique() if own.height else 0
@@ -136,13 +130,13 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
     )
     sets.append(SetLayout(SAMPLES, sample_rows(counts.records), drawn))
     if spec.mode == "shared":
-        sets = [_shared(part, spec) for part in sets]
+        sets = [shared_layout(part, spec) for part in sets]
     if spec.variables:
         sets.append(SetLayout(CODES, counts.records, (), (), variables))
     return Layout((*sets, *known_layouts(spec, side)), counts.records)
 
 
-def _shared(part: SetLayout, spec: Specification) -> SetLayout:
+def shared_layout(part: SetLayout, spec: Specification) -> SetLayout:
     """A set of rows or the samples of mode block_keyed as they are sent in mode shared: `shared_sets`."""
     own = part.rule != SAMPLES
     withheld = next((rule.withheld for rule in spec.keyed_rules if rule.name == part.rule), ())
@@ -156,7 +150,7 @@ def _shared(part: SetLayout, spec: Specification) -> SetLayout:
         part,
         fields=tuple(replace(field, distinct=0, content=content(field)) for field in part.fields),
         blocks=(part.rule,) if own else (),
-        tags=tuple(rule for rule in part.blocks if rule != part.rule) if own else (),
+        tags=tuple(rule.name for rule in spec.keyed_rules if rule.name != part.rule) if own else (),
     )
 
 
@@ -193,9 +187,3 @@ def _sets_of_rule(rule: BlockingRule, counts: FileCounts, spec: Specification) -
 def _part(total: int, number: int, of: int) -> int:
     """One of `of` even parts of a number."""
     return total // of + (number < total % of)
-
-
-def _dummies(keys: pl.Series) -> int:
-    """Dummies that bring each block to the next power of two."""
-    sizes = keys.value_counts(name="rows")["rows"].to_list()
-    return sum((1 << (size - 1).bit_length()) - size for size in sizes)

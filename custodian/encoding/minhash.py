@@ -1,6 +1,6 @@
 """Signatures: the 1-bit minwise hash of a value's tokens under a field's keys.
 
-`fast` makes many of them in bulk, `fast` applies randomised response to their bits.
+`signatures` makes many of them in bulk, `with_randomised_response` inverts some of their bits.
 
 A token's code enters with the digest of its block (zeros in open mode): AES-256 under k1 of the 8 bytes of
 the digest and the 8 of the code, of which the first 8 are kept, hides the token. AES-256 under k2 of those
@@ -26,7 +26,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -95,38 +94,17 @@ _HIDDEN_AT_ONCE = 1 << 16  # tokens encrypted in one call: a megabyte
 _COUNTERS_PER_ROW = 4
 
 
-def signatures(
-    tokens: Tokens,
-    keys: FieldKeys,
-    bits: int,
-    block: bytes = NO_BLOCK,
-    threads: int = 2,
-    table_bytes: int = TABLE_BYTES,
-) -> NDArray[np.uint64]:
-    """1-bit minwise signatures of many values: uint64, shape (n_values, bits // 64).
+def signatures(tokens: Tokens, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> NDArray[np.uint64]:
+    """1-bit minwise signatures of many values under a field's keys: uint64, shape (n_values, bits // 64).
 
-    Parameters
-    ----------
-    tokens
-        Token sets of the values, none empty: a value without tokens is missing and has no signature.
-    keys
-        The field's keys.
-    bits
-        Length M of a signature, a multiple of 64 from 64 to 8192. Bit i is bit ``i % 64`` of word ``i // 64``.
-    block
-        8 bytes: digest of the block all these values belong to, zeros in open mode.
-    table_bytes
-        Bound of the working memory of one thread, besides the result.
+    None of the token sets is empty: a value without tokens is missing and has no signature. `bits` is the length M of a
+    signature, a multiple of 64 from 64 to 8192; bit i is bit ``i % 64`` of word ``i // 64``. `block` is the digest of
+    the block that all these values belong to, 8 bytes, zeros in open mode. Raises `GemelError`: PARAMETER if `bits` or
+    `block` is of the wrong size, or if a value has no tokens.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if `bits` or `block` is of the wrong size, or if a value has no tokens.
-
-    Notes
-    -----
     ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of each value: 1024 bits of a
-    name of 8 tokens take about half a microsecond on one core, and a new token the same again.
+    name of 8 tokens take about half a microsecond on one core, and a new token the same again. Working memory, besides
+    the result: `TABLE_BYTES` at most.
     """
     _check_bits(bits)
     if len(block) != BLOCK_BYTES:
@@ -134,32 +112,15 @@ def signatures(
     if empty := int(np.count_nonzero(tokens.counts == 0)):
         raise _parameter("a value without tokens has no signature", "tokens", f"{empty} such values")
     out = np.empty((tokens.n_values, bits // WORD_BITS), dtype=np.uint64)
-    whole, places = _index(tokens.codes, table_bytes // (4 * bits))
+    whole, places = _index(tokens.codes, TABLE_BYTES // (4 * bits))
     if len(places) == len(tokens.codes):
-        table = _rows(whole, keys, bits, block)
-        share = max(1, -(-tokens.n_values // threads))
-        chunks = [(start, min(start + share, tokens.n_values)) for start in range(0, tokens.n_values, share)]
-
-        def sign(chunk: tuple[int, int]) -> None:
-            start, stop = chunk
-            _minimum(table, places, tokens.offsets[start : stop + 1], out[start:stop])
-    else:
-        chunks = list(_chunks(tokens.offsets, max(1, min(_CHUNK_BYTES, table_bytes) // (4 * bits))))
-
-        def sign(chunk: tuple[int, int]) -> None:
-            start, stop = chunk
-            offsets = tokens.offsets[start : stop + 1]
-            codes = tokens.codes[offsets[0] : offsets[-1]]
-            distinct, places = _index(codes, len(codes))
-            _minimum(_rows(distinct, keys, bits, block), places, offsets - offsets[0], out[start:stop])
-
-    if threads == 1 or len(chunks) < 2:
-        for chunk in chunks:
-            sign(chunk)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(sign, chunks):
-                pass
+        _minimum(_rows(whole, keys, bits, block), places, tokens.offsets, out)
+        return out
+    for start, stop in _chunks(tokens.offsets, max(1, min(_CHUNK_BYTES, TABLE_BYTES) // (4 * bits))):
+        offsets = tokens.offsets[start : stop + 1]
+        codes = tokens.codes[offsets[0] : offsets[-1]]
+        distinct, places = _index(codes, len(codes))
+        _minimum(_rows(distinct, keys, bits, block), places, offsets - offsets[0], out[start:stop])
     return out
 
 

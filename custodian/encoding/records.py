@@ -51,19 +51,12 @@ _SIGNED = 0.9
 class Encoded:
     """The sets that a custodian sends, and the orders that it keeps.
 
-    Attributes
-    ----------
-    sets
-        In block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the samples,
-        then the codes where the specification has variables; otherwise one set.
-    orders
-        By rule, for each row (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one
-        too, the samples have none. It never leaves the custodian.
-        Row numbers past the file's rows are decoys, and those past the decoys dummies.
-    records
-        Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
-    decoys
-        Records of no person's among the rows; in the one set of another mode its last rows.
+    `sets`: in block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the
+    samples, then the codes where the specification has variables; otherwise one set; `orders`: by rule, for each row
+    (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one too, the samples have none.
+    It never leaves the custodian. Row numbers past the file's rows are decoys, and those past the decoys dummies;
+    `records`: records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each; `decoys`:
+    records of no person's among the rows; in the one set of another mode its last rows.
     """
 
     sets: tuple[SignatureSet, ...]
@@ -142,7 +135,7 @@ def encode_records(
         extended = {name: pl.concat([places, none]) for name, places in variables.items()}
         codes = coded_variables(extended, np.arange(n_rows), specification, seed, epoch)
         return encoding.rows(RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys), codes, progress=progress)
-    signing = None if progress is None else partial(_share, progress, 0.0, _SIGNED)
+    signing = None if progress is None else partial(report_part, progress, 0.0, _SIGNED)
     encoded = encoding.rows(rows_of_rules(columns, specification, noise, decoys), progress=signing)
     records = HeldRecords({name: column.head(n_records) for name, column in columns.items()}, variables)
     sets, orders = [*encoded.sets, encoding.samples(records, progress)], dict(encoded.orders)
@@ -184,13 +177,9 @@ class Encoding:
     ) -> Encoded:
         """The sets of rows.
 
-        Parameters
-        ----------
-        variables
-            The codes of the rows of `sent`, which the one set of modes open and trusted has.
-        unit
-            The rows of `sent` are those of a unit, all under its rule: their sets are those that all rows would have
-            together, and the orders have the rows' own numbers.
+        `variables`: the codes of the rows of `sent`, which the one set of modes open and trusted has; `unit`: the rows
+        of `sent` are those of a unit, all under its rule: their sets are those that all rows would have together, and
+        the orders have the rows' own numbers.
         """
         rows = self._prepared(sent, progress)
         places, names = rows.places(unit), [field.name for field in self.specification.fields]
@@ -231,7 +220,7 @@ class Encoding:
             prepared = self.signer.prepare(field, {name: values[name] for name in names})
             fields[field.name] = self.signer.sign_groups(prepared, np.arange(groups.size).reshape(groups.shape))
             if progress is not None:
-                _share(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
+                report_part(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
         return SignatureSet(SAMPLES, groups.size, fields, {})
 
     def codes(self, records: FileRecords, names: Sequence[str]) -> tuple[SignatureSet, NDArray[np.int64]]:
@@ -300,13 +289,13 @@ class Encoding:
                 for done, ended in enumerate(as_completed(running), 1):
                     ended.result()
                     if progress is not None:
-                        _share(progress, *span, title(running[ended]), done / len(jobs))
+                        report_part(progress, *span, title(running[ended]), done / len(jobs))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
         return {name: ended.result() for ended, name in running.items()}
 
 
-def _share(progress: Progress, begin: float, end: float, name: str, done: float) -> None:
+def report_part(progress: Progress, begin: float, end: float, name: str, done: float) -> None:
     """Pass on the progress of a part of the work as that of the whole."""
     progress(name, begin + (end - begin) * done)

@@ -23,15 +23,9 @@ from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 class SharedEncoded:
     """A contribution that is shared in memory.
 
-    Attributes
-    ----------
-    contributions
-        As each compute party reads it, by its number.
-    orders
-        By rule, and of the codes, for each row of its sets the row of the file: as `Encoded.orders`, in the order that
-        was drawn.
-    unshared
-        The sets that are Carole's as they are: codes, and what is known.
+    `contributions`: as each compute party reads it, by its number; `orders`: by rule, and of the codes, for each row of
+    its sets the row of the file: as `Encoded.orders`, in the order that was drawn; `unshared`: the sets that are
+    Carole's as they are: codes, and what is known.
     """
 
     contributions: tuple[PartyContribution, PartyContribution, PartyContribution]
@@ -42,8 +36,6 @@ class SharedEncoded:
 def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> SharedEncoded:
     """Share a contribution that was encoded in memory.
 
-    Notes
-    -----
     Memory: the words of all rows, besides the sets.
     """
     about, fresh = SharedUpload(spec.project, side, "in one process"), ShareSecrets.fresh()

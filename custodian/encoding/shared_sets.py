@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.signatures.custodian_shares import ShareSecrets, leave_third_share
-from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, Content, FieldLayout, SetLayout
+from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, SetLayout
 from gemel.common.signatures.party_sets import SharedUpload, check_shared_digests, plain_words, seal_words
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.encoding.expected_layout import shared_layout
 
 
 @dataclass(frozen=True)
@@ -46,34 +47,23 @@ SentSet = SignatureSet | SharedSet
 class Sharing:
     """Shares the sets of one upload, in their order.
 
-    Parameters
-    ----------
-    spec
-        Of mode shared.
-    about
-        The upload.
-    share_secrets
-        Fresh ones, which serve this upload and no other.
+    `spec`: of mode shared; `about`: the upload; `share_secrets`: fresh ones, which serve this upload and no other.
     """
 
     def __init__(self, spec: Specification, about: SharedUpload, share_secrets: ShareSecrets) -> None:
-        self._rules = tuple(rule.name for rule in spec.keyed_rules)
-        self._withheld = {rule.name: frozenset(rule.withheld) for rule in spec.keyed_rules}
-        self._about, self._secrets = about, share_secrets
+        self._spec, self._about, self._secrets = spec, about, share_secrets
         self._number = 0
 
     def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
         """The next set as it is sent, and for each of its rows the row of the set that was given.
 
-        Notes
-        -----
         Memory besides the set: that of its words, which are shared and encrypted in place.
         """
         number = self._number
         self._number += 1
         if part.rule in (CODES, *KNOWN):
             return part, np.arange(part.n_rows)
-        layout = self._layout(part)
+        layout = shared_layout(part.layout, self._spec)
         if part.rule == SAMPLES:
             order, digests = np.arange(part.n_rows), np.empty(0, dtype=np.uint64)
         else:
@@ -89,19 +79,6 @@ class Sharing:
         associated = self._about.associated(layout, number, digests)
         seal_words(buffer, self._secrets.by_share[2], number, associated)
         return SharedSet(layout, digests, buffer), order
-
-    def _layout(self, part: SignatureSet) -> SetLayout:
-        withheld = self._withheld.get(part.rule, frozenset())
-
-        def content(name: str) -> Content:
-            if name in withheld:
-                return "withheld"
-            return "fixed" if part.fields[name].content == "fixed" else "shared"
-
-        fields = tuple(FieldLayout(name, field.bits, 0, content(name)) for name, field in part.fields.items())
-        own = part.rule != SAMPLES
-        tags = tuple(rule for rule in self._rules if rule != part.rule) if own else ()
-        return SetLayout(part.rule, part.n_rows, fields, (part.rule,) if own else (), (), part.interval, tags)
 
 
 def sent_bytes(part: SentSet) -> Iterator[memoryview]:

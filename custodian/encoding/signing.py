@@ -94,7 +94,7 @@ class Signer:
             used[codes] = True  # MISSING marks the entry past the last value
             used[-1] = False
             places = np.where(used, np.cumsum(used, dtype=np.int32) - 1, np.int32(MISSING))  # by value, not by row
-            signed = signatures(field.tokens.take(np.flatnonzero(used)), keys, spec.bits, threads=1)
+            signed = signatures(field.tokens.take(np.flatnonzero(used)), keys, spec.bits)
         else:
             here = np.flatnonzero((codes != MISSING) & (context != NO_KEY))
             contexts, its_context = np.unique(context[here], return_inverse=True)
@@ -114,7 +114,7 @@ class Signer:
             values, its_value = np.unique(field.codes[group], return_inverse=True)
             values, missing = values[values != MISSING], np.count_nonzero(values == MISSING)  # which comes first
             keys = self._keys(field.spec, Purpose.SAMPLE, f"group {number}")
-            signed.append(signatures(field.tokens.take(values.astype(np.int64)), keys, field.spec.bits, threads=1))
+            signed.append(signatures(field.tokens.take(values.astype(np.int64)), keys, field.spec.bits))
             places.append(np.where(its_value < missing, MISSING, its_value - missing + before).astype(np.int32))
             before += len(values)
         table, ranks = canonical(self._with_noise(np.concatenate(signed), field.spec))

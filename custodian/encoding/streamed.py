@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ from gemel.custodian.encoding.blocking_keys import blocking_keys
 from gemel.custodian.encoding.decoys import invented_records
 from gemel.custodian.encoding.file_records import IDENTIFIER, MakeTable, TableRecords, WorkingTable
 from gemel.custodian.encoding.padding import RuleRows, rows_of_rules
-from gemel.custodian.encoding.records import Encoding
+from gemel.custodian.encoding.records import Encoding, report_part
 from gemel.custodian.encoding.rows_of_mode import Unit
 
 _NUMBER = "+number"
@@ -39,15 +40,18 @@ _PLACE = "+place"
 _CODES_ROWS = 1 << 20
 
 
+S = TypeVar("S")
+
+
 @dataclass(frozen=True)
-class Portion:
+class Portion(Generic[S]):
     """The next sets of a contribution, in the order of its payload.
 
     `order`, int64, has for each of their rows the record of the file; past its end are decoys, and after these dummies;
     a sample has no rows here. `identifiers` has theirs, null for decoys and dummies, in parts.
     """
 
-    sets: tuple[SignatureSet, ...]
+    sets: tuple[S, ...]
     order: NDArray[np.int64] = dataclass_field(repr=False)
     identifiers: Iterator[pl.Series] = dataclass_field(repr=False)
 
@@ -63,23 +67,13 @@ def encode_table(
     unit_rows: int,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Iterator[Portion]:
+) -> Iterator[Portion[SignatureSet]]:
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
-    Parameters
-    ----------
-    make
-        Makes working tables; those that are made are erased.
-    unit_rows
-        Rows that are signed at a time, if these are whole intervals; fewer than an interval has are those of one.
+    `make`: makes working tables; those that are made are erased; `unit_rows`: rows that are signed at a time, if these
+    are whole intervals; fewer than an interval has are those of one. A portion's identifiers are read before the next
+    portion is asked for.
 
-    Yields
-    ------
-    Portion
-        Its identifiers are read before the next portion is asked for.
-
-    Notes
-    -----
     Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
     """
     encoding = Encoding(specification, seed, epoch, noise, threads=threads)
@@ -95,18 +89,14 @@ def encode_table(
         doing(f"laid out for rule {rule.name}", place / len(rules))
         laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else padded.n_all)
         try:
-            yield from streamed.units(rule, laid, ranges, partial(_of_many, doing, place, len(rules)))
+            part = partial(report_part, doing, place / len(rules), (place + 1) / len(rules))
+            yield from streamed.units(rule, laid, ranges, part)
         finally:
             laid.erase()
     padded = None
     yield Portion((encoding.samples(records),), np.empty(0, dtype=np.int64), iter(()))
     if specification.variables:
         yield from streamed.codes()
-
-
-def _of_many(progress: Progress, number: int, of: int, name: str, done: float) -> None:
-    """Pass on the progress of one of many parts as that of the whole."""
-    progress(name, (number + done) / of)
 
 
 @dataclass(frozen=True)
@@ -177,7 +167,9 @@ class _Streamed:
                     laid.append(ordered[begin:end], number)
         return laid, ranges
 
-    def units(self, rule: BlockingRule, laid: WorkingTable, ranges: int, progress: Progress) -> Iterator[Portion]:
+    def units(
+        self, rule: BlockingRule, laid: WorkingTable, ranges: int, progress: Progress
+    ) -> Iterator[Portion[SignatureSet]]:
         """The sets of a rule, some whole intervals at a time, each made of all rows that are in them."""
         count = intervals(laid.n_rows)
         units = min(ranges, count)
@@ -193,11 +185,12 @@ class _Streamed:
             sent = RuleRows(columns, {rule.name: np.arange(frame.height)}, self._records.n_rows)
             del frame
             unit = Unit(numbers, [Interval(place, count) for place in places])
-            made = self._encoding.rows(sent, unit=unit, progress=partial(_of_many, progress, number, units))
+            part = partial(report_part, progress, number / units, (number + 1) / units)
+            made = self._encoding.rows(sent, unit=unit, progress=part)
             order = made.orders[rule.name]
             yield Portion(made.sets, order, iter([identifiers.gather(pl.Series(np.searchsorted(numbers, order)))]))
 
-    def codes(self) -> Iterator[Portion]:
+    def codes(self) -> Iterator[Portion[SignatureSet]]:
         """The set of codes, and the records of its rows."""
         made, order = self._encoding.codes(self._records, self._records.variables)
         place = np.empty(len(order), dtype=np.int32)

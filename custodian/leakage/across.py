@@ -32,24 +32,13 @@ def cooccurrence_alignment(
 ) -> NDArray[np.int64]:
     r"""Likeliest public value of each signature of a field, given another field's values in the same rows.
 
-    Parameters
-    ----------
-    known : ndarray of int64, shape (n_rows,)
-        Public value of the first field that each row is taken to have, ``UNKNOWN`` where none is.
-    codes : ndarray of int, shape (n_rows,)
-        Signature of the second field, -1 where missing; `n_values` of them.
-    joint : ndarray of float64, shape (n_first, n_second)
-        Public probability of the first field's value given the second's, columns summing to 1.
-    prior : ndarray of float64, shape (n_second,)
-        Public shares of the second field's values.
+    `known` (int64, shape (n_rows,)): public value of the first field that each row is taken to have, ``UNKNOWN`` where
+    none is; `codes` (int, shape (n_rows,)): signature of the second field, -1 where missing; `n_values` of them;
+    `joint` (float64, shape (n_first, n_second)): public probability of the first field's value given the second's,
+    columns summing to 1; `prior` (float64, shape (n_second,)): public shares of the second field's values. Returns
+    int64, shape (n_values,): :math:`\arg\max_d \log p(d) + \sum_{rows} \log p(known | d)`; ``UNKNOWN`` where no row of
+    it is known.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_values,)
-        :math:`\arg\max_d \log p(d) + \sum_{rows} \log p(known | d)`; ``UNKNOWN`` where no row of it is known.
-
-    Notes
-    -----
     O(n_rows * n_second), and n_values * n_second numbers in memory.
     """
     here = (known != UNKNOWN) & (codes >= 0)
@@ -84,16 +73,9 @@ MAXIMUM = 1000
 class ReadField:
     """A field, or a variable, of open mode, and what an attack on it alone claims.
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-        Signature or code of each row, -1 where missing.
-    truth : ndarray of int64, shape (n_values,)
-        Public value that each signature is, ``UNKNOWN`` if none.
-    guesses : ndarray of int64, shape (n_values,)
-        What it is taken for.
-    shares : ndarray of float64, shape (n_public,)
-        Of the public values.
+    `codes` (int, shape (n_rows,)): signature or code of each row, -1 where missing; `truth` (int64, shape (n_values,)):
+    Public value that each signature is, ``UNKNOWN`` if none; `guesses` (int64, shape (n_values,)): what it is taken
+    for; `shares` (float64, shape (n_public,)): of the public values.
     """
 
     name: str
@@ -175,14 +157,9 @@ def code_recovery(
 ) -> Recovery:
     """What the public margin of a variable discloses of its codes.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-        Keyed codes as sent, -1 where missing.
-    labels : ndarray of int64, shape (n_categories,)
-        The category that each code truly is.
-    margin : ndarray of float64, shape (n_categories,)
-        How common each category is in public, in any unit.
+    `codes` (int, shape (n_rows,)): keyed codes as sent, -1 where missing; `labels` (int64, shape (n_categories,)): the
+    category that each code truly is; `margin` (float64, shape (n_categories,)): how common each category is in public,
+    in any unit.
     """
     held = codes[codes >= 0].astype(np.int64)
     counts = np.bincount(held, minlength=len(margin))

@@ -23,19 +23,17 @@ POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""
 
 HYPOTHESES = 20
-"""Keys tried for a block."""
+"""Keys tried for a block: those that explain its size best."""
 
 _PER_VALUE = 3
 _SIZES = 16
 _CELLS = 1 << 19  # of single precision: they stay in the cache
 
 
-def block_likelihood(
-    blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64], pool: int = POOL
-) -> NDArray[np.int64]:
+def block_likelihood(blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Likeliest public value of each signature of the chosen blocks, each block by itself; ``UNKNOWN`` outside them.
 
-    Of the public values the commonest `pool` are considered, or three times a block's values. The result is int64,
+    Of the public values the commonest `POOL` are considered, or three times a block's values. The result is int64,
     shape (n_values,). A block of one signature is the commonest value, whatever its count: there is nothing else to go
     by.
     """
@@ -47,7 +45,7 @@ def block_likelihood(
         if n_values == 1:
             guesses[np.concatenate([members[block] for block in alike])] = 0
             continue
-        n_names = min(len(public), max(pool, _PER_VALUE * n_values))
+        n_names = min(len(public), max(POOL, _PER_VALUE * n_values))
         if len(plain) != n_names:
             names = np.arange(n_names)
             plain = public.similarity(names, names)
@@ -86,16 +84,10 @@ def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -
 class KeyLikelihood:
     """The attack on a field that is part of the blocking key.
 
-    Parameters
-    ----------
-    key_of : ndarray of int64, shape (n_public,)
-        What the rule takes of each public value, such as its first characters, as a number from 0.
-    others : ndarray of float64, shape (n_others,)
-        Shares of what else is in the key, such as years of birth; ``[1.0]`` if nothing is.
-    hypotheses
-        Keys tried for each block: those that explain its size best.
-    n_records
-        Records that are in blocks; default: as many as the attacked blocks have rows. Carole knows it.
+    `key_of` (int64, shape (n_public,)): what the rule takes of each public value, such as its first characters, as a
+    number from 0; `others` (float64, shape (n_others,)): shares of what else is in the key, such as years of birth;
+    ``[1.0]`` if nothing is; `n_records`: records that are in blocks; default: as many as the attacked blocks have rows.
+    Carole knows it.
     """
 
     def __init__(
@@ -103,7 +95,6 @@ class KeyLikelihood:
         public: PublicValues,
         key_of: NDArray[np.int64],
         others: NDArray[np.float64],
-        hypotheses: int = HYPOTHESES,
         n_records: int | None = None,
     ) -> None:
         self._public = public
@@ -113,7 +104,6 @@ class KeyLikelihood:
         self._names = [names[:POOL] for names in by_key]  # the commonest of each key
         self._all, self._key_of = np.concatenate(self._names), key_of
         self._others = others
-        self._hypotheses = hypotheses
         self._plain: dict[int, NDArray[np.float32]] = {}
 
     def __call__(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -139,7 +129,7 @@ class KeyLikelihood:
                         singles[seen] = self._one_value(of_block[block], seen[-1])
                     guesses[value] = singles[seen]
                 continue
-            tried = np.stack([np.argsort(-of_block[block], kind="stable")[: self._hypotheses] for block in alike])
+            tried = np.stack([np.argsort(-of_block[block], kind="stable")[:HYPOTHESES] for block in alike])
             for key in np.unique(tried).tolist():
                 names, plain = self._names[key], self._plain_of(key)
                 for some in _chunks(alike[(tried == key).any(axis=1)], n_values * len(names)):

@@ -99,20 +99,12 @@ def attack_by_size(
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold, as an estimate of all.
 
-    Parameters
-    ----------
-    truth : ndarray of int64, shape (n_values,)
-        What each signature is.
-    per_class
-        Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
-    spread
-        Records drawn besides, of each class by its share of the records: most of the figure's error is there.
-    weights
-        Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
-    records : ndarray of int64, shape (n_values,), optional
-        Records that have each signature, by which an attack is judged; default: rows. Dummies are rows and no records.
-    min_blocks
-        Blocks drawn of each size class at least, however large: of large blocks an attack reads nearly all or nothing.
+    `truth` (int64, shape (n_values,)): what each signature is; `per_class`: records drawn of each size class (blocks of
+    1, 2 to 3, 4 to 7, ... rows), in whole blocks; `spread`: records drawn besides, of each class by its share of the
+    records: most of the figure's error is there; `weights`: rows of the file in each size class, by the logarithm of
+    the size; default: those of `blocks`; `records` (int64, shape (n_values,)): records that have each signature, by
+    which an attack is judged; default: rows. Dummies are rows and no records; `min_blocks`: blocks drawn of each size
+    class at least, however large: of large blocks an attack reads nearly all or nothing.
     """
     counts = blocks.view.counts if records is None else records
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))

@@ -33,16 +33,11 @@ _FEWEST = 0.05  # of the variance: of nearly equal values few bits differ, and t
 class FingerprintModel:
     """The noise of each field's similarities, and how common each fingerprint is.
 
-    Attributes
-    ----------
-    bits, scale : ndarray of float64, shape (n_fields,)
-        Of the signatures; and what randomised response leaves of a similarity, (1 - 2r)^2.
-    half, level : ndarray of float64, shape (n_fields, BINS + 1)
-        By field and true similarity: half the precision of an estimate, and the log density at its mean.
-    background : ndarray of float64, shape (n_fields, n_bins)
-        Log density of an estimate where values differ.
-    patterns : ndarray of int64, ascending; shares : ndarray of float64
-        Which fields are equal and which are missing, in base 3, and the log share of the pairs of which that is so.
+    `bits`, `scale` (float64, shape (n_fields,)): of the signatures; and what randomised response leaves of a
+    similarity, (1 - 2r)^2; `half`, `level` (float64, shape (n_fields, BINS + 1)): by field and true similarity: half
+    the precision of an estimate, and the log density at its mean; `background` (float64, shape (n_fields, n_bins)): log
+    density of an estimate where values differ; `patterns` (int64, ascending), `shares` (float64): which fields are
+    equal and which are missing, in base 3, and the log share of the pairs of which that is so.
     """
 
     bits: NDArray[np.float64]
@@ -185,26 +180,11 @@ class PairLookup:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The blocks in clear with the best stars for one encoded block.
 
-        Parameters
-        ----------
-        seen, evidence
-            The block's pairs, of rows from 0, and `FingerprintModel.evidence` of them.
-        visits
-            Pairs in clear that are looked at.
-        maximum
-            Blocks returned.
+        `seen`, `evidence`: the block's pairs, of rows from 0, and `FingerprintModel.evidence` of them; `visits`: pairs
+        in clear that are looked at; `maximum`: blocks returned. Returns found : int64, shape (n_found,): Blocks in
+        clear, the likeliest first; best : float64, shape (n_found,): Evidence of each one's best star, in nats;
+        looked_up : int64: Pairs of the encoded block that were looked up, the rarest first.
 
-        Returns
-        -------
-        found : ndarray of int64, shape (n_found,)
-            Blocks in clear, the likeliest first.
-        best : ndarray of float64, shape (n_found,)
-            Evidence of each one's best star, in nats.
-        looked_up : ndarray of int64
-            Pairs of the encoded block that were looked up, the rarest first.
-
-        Notes
-        -----
         O(visits * n_fields + n_rows * n_people), and memory of a number for every row and person.
         """
         field, first, last = self._windows(seen)

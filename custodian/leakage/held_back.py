@@ -24,7 +24,7 @@ from gemel.custodian.leakage.block_model import block_likelihood
 from gemel.custodian.leakage.block_view import BlockView, attack_by_size
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 from gemel.custodian.leakage.similarity_graph import SLACK, mean_field, similarity_graph_alignment
-from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit, value_counts
+from gemel.custodian.leakage.view import FieldView, PublicValues, count_fit, value_counts
 
 # Equality chaining: what happens when rows of one rule can be recognised as rows of another.
 #
@@ -82,7 +82,6 @@ def chained_alignment(
     classes: Classes,
     public: PublicValues,
     n_records: int,
-    overdispersion: float = OVERDISPERSION,
 ) -> NDArray[np.int64]:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 
@@ -99,7 +98,7 @@ def chained_alignment(
     expected = public.shares * n_records
     core = min(_CORE, len(largest))
     names = np.arange(min(len(public), _POOL * core))
-    fit = count_fit(classes.counts[largest[:core]], expected[names], overdispersion).astype(np.float32)
+    fit = count_fit(classes.counts[largest[:core]], expected[names]).astype(np.float32)
     plain = public.similarity(names, names)
     probability = mean_field(fit, similar[:core, :core], precision[:core, :core], plain)
     held = np.full(len(largest), UNKNOWN, dtype=np.int64)
@@ -116,7 +115,7 @@ def chained_alignment(
         weight = precision[:, anchors].copy()
         weight[anchors, np.arange(len(anchors))] = 0.0
         total = (weight * similar[:, anchors]) @ plain - 0.5 * weight @ plain**2
-        total += count_fit(classes.counts[largest], expected[wide], overdispersion).astype(np.float32)
+        total += count_fit(classes.counts[largest], expected[wide]).astype(np.float32)
         ranked = np.partition(total, -2, axis=1)
         held, sure = total.argmax(axis=1), ranked[:, -1] - ranked[:, -2] > 3.0
     ranked_alike = np.arange(len(largest))
@@ -174,7 +173,7 @@ def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int6
     for salt in chosen[~small]:
         values = members[salt]
         alone = FieldView(salts.view.signatures[values], salts.view.counts[values], salts.view.randomised_response)
-        guesses[values] = similarity_graph_alignment(alone, public, maximum=MAX_VALUES).guesses
+        guesses[values] = similarity_graph_alignment(alone, public, maximum=MAX_VALUES)
     return guesses
 
 
@@ -187,7 +186,7 @@ def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_
     values = [public.values[name] for name in names]
     known = PublicValues(values, public.shares[names], public.tokenisation)
     alone = FieldView(view.signatures[here], view.counts[here], view.randomised_response)
-    found = similarity_graph_alignment(alone, known, maximum=maximum).guesses
+    found = similarity_graph_alignment(alone, known, maximum=maximum)
     # Both are in the order of their counts, so that a place among the listed is one of `names`.
     guesses[here] = np.where(found == UNKNOWN, UNKNOWN, names[found])
     return guesses

@@ -169,21 +169,11 @@ def assess(
 ) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field, null where missing.
-    variables
-        Places of the rows' categories, by variable, null where missing.
-    keys
-        Throw-away keys of signatures and noise, and what the public counts and blocks are drawn by. The same file, rows
-        in the same order, and the same keys give the same report.
-    drawn
-        Records of a file that is too large, in modes block_keyed and shared without padding; `columns` and `variables`
-        are theirs.
+    `columns`: cleaned values per field, null where missing; `variables`: places of the rows' categories, by variable,
+    null where missing; `keys`: throw-away keys of signatures and noise, and what the public counts and blocks are drawn
+    by. The same file, rows in the same order, and the same keys give the same report; `drawn`: records of a file that
+    is too large, in modes block_keyed and shared without padding; `columns` and `variables` are theirs.
 
-    Notes
-    -----
     Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core. In
     mode shared no party sees a signature, and what the sizes of blocks alone give away is measured.
     """

@@ -148,14 +148,25 @@ def _weights(
 def _first_blocks(block: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Rows of the drawn blocks that are attacked: of every size class as many, in whole blocks; shape (n_sent,)."""
     drawn = np.unique(block)
-    classes = size_class_of(sizes[drawn])
-    each = ROWS / max(1, len(np.unique(classes)))
+    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
+    found: NDArray[np.bool_] = np.isin(block, _of_every_size(drawn, sizes, sizes, each, rng))
+    return found
+
+
+def _of_every_size(
+    blocks: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    rows: NDArray[np.generic],
+    each: float,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Blocks drawn from those given: of each class of `sizes` as many as have so many `rows`."""
+    classes = size_class_of(sizes[blocks])
     chosen = []
     for size_class in np.unique(classes):
-        inside = rng.permutation(drawn[classes == size_class])
-        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(sizes[inside]), each))])
-    found: NDArray[np.bool_] = np.isin(block, np.concatenate(chosen))
-    return found
+        inside = rng.permutation(blocks[classes == size_class])
+        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(rows[inside]), each))])
+    return np.concatenate(chosen)
 
 
 def _people(
@@ -180,44 +191,41 @@ _OTHERS = 200
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The rows that are sent under each rule, or whole blocks of them, and those that are attacked."""
+    """Of the rows that are sent under one rule, or of whole blocks of them: their keys, and those that are attacked."""
 
-    whole: RuleRows
-    texts: Mapping[str, pl.Series]
-    attacked: Mapping[str, NDArray[np.int64]]
-    weights: Mapping[str, Mapping[int, float]]
-    n_blocked: Mapping[str, int]
-    own_size: Mapping[str, float]
+    text: pl.Series
+    attacked: NDArray[np.int64]
+    weights: Mapping[int, float]
+    n_blocked: int
+    own_size: float
 
 
 def _of_file(
     columns: Mapping[str, pl.Series], spec: Specification, noise: NoiseKey, rng: np.random.Generator
-) -> _Blocks:
-    """Of a file that is there."""
-    whole = rows_of_rules(columns, spec, noise)
-    texts, attacked, weights, n_blocked, own_size = {}, {}, {}, {}, {}
+) -> tuple[RuleRows, dict[str, _Blocks]]:
+    """Of a file that is there, by rule."""
+    whole, blocks = rows_of_rules(columns, spec, noise), {}
     for rule in spec.keyed_rules:
         rows = whole.rows[rule.name]
-        texts[rule.name] = text = key_text(whole.columns, spec, rule, split=True)[rows]
-        places, weights[rule.name] = _draw(text, rows < whole.n_records, rng)
-        attacked[rule.name] = rows[places]
-        n_blocked[rule.name] = min(len(rows), whole.n_records)  # with dummies she knows the file's size alone
+        text = key_text(whole.columns, spec, rule, split=True)[rows]
+        places, weights = _draw(text, rows < whole.n_records, rng)
         sizes = text.value_counts().get_column("count").to_numpy().astype(np.float64)
-        own_size[rule.name] = float((sizes**2).sum() / sizes.sum()) if len(sizes) else 0.0
-    return _Blocks(whole, texts, attacked, weights, n_blocked, own_size)
+        own_size = float((sizes**2).sum() / sizes.sum()) if len(sizes) else 0.0
+        n_blocked = min(len(rows), whole.n_records)  # with dummies she knows the file's size alone
+        blocks[rule.name] = _Blocks(text, rows[places], weights, n_blocked, own_size)
+    return whole, blocks
 
 
-def _of_drawn(drawn: DrawnRecords, spec: Specification) -> _Blocks:
-    """Of a file from which whole blocks were drawn."""
-    rows = {name: np.union1d(each.attacked, each.others) for name, each in drawn.blocks.items()}
-    return _Blocks(
-        RuleRows(drawn.columns, rows, drawn.n_drawn),
-        {rule.name: key_text(drawn.columns, spec, rule, split=True)[rows[rule.name]] for rule in spec.keyed_rules},
-        {name: each.attacked for name, each in drawn.blocks.items()},
-        {name: dict(enumerate(each.rows_of_size.tolist())) for name, each in drawn.blocks.items()},
-        {name: each.n_rows for name, each in drawn.blocks.items()},
-        {name: each.own_size for name, each in drawn.blocks.items()},
-    )
+def _of_drawn(drawn: DrawnRecords, spec: Specification) -> tuple[RuleRows, dict[str, _Blocks]]:
+    """Of a file from which whole blocks were drawn, by rule."""
+    rows, blocks = {}, {}
+    for rule in spec.keyed_rules:
+        each = drawn.blocks[rule.name]
+        rows[rule.name] = np.union1d(each.attacked, each.others)
+        text = key_text(drawn.columns, spec, rule, split=True)[rows[rule.name]]
+        weights = dict(enumerate(each.rows_of_size.tolist()))
+        blocks[rule.name] = _Blocks(text, each.attacked, weights, each.n_rows, each.own_size)
+    return RuleRows(drawn.columns, rows, drawn.n_drawn), blocks
 
 
 def in_blocks(
@@ -237,20 +245,19 @@ def in_blocks(
     """
     public = dictionaries(columns, spec, drawn, rng)
     noise = keys.throw_away_noise("blocks")
-    blocks_of = _of_file(columns, spec, noise, rng) if drawn is None else _of_drawn(drawn, spec)
+    whole, blocks_of = _of_file(columns, spec, noise, rng) if drawn is None else _of_drawn(drawn, spec)
     anyone = columns if drawn is None else {name: column[drawn.anyone] for name, column in columns.items()}
-    whole = blocks_of.whole
-    used = np.unique(np.concatenate(list(blocks_of.attacked.values())))
+    used = np.unique(np.concatenate([those.attacked for those in blocks_of.values()]))
     if not len(used):
         return
     some = RuleRows(
         {name: column[used] for name, column in whole.columns.items()},
-        {name: np.searchsorted(used, rows) for name, rows in blocks_of.attacked.items()},
+        {name: np.searchsorted(used, those.attacked) for name, those in blocks_of.items()},
         int(np.searchsorted(used, whole.n_records)),
     )
     sent = Encoding(spec, keys.throw_away_seed("blocks"), 1, noise, shuffle=file_order).rows(some)
     for part, rule in zip(map(known_by_block, sent.sets), spec.keyed_rules, strict=True):
-        order, weights = sent.orders[rule.name], blocks_of.weights[rule.name]
+        order, those = sent.orders[rule.name], blocks_of[rule.name]
         if not len(order):
             continue
         real = order < some.n_records
@@ -264,15 +271,15 @@ def in_blocks(
                 blocks = replace(blocks, minimum=min_size(blocks.sizes))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
-            for attack, how in _attacks(anyone, spec, rule, field, names, blocks_of.n_blocked[rule.name], sizes_alone):
+            for attack, how in _attacks(anyone, spec, rule, field, names, those.n_blocked, sizes_alone):
                 found, _ = attack_by_size(
-                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights, records
+                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, those.weights, records
                 )
                 yield finding(found, rule.name)
         if sizes_alone:
             continue
         yield from by_register(
-            whole, spec, part, used[order], blocks_of.texts[rule.name], rng, blocks_of.own_size[rule.name],
+            whole, spec, part, used[order], those.text, rng, those.own_size,
             None if drawn is None else drawn.blocks[rule.name].rows_of_size,
         )  # fmt: skip
 
@@ -285,14 +292,9 @@ def _draw(
         return np.empty(0, dtype=np.int64), {}
     _, block = np.unique(text.to_numpy().astype(str), return_inverse=True)
     sizes, records = np.bincount(block), np.bincount(block, weights=real)
-    classes = size_class_of(sizes)
-    chosen: list[NDArray[np.int64]] = []
-    weights: dict[int, float] = {}
-    for size_class in np.unique(classes):
-        inside = rng.permutation(np.flatnonzero(classes == size_class))
-        weights[int(size_class)] = float(sizes[inside].sum())
-        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(records[inside]), PER_CLASS))])
-    return np.flatnonzero(np.isin(block, np.concatenate(chosen))), weights
+    chosen = _of_every_size(np.arange(len(sizes)), sizes, records, PER_CLASS, rng)
+    weights = np.bincount(size_class_of(sizes), weights=sizes)
+    return np.flatnonzero(np.isin(block, chosen)), dict(enumerate(weights.tolist()))
 
 
 def _attacks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,30 +59,25 @@ def dictionaries(
 
 def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
     """As `public_values`, of values, by value, and their counts."""
-    values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
+    counts = counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5
     kept = np.argsort(-redrawn, kind="stable")[:DICTIONARY]
-    values = [values[place] for place in kept]
+    return _with_tokens(counted.get_column(counted.columns[0])[kept].to_list(), redrawn[kept], field)
+
+
+def _with_tokens(values: list[str], counts: NDArray[np.floating[Any]], field: FieldSpec) -> PublicValues | None:
     some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
-    if not some.any():
-        return None
-    values = [value for value, has in zip(values, some, strict=True) if has]
-    return PublicValues(values, redrawn[kept][some], field.tokens, similar_values(field))
+    kept = [value for value, has in zip(values, some, strict=True) if has]
+    return PublicValues(kept, counts[some], field.tokens, similar_values(field)) if kept else None
 
 
 def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDArray[np.int64]] | None:
     """The values of a field that some records have, and each record's among them (-1: missing); None without any."""
     counted = _counted(column)
-    values = counted.get_column(counted.columns[0]).to_list()
-    if not values:
+    public = _with_tokens(counted.get_column("value").to_list(), np.ones(counted.height), field)
+    if public is None:
         return None
-    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0
-    values = [value for value, has in zip(values, some, strict=True) if has]
-    if not values:
-        return None
-    public = PublicValues(values, np.ones(len(values)), field.tokens, similar_values(field))
-    place = dict(zip(public.values, range(len(public)), strict=True))
-    return public, np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
+    return public, public.places(column.to_list())
 
 
 def truth_of(
@@ -89,11 +85,9 @@ def truth_of(
 ) -> NDArray[np.int64]:
     """Public value that each signature of a set truly is, by the rows of the file that its rows are."""
     codes = part.fields[field].codes
-    place = dict(zip(public.values, range(len(public)), strict=True))
-    held = np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
     truth = np.full(part.fields[field].n_distinct, UNKNOWN, dtype=np.int64)
     here = codes >= 0
-    truth[codes[here]] = held[rows[here]]
+    truth[codes[here]] = public.places(column.to_list())[rows[here]]
     return truth
 
 
@@ -138,7 +132,7 @@ def field_by_field(
             truth = truth_of(seen, field.name, column, rows, public)
             guesses = {
                 "counts alone": frequency_alignment(view, public),
-                "counts and similarities": similarity_graph_alignment(view, public, maximum=MAX_VALUES).guesses,
+                "counts and similarities": similarity_graph_alignment(view, public, maximum=MAX_VALUES),
             }
             listed = listed_in(column, field)
             if listed is not None:

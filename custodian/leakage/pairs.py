@@ -6,8 +6,9 @@ that of many pairs, field by field: a similarity below 1, `EQUAL`, or `ABSENT` w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numba
 import numpy as np
@@ -61,12 +62,8 @@ def fingerprints_of_signatures(
     one, other = pairs_within(block)
     columns, times = [], []
     for view, codes in fields:
-        column = np.full(len(one), ABSENT, dtype=np.float32)
         first, second = codes[one], codes[other]
-        both = (first >= 0) & (second >= 0)
-        found = np.minimum(paired_signatures(view, first[both], second[both]), ALMOST)
-        column[both] = np.where(first[both] == second[both], EQUAL, found)
-        columns.append(column)
+        columns.append(_where_both(first, second, partial(_equal_or_similar, view)))
         kind = np.minimum(first, second) * (view.n_values + 1) + np.maximum(first, second)
         _, place, number = np.unique(kind, return_inverse=True, return_counts=True)
         times.append(number[place].astype(np.float32))
@@ -81,14 +78,24 @@ def fingerprints_in_clear(
     `fields` are per field the values there are, and each one's among them (-1: missing).
     """
     one, other = pairs_within(block)
-    columns = []
-    for public, codes in fields:
-        column = np.full(len(one), ABSENT, dtype=np.float32)
-        first, second = codes[one], codes[other]
-        both = (first >= 0) & (second >= 0)
-        column[both] = paired_values(public, first[both], second[both])
-        columns.append(column)
+    columns = [_where_both(codes[one], codes[other], partial(paired_values, public)) for public, codes in fields]
     return Fingerprints(one, other, block[one], np.stack(columns, axis=1))
+
+
+def _where_both(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    similar: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """The similarities of pairs of values, ``ABSENT`` where either is missing."""
+    column = np.full(len(first), ABSENT, dtype=np.float32)
+    both = (first >= 0) & (second >= 0)
+    column[both] = similar(first[both], second[both])
+    return column
+
+
+def _equal_or_similar(view: FieldView, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+    return np.where(one == other, EQUAL, np.minimum(paired_signatures(view, one, other), ALMOST))
 
 
 def pairs_within(block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

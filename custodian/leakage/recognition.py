@@ -56,18 +56,10 @@ class Claims:
 class Recognition:
     """What of an attack's claims is true; shares of 1.
 
-    Attributes
-    ----------
-    rows
-        Records attacked, weighted by how many of the file's each stands for.
-    known
-        Share of them of whom the attacker has the person in clear.
-    recognised
-        Share of them that are taken for the right person.
-    sure, precision
-        Share of them that are claimed for sure, and share of these claims that are right (0 where there is none).
-    error
-        Standard error of `of_known`, from blocks; 0 where it is unknown.
+    `rows`: records attacked, weighted by how many of the file's each stands for; `known`: share of them of whom the
+    attacker has the person in clear; `recognised`: share of them that are taken for the right person; `sure`,
+    `precision`: share of them that are claimed for sure, and share of these claims that are right (0 where there is
+    none); `error`: standard error of `of_known`, from blocks; 0 where it is unknown.
     """
 
     rows: float
@@ -95,21 +87,12 @@ def recognise(
 ) -> Claims:
     """Claim a person for each row of encoded blocks.
 
-    Parameters
-    ----------
-    seen, mine
-        Encoded pairs, all of each block's, and each row's block, from 0; -1: not attacked.
-    clear, theirs
-        The same of people in clear. Their order must not carry information.
-    share
-        Of the rows whose people are in clear; the attacker has a good idea of it.
-    rng
-        Draws rows of blocks with more than ``LARGEST``.
+    `seen`, `mine`: encoded pairs, all of each block's, and each row's block, from 0; -1: not attacked; `clear`,
+    `theirs`: the same of people in clear. Their order must not carry information; `share`: of the rows whose people are
+    in clear; the attacker has a good idea of it; `rng`: draws rows of blocks with more than ``LARGEST``.
 
-    Notes
-    -----
-    Both are O(pairs), but for the evidence: at most visits * rows of it in the search, and in the growth
-    O(rows^3 people) for every block and candidate.
+    Both are O(pairs), but for the evidence: at most visits * rows of it in the search, and in the growth O(rows^3
+    people) for every block and candidate.
     """
     person = np.full(len(mine), UNKNOWN, dtype=np.int64)
     margin = np.zeros(len(mine))

@@ -17,22 +17,12 @@ UNKNOWN = -1
 class Recovery:
     """What one attack recovers of one field; every share is of 1.
 
-    Attributes
-    ----------
-    attack, field
-        Which attack, on what.
-    n_values, n_records
-        Distinct encoded values attacked, and records that have one.
-    values, records
-        Share of the values, and of the records, that the attack names rightly.
-    attainable_values, attainable_records
-        The most that any attack with this dictionary could: shares whose value is in it at all.
-    chance
-        Share of records recovered by naming the commonest public value everywhere, which needs no encoding.
-    claimed
-        Share of records for which the attack names a value; elsewhere it names none.
-    error
-        Standard error of `records` less `chance` where a sample was attacked, 0 where all was.
+    `attack`, `field`: which attack, on what; `n_values`, `n_records`: distinct encoded values attacked, and records
+    that have one; `values`, `records`: share of the values, and of the records, that the attack names rightly;
+    `attainable_values`, `attainable_records`: the most that any attack with this dictionary could: shares whose value
+    is in it at all; `chance`: share of records recovered by naming the commonest public value everywhere, which needs
+    no encoding; `claimed`: share of records for which the attack names a value; elsewhere it names none; `error`:
+    Standard error of `records` less `chance` where a sample was attacked, 0 where all was.
     """
 
     attack: str
@@ -63,21 +53,11 @@ def score(
 ) -> Recovery:
     """Judge an attack by the truth.
 
-    Parameters
-    ----------
-    guesses : ndarray of int64, shape (n_values,)
-        Public value that the attack names for each encoded one, or ``UNKNOWN``.
-    truth : ndarray of int64, shape (n_values,)
-        Public value that it is, or ``UNKNOWN`` if it is none of them; of several plain ones of equal tokens one.
-    counts : ndarray of int64, shape (n_values,)
-        Records that have it. A file without values has all shares 0.
-    commonest : int
-        The commonest public value, ``UNKNOWN`` if there is none to guess.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the three arrays differ in length.
+    `guesses` (int64, shape (n_values,)): public value that the attack names for each encoded one, or ``UNKNOWN``;
+    `truth` (int64, shape (n_values,)): public value that it is, or ``UNKNOWN`` if it is none of them; of several plain
+    ones of equal tokens one; `counts` (int64, shape (n_values,)): records that have it. A file without values has all
+    shares 0; `commonest`: the commonest public value, ``UNKNOWN`` if there is none to guess. Raises `GemelError`:
+    PARAMETER if the three arrays differ in length.
     """
     if not len(guesses) == len(truth) == len(counts):
         what = "guesses, truth and counts speak of the same values"

@@ -30,8 +30,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -166,91 +164,50 @@ _SETTLING = 4
 _ROUNDS = (500, 2000, 5000)
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """Which public value each signature is claimed to be.
+def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> NDArray[np.int64]:
+    """Align a field's signatures with a public dictionary, one to one: a public value of each, int64 (n_values,).
 
-    `guesses`, shape (n_values,), are ``UNKNOWN`` where nothing is claimed; `margin` is the log-likelihood above the
-    second best; 0 where nothing is claimed.
+    Only the `maximum` commonest values are attacked, or all; ``UNKNOWN`` where nothing is claimed. Up to six seconds
+    for the core while it remains in doubt, then O(n_values * n_public * `ANCHORS`) in matrix products of single
+    precision: 22,000 surnames against 40,000 take 15 s on two cores.
     """
+    order = view.commonest_first()[:maximum]
+    if not len(order):
+        return np.full(view.n_values, UNKNOWN, dtype=np.int64)
+    return grown_alignment(view, public, order, *_core(view, order, public))
 
-    guesses: NDArray[np.int64]
-    margin: NDArray[np.float64]
 
-
-def similarity_graph_alignment(
+def grown_alignment(
     view: FieldView,
     public: PublicValues,
-    *,
-    maximum: int | None = None,
-    anchors: int = ANCHORS,
-    overdispersion: float = OVERDISPERSION,
-    expected: NDArray[np.float64] | None = None,
-) -> Alignment:
-    """Align a field's signatures with a public dictionary, one to one.
+    order: NDArray[np.int64],
+    known: NDArray[np.int64],
+    named: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The alignment of the values in `order`, at least one, that grows from anchors in rounds, as `grow` has them.
 
-    Parameters
-    ----------
-    maximum
-        Only so many of the commonest values are attacked; default: all.
-    anchors
-        Most values by which others are judged.
-    overdispersion
-        Of counts, see `count_fit`.
-    expected
-        Count expected of each public value; default: its share of the records. Where counts are padded, an attacker who
-        knows how pads the expected ones too.
-
-    Notes
-    -----
-    A name that two signatures claim goes to the one that is surer. Names are claimed even where the margin is thin: an
-    attacker has nothing to lose. Up to six seconds for the core while it remains in doubt, then O(n_values * n_public *
-    anchors) in matrix products of single precision: 22,000 surnames against 40,000 take 15 s on two cores.
+    The first is made several times: it puts right most of what is wrong in the first anchors. A name that two
+    signatures claim goes to the one that is surer. Names are claimed even where the margin is thin: an attacker has
+    nothing to lose.
     """
-    limit = view.n_values if maximum is None else min(maximum, view.n_values)
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
-    margin = np.zeros(view.n_values)
-    order = view.commonest_first()[:limit]
-    if not limit:
-        return Alignment(guesses, margin)
-    if expected is None:
-        expected = public.shares * view.counts.sum()
-    known, named = _core(view, order, public, expected, overdispersion)
-    for rows, columns in growth_rounds(len(order), len(public)):
+    sizes = [(size, min(len(public), 2 * size)) for size in _ROUNDS if size < len(order)] + [(len(order), len(public))]
+    for rows, columns in [sizes[0]] * _SETTLING + sizes:
         attacked = order[:rows]
-        best, gap = grow(view, attacked, public, np.arange(columns), expected, known, named, overdispersion)
-        kept = one_to_one(best, gap)
-        chosen = grown_anchors(kept, gap, anchors)
+        best, margin = grow(view, attacked, public, np.arange(columns), known, named)
+        surest_first = np.argsort(-margin, kind="stable")
+        kept = surest_first[np.unique(best[surest_first], return_index=True)[1]]
+        sure = kept[margin[kept] > MARGIN]
+        if len(sure) < FEWEST:
+            sure = kept[np.argsort(-margin[kept], kind="stable")][:FEWEST]
+        chosen = np.sort(sure)[:ANCHORS]  # the commonest of the sure ones
         known, named = attacked[chosen], best[chosen]
     guesses[attacked[kept]] = best[kept]
-    margin[attacked[kept]] = gap[kept]
-    return Alignment(guesses, margin)
-
-
-def growth_rounds(n_values: int, n_public: int) -> list[tuple[int, int]]:
-    """How many values and public values each round of `grow` takes in, the commonest first.
-
-    The first is made several times: it puts right most of what is wrong in the first anchors.
-    """
-    sizes = [size for size in _ROUNDS if size < n_values]
-    rounds = [*((size, min(n_public, 2 * size)) for size in sizes), (n_values, n_public)]
-    return [rounds[0]] * _SETTLING + rounds
-
-
-def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], maximum: int = ANCHORS) -> NDArray[np.int64]:
-    """Rows that are the anchors of the next round: the commonest of the sure ones, at least the `FEWEST` surest."""
-    sure = kept[margin[kept] > MARGIN]
-    if len(sure) < FEWEST:
-        sure = kept[np.argsort(-margin[kept], kind="stable")][:FEWEST]
-    return np.sort(sure)[:maximum]
+    return guesses
 
 
 def _core(
-    view: FieldView,
-    order: NDArray[np.int64],
-    public: PublicValues,
-    expected: NDArray[np.float64],
-    overdispersion: float,
+    view: FieldView, order: NDArray[np.int64], public: PublicValues
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The first anchors, and the public values they are taken for."""
     surest, found, tried = -1.0, (order[:0], order[:0]), set()
@@ -260,9 +217,7 @@ def _core(
         if (start := (len(first), len(names), weight)) in tried:
             continue  # fewer values than it would take
         tried.add(start)
-        probability = align_core(
-            view, first, public, names, expected, weight=weight, growth=growth, overdispersion=overdispersion
-        )
+        probability = align_core(view, first, public, names, weight, growth)
         sure = probability.max(axis=1)
         if (mean := float(sure.mean())) > surest:
             chosen = sure >= min(SURE, float(np.median(sure)))
@@ -277,17 +232,15 @@ def align_core(
     chosen: NDArray[np.int64],
     public: PublicValues,
     names: NDArray[np.int64],
-    expected: NDArray[np.float64],
-    *,
     weight: float,
     growth: float,
-    overdispersion: float = OVERDISPERSION,
 ) -> NDArray[np.float32]:
     """Distribution of each chosen signature over some public values, by mean field.
 
     float32, shape (n_chosen, n_names): rows sum to 1; columns to about 1 at most.
     """
-    fit = count_fit(view.counts[chosen], expected[names], overdispersion).astype(np.float32)
+    expected = public.shares[names] * view.counts.sum()
+    fit = count_fit(view.counts[chosen], expected).astype(np.float32)
     similar, plain = view.similarity(chosen, chosen), public.similarity(names, names)
     return mean_field(fit, similar, 1.0 / (view.noise + SLACK), plain, weight, growth)
 
@@ -297,10 +250,8 @@ def grow(
     rows: NDArray[np.int64],
     public: PublicValues,
     names: NDArray[np.int64],
-    expected: NDArray[np.float64],
     known: NDArray[np.int64],
     named: NDArray[np.int64],
-    overdispersion: float = OVERDISPERSION,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Best public value of each signature given anchors, and its log-likelihood above the second best; shape (n_rows,).
 
@@ -314,8 +265,8 @@ def grow(
     for anchor, name in enumerate(named):
         if int(name) in column:
             plain[anchor, column[int(name)]] = 0.0
-    root = np.sqrt(expected[names])
-    weight = 4.0 / overdispersion
+    root = np.sqrt(public.shares[names] * view.counts.sum())
+    weight = 4.0 / OVERDISPERSION
     right = np.empty((len(known) + 2, len(names)), dtype=np.float32)
     np.multiply(plain, np.float32(precision), out=right[:-2])
     right[-2] = weight * root
@@ -338,10 +289,3 @@ def grow(
         stop = start + len(part)
         best[start:stop], margin[start:stop] = best_two(found)
     return names[best], margin
-
-
-def one_to_one(best: NDArray[np.int64], margin: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows that keep their claim when each public value is claimed once, by the surest."""
-    order = np.argsort(-margin, kind="stable")
-    _, first = np.unique(best[order], return_index=True)
-    return order[first]

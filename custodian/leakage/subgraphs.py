@@ -47,30 +47,14 @@ def grow_assignment(
 ) -> tuple[float, NDArray[np.int64], NDArray[np.float64]]:
     """The likeliest assignment of an encoded block's rows to the people of a block in clear.
 
-    Parameters
-    ----------
-    pair_of : ndarray of int64, shape (n, n)
-        The pair of every two rows among `evidence`.
-    looked_up : ndarray of int64
-        Pairs of these that an assignment is grown from.
-    seen_one, seen_other : ndarray of int64
-        The two rows of each of these, from 0 to n - 1.
-    evidence : ndarray of float32, shape (n_pairs, n_fields, n_bins)
-        `FingerprintModel.evidence` of the block's pairs.
-    clear_of : ndarray of int64, shape (m, m)
-        The pair of every two people among `clear`.
-    clear : ndarray of uint8, shape (n_clear, n_fields)
-        Fingerprints in clear, binned.
+    `pair_of` (int64, shape (n, n)): the pair of every two rows among `evidence`; `looked_up` (int64): pairs of these
+    that an assignment is grown from; `seen_one`, `seen_other` (int64): the two rows of each of these, from 0 to n - 1;
+    `evidence` (float32, shape (n_pairs, n_fields, n_bins)): `FingerprintModel.evidence` of the block's pairs;
+    `clear_of` (int64, shape (m, m)): the pair of every two people among `clear`; `clear` (uint8, shape (n_clear,
+    n_fields)): Fingerprints in clear, binned. Returns assigned : int64, shape (n,): Person of each row, -1 for none;
+    margin : float64, shape (n,): By how much each row's person exceeds the next best one, or none, the others being as
+    they are.
 
-    Returns
-    -------
-    assigned : ndarray of int64, shape (n,)
-        Person of each row, -1 for none.
-    margin : ndarray of float64, shape (n,)
-        By how much each row's person exceeds the next best one, or none, the others being as they are.
-
-    Notes
-    -----
     O(pairs looked up * m^2 + SEEDS * n m min(n, m)) evaluations of the evidence.
     """
     n, m = len(pair_of), len(clear_of)

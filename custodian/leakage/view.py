@@ -95,16 +95,14 @@ def frequency_alignment(view: FieldView, public: PublicValues) -> NDArray[np.int
     return guesses
 
 
-def count_fit(
-    counts: NDArray[np.int64], expected: NDArray[np.float64], overdispersion: float = OVERDISPERSION
-) -> NDArray[np.float64]:
+def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Log-likelihood of each count under each expected one, up to a constant, shape (n_counts, n_expected).
 
-    :math:`-2(\sqrt{c} - \sqrt{\lambda})^2/\phi`: the square root of a count has a variance of a quarter (times the
-    overdispersion) whatever its mean.
+    :math:`-2(\sqrt{c} - \sqrt{\lambda})^2/\phi`: the square root of a count has a variance of a quarter (times
+    `OVERDISPERSION`) whatever its mean.
     """
     difference = np.sqrt(counts)[:, None] - np.sqrt(expected)[None, :]
-    fitted: NDArray[np.float64] = -2.0 * difference**2 / overdispersion
+    fitted: NDArray[np.float64] = -2.0 * difference**2 / OVERDISPERSION
     return fitted
 
 
@@ -167,10 +165,10 @@ class PublicValues:
             return np.arange(len(self))
         return np.flatnonzero([value in self.similar for value in self.values])
 
-    def places(self, values: Sequence[str]) -> NDArray[np.int64]:
-        """Where each value is in the dictionary, -1 where it is not."""
-        place = {value: index for index, value in enumerate(self.values)}
-        return np.array([place.get(value, -1) for value in values], dtype=np.int64)
+    def places(self, values: Sequence[str | None]) -> NDArray[np.int64]:
+        """Where each value is in the dictionary, `UNKNOWN` where it is not."""
+        place: dict[str | None, int] = {value: index for index, value in enumerate(self.values)}
+        return np.array([place.get(value, UNKNOWN) for value in values], dtype=np.int64)
 
 
 def _refused(what: str, got: str) -> GemelError:

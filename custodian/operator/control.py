@@ -196,18 +196,11 @@ class Control:
 
     def outcome_of(self, project: str) -> str:
         """The outcome of an approval within a few seconds, in words."""
-        deadline = time.monotonic() + CONFIRMATION_SECONDS
-        blocking_error = ""
-        while time.monotonic() < deadline:
-            found = next((shown for shown in self.status().projects if shown.project == project), None)
-            blocking_error = found.blocking_error if found is not None else ""
-            if found is not None and (found.stage == "approved" or found.state > project_pb2.PROJECT_STATE_DRAFT):
+        for found in self._watched(project):
+            if found.stage == "approved" or found.state > project_pb2.PROJECT_STATE_DRAFT:
                 return "Approved: Carole has the signature. The rest happens by itself, once all have signed."
-            if blocking_error:
-                break
-            time.sleep(0.2)
-        if blocking_error:
-            return f"Approved here, but Carole did not accept it: {blocking_error}"
+            if found.blocking_error:
+                return f"Approved here, but Carole did not accept it: {found.blocking_error}"
         return "Approved here. Carole does not answer at the moment; the signature is sent as soon as she does."
 
     def outcome_of_decline(self, project: str) -> str:
@@ -215,16 +208,19 @@ class Control:
         # Imported here: it needs the service's packages, which an operator's other questions do without.
         from gemel.custodian.steps.step_context import DECLINED
 
-        deadline = time.monotonic() + CONFIRMATION_SECONDS
-        while time.monotonic() < deadline:
-            found = next((shown for shown in self.status().projects if shown.project == project), None)
-            if found is not None and found.stage == DECLINED:
-                return "Declined: Carole has the refusal and its reason, and has erased what this custodian uploaded."
-            time.sleep(0.2)
+        if any(found.stage == DECLINED for found in self._watched(project)):
+            return "Declined: Carole has the refusal and its reason, and has erased what this custodian uploaded."
         return (
             "Declined here: the service does nothing for this project any more. Carole does not know it yet: she is"
             " informed as soon as she answers; look at the status then."
         )
+
+    def _watched(self, project: str) -> Iterator[operator_pb2.CustodianProject]:
+        """A project's status, again and again for a few seconds."""
+        deadline = time.monotonic() + CONFIRMATION_SECONDS
+        while time.monotonic() < deadline:
+            yield from (shown for shown in self.status().projects if shown.project == project)
+            time.sleep(0.2)
 
     def stop(self) -> None:
         """End the service."""

@@ -6,12 +6,15 @@ Modules are imported when a command runs, so that help is instant.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gemel.common.parties import Party
 from gemel.common.terminal.options import DryRun, project_names
+
+if TYPE_CHECKING:
+    from gemel.custodian.operator.control import Control
 
 Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[
@@ -23,6 +26,14 @@ OptionalProject = Annotated[
     str | None,
     typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
 ]
+
+
+def _confirm(control: Control, project: str, question: str, *, yes: bool, dry_run: bool) -> None:
+    """Ask before a decision; a dry run has an unknown project refused instead."""
+    if dry_run:
+        control.specification(project)
+    elif not yes:
+        typer.confirm(question, abort=True)
 
 
 def add_approve(app: typer.Typer, party: Party, default: Path) -> None:
@@ -84,11 +95,10 @@ def add_decline(app: typer.Typer, party: Party, default: Path) -> None:
         from gemel.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif not yes:
+            if not yes and not dry_run:
                 console.print(f'Everyone who may read the audit log reads: "{reason}"', highlight=False, markup=False)
-                typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
+            question = f"Decline the specification of {project} on behalf of {party.title}?"
+            _confirm(control, project, question, yes=yes, dry_run=dry_run)
             control.decline(project, reason)
             console.print(control.outcome_of_decline(project))
 
@@ -146,10 +156,8 @@ def add_override(app: typer.Typer, party: Party, default: Path) -> None:
         from gemel.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif reason.strip() and not yes:
-                typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
+            question = f"Contribute {party.title}'s records to {project} above the limit?"
+            _confirm(control, project, question, yes=yes or not reason.strip(), dry_run=dry_run)
             control.override(project, reason)
         console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
 
@@ -176,9 +184,7 @@ def add_fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
         from gemel.custodian.operator.screen import console
 
         with Control.open(config, party, dry_run=dry_run) as control:
-            if dry_run:
-                control.specification(project)  # an unknown project is refused
-            elif not yes:
-                typer.confirm(f"Fetch {party.title}'s share of {project} without the countersignature?", abort=True)
+            question = f"Fetch {party.title}'s share of {project} without the countersignature?"
+            _confirm(control, project, question, yes=yes, dry_run=dry_run)
             control.fetch_alone(project, reason)
         console.print("Decided. The service fetches the share now; your reason goes to Carole's audit log.")

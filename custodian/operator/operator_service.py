@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from typing import Any, cast
 
-import grpc
 import structlog
 
 from gemel.common.audit.checkpoint import LARGEST
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.call_recorder import CallRecorder
 from gemel.common.rpc.pages import page
@@ -105,9 +104,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided = decided
         self._stop = stop
 
-    def Status(  # noqa: N802
-        self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.StatusResponse:
+    def Status(self, request: operator_pb2.StatusRequest, context: Any) -> operator_pb2.StatusResponse:  # noqa: N802
         """The state of every project, as this service knows it; page by page."""
         step_context = self._step_context
         entries = ((project.name, self._shown(project)) for project in step_context.state.projects(request.after))
@@ -125,19 +122,16 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             member=step_context.keyring.member.name,
         )
 
-    def Profile(  # noqa: N802
-        self, request: operator_pb2.ProfileRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.ProfileResponse:
+    def Profile(self, request: operator_pb2.ProfileRequest, context: Any) -> operator_pb2.ProfileResponse:  # noqa: N802
         """Counts of what was read; never values."""
         project = self._known(request.project)
         if not project.profile:
-            what = "the source has not been read yet" if not project.blocking_error else project.blocking_error
-            remedy = f"look at `gemel {self._step_context.party.name} status`"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            what = project.blocking_error or "the source has not been read yet"
+            raise _wrong_state(project, what, f"look at {self._command('status')}")
         return operator_pb2.ProfileResponse(json=project.profile)
 
     def Specification(  # noqa: N802
-        self, request: operator_pb2.SpecificationRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.SpecificationRequest, context: Any
     ) -> operator_pb2.SpecificationResponse:
         """The specification's text, its digest, and what it lets others see."""
         project = self._with_specification(request.project)
@@ -150,20 +144,18 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         )
 
     def Approve(  # noqa: N802
-        self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.OperatorApproveRequest, context: Any
     ) -> operator_pb2.OperatorApproveResponse:
         """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
         if project.epoch != (request.epoch or 1):
             what = f"the project is in epoch {project.epoch} by now"
             got = f"an approval for epoch {request.epoch or 1}"
-            remedy = f"read why: `gemel {self._step_context.party.name} specification {project.name}`"
+            remedy = f"read why: {self._command(f'specification {project.name}')}"
             raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not project.profile:
             what = "the source has not been read yet, so there is no profile to check the specification against"
-            got = project.blocking_error
-            remedy = "correct the source, or wait a moment"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
+            raise _wrong_state(project, what, "correct the source, or wait a moment", project.blocking_error)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info(
             "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
@@ -171,24 +163,19 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
 
-    def Decline(  # noqa: N802
-        self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.DeclineResponse:
+    def Decline(self, request: operator_pb2.DeclineRequest, context: Any) -> operator_pb2.DeclineResponse:  # noqa: N802
         """Decline the specification that waits for approval, or withdraw the consent to it."""
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
-            what = TOO_LATE[project.carole_state]
             remedy = "ask the coordinator to erase the project; an amendment of it needs your approval"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, TOO_LATE[project.carole_state], remedy)
         decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
 
-    def Leakage(  # noqa: N802
-        self, request: operator_pb2.LeakageRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.LeakageResponse:
+    def Leakage(self, request: operator_pb2.LeakageRequest, context: Any) -> operator_pb2.LeakageResponse:  # noqa: N802
         """The last measurement of what Carole could learn, under the project's present specification."""
         project = self._known(request.project)
         found = self._step_context.state.leakage(project.name)
@@ -198,13 +185,11 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 "the service has not measured what Carole could learn under this specification",
                 where=f"project {project.name}",
                 remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
-                f" yourself with `gemel {self._step_context.party.name} leakage`",
+                f" yourself with {self._command('leakage')}",
             )
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
-    def Override(  # noqa: N802
-        self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.OverrideResponse:
+    def Override(self, request: operator_pb2.OverrideRequest, context: Any) -> operator_pb2.OverrideResponse:  # noqa: N802
         """Contribute although Carole could learn more than the limit allows."""
         project = self._known(request.project)
         override(self._step_context, project.name, request.reason)
@@ -212,9 +197,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.OverrideResponse()
 
-    def FetchAlone(  # noqa: N802
-        self, request: operator_pb2.FetchAloneRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.FetchAloneResponse:
+    def FetchAlone(self, request: operator_pb2.FetchAloneRequest, context: Any) -> operator_pb2.FetchAloneResponse:  # noqa: N802
         """Fetch a share without the other custodian's countersignature."""
         project = self._known(request.project)
         decide_alone(self._step_context, project, request.reason)
@@ -222,7 +205,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.FetchAloneResponse()
 
     def ListCheckpoints(  # noqa: N802
-        self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.ListCheckpointsRequest, context: Any
     ) -> operator_pb2.ListCheckpointsResponse:
         """The verified checkpoints of Carole's audit log."""
         if request.minimum > LARGEST:
@@ -236,14 +219,14 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
 
     def ShowRestored(  # noqa: N802
-        self, request: operator_pb2.ShowRestoredRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.ShowRestoredRequest, context: Any
     ) -> operator_pb2.ShowRestoredResponse:
         """What a restoration of Carole's store has lost."""
         restored, lines = shown(self._step_context, self._known(request.project))
         return operator_pb2.ShowRestoredResponse(restoration=restored.restoration, lines=lines)
 
     def DecideRestored(  # noqa: N802
-        self, request: operator_pb2.DecideRestoredRequest, context: grpc.ServicerContext
+        self, request: operator_pb2.DecideRestoredRequest, context: Any
     ) -> operator_pb2.DecideRestoredResponse:
         """Accept the restored log that the operator was shown, or refuse it."""
         project = self._known(request.project)
@@ -253,15 +236,13 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._decided(project.name)
         return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
 
-    def Stop(  # noqa: N802
-        self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
-    ) -> operator_pb2.StopResponse:
+    def Stop(self, request: operator_pb2.StopRequest, context: Any) -> operator_pb2.StopResponse:  # noqa: N802
         """Stop the service, once this response is on its way."""
         threading.Timer(0.1, self._stop).start()
         return operator_pb2.StopResponse()
 
     def _shown(self, project: Project) -> operator_pb2.CustodianProject:
-        doing = self._step_context.progress.doing(project.name)
+        doing = self._step_context.progress.doing.get(project.name)
         waits = waits_for_operator(project, self._step_context.configuration.policy)
         blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
@@ -293,7 +274,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._step_context.state.project(name)
         if project is None:
             what = "this custodian does not know this project"
-            remedy = f"see `gemel {self._step_context.party.name} status` for those it has"
+            remedy = f"see {self._command('status')} for those it has"
             raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {name[:64]}", remedy=remedy)
         return project
 
@@ -301,8 +282,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._known(name)
         if not project.specification:
             what = "Carole has not sent this project's specification yet"
-            remedy = "wait until the service is connected to her"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, what, "wait until the service is connected to her")
         return project
 
     def _decidable(self, name: str, digest: bytes) -> Project:
@@ -310,13 +290,18 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if digest != project.specification_digest:
             what = "the decision is about another specification than the one that waits for approval"
             got = digest.hex()[:16]
-            remedy = f"read it again: `gemel {self._step_context.party.name} specification {project.name}`"
+            remedy = f"read it again: {self._command(f'specification {project.name}')}"
             raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {project.name}", got=got, remedy=remedy)
         if not is_decidable(project):
-            what = "the project does not wait for a decision"
-            remedy = "nothing needs to be done"
-            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", remedy=remedy)
+            raise _wrong_state(project, "the project does not wait for a decision", "nothing needs to be done")
         return project
+
+    def _command(self, command: str) -> str:
+        return f"`gemel {self._step_context.party.name} {command}`"
+
+
+def _wrong_state(project: Project, what: str, remedy: str, got: str = "") -> GemelError:
+    return GemelError(ErrorCode.WRONG_STATE, what, where=f"project {project.name}", got=got, remedy=remedy)
 
 
 def start_operator(

@@ -22,15 +22,7 @@ SECONDS = 10.0
 def shown_certificate(address: str) -> x509.Certificate:
     """The certificate that the service at an address shows; whether it is the right one is not looked at.
 
-    Parameters
-    ----------
-    address
-        ``host:port``.
-
-    Raises
-    ------
-    GemelError
-        UNAVAILABLE, with what fails: the name, the connection, or TLS.
+    `address`: ``host:port``. Raises `GemelError`: UNAVAILABLE, with what fails: the name, the connection, or TLS.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -58,10 +50,7 @@ def shown_certificate(address: str) -> x509.Certificate:
 def check_shown(shown: x509.Certificate, member: Member, address: str) -> None:
     """Refuse a certificate that is not the listed member's, or is out of its dates.
 
-    Raises
-    ------
-    GemelError
-        CERTIFICATE.
+    Raises `GemelError`: CERTIFICATE.
     """
     known = member.certificate
     found = spki_fingerprint(shown)

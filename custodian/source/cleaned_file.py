@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,38 +27,26 @@ from gemel.records.sources import Source
 from gemel.records.table import Found, Positions, SourceTable, check_identifiers, refuse_identifiers
 
 
-def _unobserved(stage: str) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 @dataclass(frozen=True)
 class CleanedSource:
     """A custodian's records as they are signed.
 
-    Attributes
-    ----------
-    identifiers
-        The custodian's own identifiers, String of shape (n_rows,): each there, and each once.
+    `identifiers`: the custodian's own identifiers, String of shape (n_rows,): each there, and each once.
     """
 
     cleaned: Cleaned
     identifiers: pl.Series = field(repr=False)
 
 
-def read_cleaned(
-    source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] = _unobserved
-) -> CleanedSource:
+def read_cleaned(source: Source, spec: Specification, side: Side) -> CleanedSource:
     """Read the columns that a specification names from a custodian's source, and clean them.
 
-    `stage` is entered around ``read`` and around ``clean``, for progress and timings. Errors are those of
-    `read_source`, `check_identifiers` and `clean`.
+    Errors are those of `read_source`, `check_identifiers` and `clean`.
     """
-    with stage("read"):
-        identifier = spec.custodians.of(side).identifier
-        table = read_source(source, [identifier, *compared_columns(spec, side)])
-        identifiers = check_identifiers(table, identifier)
-    with stage("clean"):
-        return CleanedSource(_cleaned(table, spec, side), identifiers)
+    identifier = spec.custodians.of(side).identifier
+    table = read_source(source, [identifier, *compared_columns(spec, side)])
+    identifiers = check_identifiers(table, identifier)
+    return CleanedSource(_cleaned(table, spec, side), identifiers)
 
 
 def clean_file(source: Source, spec: Specification, side: Side) -> Cleaned:
@@ -165,14 +153,21 @@ def _cleaned_batch(batch: SourceTable, cleaning: Cleaning, identifier: str) -> p
     return pl.DataFrame({**columns, **places, IDENTIFIER: own, _POSITION: batch.positions})
 
 
-def hashes(table: WorkingTable, names: Sequence[str], seed: int) -> NDArray[np.uint64]:
-    """A hash of some columns of every row, equal for equal values; shape (n_rows,)."""
+def of_rows(
+    table: WorkingTable, names: Sequence[str], number: Callable[[pl.DataFrame], NDArray[np.uint64]]
+) -> NDArray[np.uint64]:
+    """A number of every row, by those of a batch's rows from some columns; shape (n_rows,)."""
     found = np.empty(table.n_rows, dtype=np.uint64)
     before = 0
     for batch in table.batches(names):
-        found[before : before + batch.height] = batch.hash_rows(seed=seed).to_numpy()
+        found[before : before + batch.height] = number(batch)
         before += batch.height
     return found
+
+
+def hashes(table: WorkingTable, names: Sequence[str], seed: int) -> NDArray[np.uint64]:
+    """A hash of some columns of every row, equal for equal values; shape (n_rows,)."""
+    return of_rows(table, names, lambda batch: batch.hash_rows(seed=seed).to_numpy())
 
 
 def distinct_and_pairs(found: NDArray[np.uint64]) -> tuple[int, int]:

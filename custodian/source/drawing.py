@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,7 @@ from gemel.custodian.drawn_records import (
 )
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.file_records import variable_column
-from gemel.custodian.source.cleaned_file import CleanedFile, hashes
+from gemel.custodian.source.cleaned_file import CleanedFile, hashes, of_rows
 
 _AT_ONCE = 1 << 20
 _NO_KEY = np.uint64(0)
@@ -37,7 +38,10 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
     """Draw from a file in mode block_keyed without padding, and without its decoys: they are as records."""
     table, names = file.records.table, [field.name for field in spec.fields]
     seed = int(rng.integers(2**63))
-    chosen = {rule.name: _chosen(_block_hashes(file, spec, rule, seed)) for rule in spec.keyed_rules}
+    chosen = {}
+    for rule in spec.keyed_rules:
+        keys_of = partial(_hash_of_keys, spec=spec, rule=rule, seed=seed)
+        chosen[rule.name] = _chosen(of_rows(table, rule.fields, keys_of))
     counts = {name: _commonest(file, name, seed) for name in names}
     n = file.n_rows
     at_random = np.sort(rng.choice(n, min(n, ANY_ROWS), replace=False))
@@ -133,15 +137,6 @@ def _hash_of_keys(batch: pl.DataFrame, spec: Specification, rule: BlockingRule, 
     text = key_text({name: batch[name] for name in rule.fields}, spec, rule, split=True)
     found = np.maximum(text.hash(seed).to_numpy(), 1)
     return np.where(text.is_null().to_numpy(), _NO_KEY, found)
-
-
-def _block_hashes(file: CleanedFile, spec: Specification, rule: BlockingRule, seed: int) -> NDArray[np.uint64]:
-    found = np.empty(file.n_rows, dtype=np.uint64)
-    before = 0
-    for batch in file.records.table.batches(rule.fields):
-        found[before : before + batch.height] = _hash_of_keys(batch, spec, rule, seed)
-        before += batch.height
-    return found
 
 
 def _commonest(file: CleanedFile, name: str, seed: int) -> pl.DataFrame:

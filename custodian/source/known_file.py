@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors, file_error
+from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
-from gemel.custodian.cleaning.source_values import text_values
+from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
 from gemel.records.table import Found, Positions
@@ -84,8 +84,7 @@ def _cleaned(
             places[variable.name] = _places(frame, variable, positions, where, missing=missing)
         except GemelError as error:
             errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else GemelErrors(errors[0].code, errors)
+    raise_all(errors)
     return places
 
 
@@ -98,37 +97,30 @@ def _places(
         remedy = "add it; of training records it may be empty"
         raise GemelError(ErrorCode.FIELD_MISSING, what, where=where, remedy=remedy)
     rows = placed(text_values(frame[name], f"variable {name}", f"{where}, column {name!r}"), variable)
-    outside = Found()
-    outside.add(positions, rows["outside"].to_numpy())
-    if outside.count:
-        raise _source(
-            f"variable {name} has values that are none of its {len(variable.categories)} categories",
-            f"{where}, column {name!r}",
-            f"{outside.count:,} of {len(rows):,} rows ({outside})",
-            "write the specification's categories, or one of the variable's `missing` codes",
-        )
-    unknown = Found()
-    unknown.add(positions, rows["place"].is_null().to_numpy())
-    if unknown.count and not missing:
-        raise _source(
-            "a cell of a joint distribution has a category of every variable",
-            f"{where}, column {name!r}",
-            f"{unknown.count:,} of {len(rows):,} rows without ({unknown})",
-            "give it, or bring the records themselves as `latent.training`, in which values may be missing",
-        )
+    where = f"{where}, column {name!r}"
+    what = f"variable {name} has values that are none of its {len(variable.categories)} categories"
+    remedy = "write the specification's categories, or one of the variable's `missing` codes"
+    _refuse(rows["outside"], positions, what, where, f"of {len(rows):,} rows", remedy)
+    if not missing:
+        what = "a cell of a joint distribution has a category of every variable"
+        remedy = "give it, or bring the records themselves as `latent.training`, in which values may be missing"
+        _refuse(rows["place"].is_null(), positions, what, where, f"of {len(rows):,} rows without", remedy)
     return rows["place"].alias(name)
 
 
+def _refuse(wrong: pl.Series, positions: Positions, what: str, where: str, got: str, remedy: str) -> None:
+    """Refuse a file of which some rows are wrong: as many, with the words of `got`, and where they are."""
+    rows = Found()
+    rows.add(positions, wrong.to_numpy())
+    if rows.count:
+        raise _source(what, where, f"{rows.count:,} {got} ({rows})", remedy)
+
+
 def _distinct(cells: pl.DataFrame, positions: Positions, where: str) -> None:
-    repeated = Found()
-    repeated.add(positions, ~cells.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy())
-    if repeated.count:
-        raise _source(
-            "each cell of a joint distribution has one row",
-            where,
-            f"{repeated.count:,} rows of cells that were there already ({repeated})",
-            "add up the rows of a cell; capitals and blanks make no other category",
-        )
+    again = ~cells.select(pl.struct(pl.all()).is_first_distinct()).to_series()
+    remedy = "add up the rows of a cell; capitals and blanks make no other category"
+    got = "rows of cells that were there already"
+    _refuse(again, positions, "each cell of a joint distribution has one row", where, got, remedy)
 
 
 def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np.float64]:
@@ -137,31 +129,23 @@ def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np
         what = "a joint distribution has a column named count, or one named share"
         raise _source(what, where, "both" if found else "neither", "keep one of the two")
     (name,) = found
-    numbers = frame[name].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    counts = numbers.fill_null(np.nan).to_numpy()
-    for what, wrong in _wrong_counts(counts):
-        rows = Found()
-        rows.add(positions, wrong)
-        if rows.count:
-            got = f"{rows.count:,} of {len(counts):,} rows that are not ({rows})"
-            raise _source(f"every {name} must be {what}", f"{where}, column {name!r}", got, "correct the file")
+    numbers = frame[name].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False).fill_null(np.nan)
+    where, got = f"{where}, column {name!r}", f"of {len(numbers):,} rows that are not"
+    _refuse(~numbers.is_finite(), positions, f"every {name} must be a number", where, got, "correct the file")
+    _refuse(numbers < 0, positions, f"every {name} must be 0 or more", where, got, "correct the file")
+    counts = numbers.to_numpy()
     with np.errstate(over="ignore"):
         total = float(counts.sum())
     if name == "share" and abs(total - 1) > SUM_TOLERANCE:
         raise _source(
             f"the shares of a joint distribution must sum to 1, within {SUM_TOLERANCE:g}",
-            f"{where}, column 'share'",
+            where,
             f"a sum of {total:.9g}",
             "add the cells that are missing, or name the column count",
         )
     if not 0 < total < np.inf:
-        raise _source("counts must have a sum above 0", f"{where}, column {name!r}", f"{total:g}", "correct the file")
+        raise _source("counts must have a sum above 0", where, f"{total:g}", "correct the file")
     return np.ascontiguousarray(counts, dtype=np.float64)
-
-
-def _wrong_counts(counts: NDArray[np.float64]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    yield "a number", ~np.isfinite(counts)
-    yield "0 or more", counts < 0
 
 
 def _source(what: str, where: str, got: str, remedy: str) -> GemelError:

@@ -92,12 +92,7 @@ class State:
     def update(self, name: str, **values: Any) -> Project:
         """Set columns of a project, which is made if it is new; the changed copy."""
         with self._database.session() as session:
-            project = session.get(Project, name)
-            if project is None:
-                project = Project(name=name)
-                session.add(project)
-            for column, value in values.items():
-                setattr(project, column, value)
+            project = session.merge(Project(name=name, **values))
             session.flush()
             return project
 

@@ -17,10 +17,11 @@ from typing import BinaryIO
 from sqlalchemy import delete, select
 
 from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
 from gemel.common.wire.chunks import CHUNK_BYTES
 from gemel.custodian.state.state_database import FROM_MAPS, Database, Secret, Upload
+from gemel.custodian.state.working_tables import on_disk
 
 # Files encrypted at rest in chunks of 1 MiB, each of which can be read alone.
 #
@@ -64,20 +65,10 @@ def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
     Raises `GemelError`: STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left
     behind.
     """
-    try:
-        with whole_file(path) as file:
-            writer = EncryptedWriter(file, key)
-            yield writer
-            writer.end()
-    except OSError as error:
-        raise file_error(
-            code_of(error, ErrorCode.CONFIGURATION),
-            "cannot be written",
-            path,
-            error,
-            "check the state folder's permissions and the space left on its disk",
-            inline=True,
-        ) from None
+    with on_disk("cannot be written", path, "state"), whole_file(path) as file:
+        writer = EncryptedWriter(file, key)
+        yield writer
+        writer.end()
 
 
 def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
@@ -172,7 +163,7 @@ class Uploads:
             query = select(Upload).where(Upload.project == project)
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
-    def of_run(self, project: str, upload: str) -> Upload | None:
+    def of_run(self, project: str, upload: str) -> Upload:
         """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
 
         Raises `GemelError`: NOT_FOUND if it is none of this project's.

@@ -10,13 +10,24 @@ import io
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.errors import ErrorCode, code_of, file_error
 from gemel.common.keys.vault import DataKey
+
+
+@contextmanager
+def on_disk(what: str, path: Path, folder: str) -> Iterator[None]:
+    """Say what cannot be done where the disk refuses it: STORAGE_FULL, or CONFIGURATION for another reason."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"check the {folder} folder's permissions and the space left on its disk"
+        raise file_error(code_of(error, ErrorCode.CONFIGURATION), what, path, error, remedy, inline=True) from None
 
 
 class _Stored(NamedTuple):
@@ -38,10 +49,8 @@ class EncryptedTable:
         self._parts: dict[int, list[_Stored]] = {}
         self._order: list[_Stored] = []
         self._chunks, self._end = 0, 0
-        try:
+        with self._used():
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError as error:
-            raise self._failed(error) from None
 
     def append(self, frame: pl.DataFrame, part: int = 0) -> None:
         """Add a batch: some rows, with the same columns as those before."""
@@ -81,30 +90,19 @@ class EncryptedTable:
 
     def _read(self, batch: _Stored, place: int) -> pl.DataFrame:
         length = batch.lengths[place]
-        try:
+        with self._used():
             encrypted = os.pread(self._file, length, batch.begin + sum(batch.lengths[:place]))
-        except OSError as error:
-            raise self._failed(error) from None
         return pl.read_ipc(io.BytesIO(self._key.decrypt(batch.first + place, encrypted)))
 
     def _write(self, content: bytes) -> None:
         view = memoryview(content)
-        try:
+        with self._used():
             while view:
                 written = os.pwrite(self._file, view, self._end)
                 view, self._end = view[written:], self._end + written
-        except OSError as error:
-            raise self._failed(error) from None
 
-    def _failed(self, error: OSError) -> GemelError:
-        return file_error(
-            code_of(error, ErrorCode.CONFIGURATION),
-            "the working file cannot be used",
-            self._path,
-            error,
-            "check the state folder's permissions and the space left on its disk",
-            inline=True,
-        )
+    def _used(self) -> AbstractContextManager[None]:
+        return on_disk("the working file cannot be used", self._path, "state")
 
 
 class WorkingFolder:

@@ -13,7 +13,7 @@ import structlog
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.rpc.client import COMMIT_SECONDS
-from gemel.common.rpc.transfer import Content, send
+from gemel.common.rpc.transfer import Content
 from gemel.common.wire.chunks import chunk_count
 from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps.approval import cleaned_records, keep_profile
@@ -144,11 +144,7 @@ def _put_missing(context: StepContext, task: Task, upload: Upload, content: Cont
     def request(chunk: transfer_pb2.Chunk) -> contribution_pb2.PutChunkRequest:
         return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
 
-    def step(done: float) -> None:
-        context.check_stop(task.project)
-        context.progress.update(task.project, "uploading", done)
-
-    send(context.connection, context.carole.PutChunk, request, content, missing, step)
+    context.send(task, context.carole.PutChunk, request, content, "uploading", missing)
 
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:

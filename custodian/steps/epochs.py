@@ -8,7 +8,7 @@ keys.
 
 from __future__ import annotations
 
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS, approval_parts, verify_new_epoch
 from gemel.common.keys.identity import SigningPurpose

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.rpc.transfer import Content, Fetch, send
+from gemel.common.rpc.transfer import Content
 from gemel.common.wire.row_handles import (
     CODES_ROWS,
     DECOYS,
@@ -43,7 +43,7 @@ from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
 from gemel.custodian.state.state_database import JOINED, Upload
 from gemel.custodian.steps.epochs import owner_of
-from gemel.custodian.steps.requested_rows import count_requested, requested_rows_of
+from gemel.custodian.steps.requested_rows import count_requested, packed, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
 
@@ -53,8 +53,6 @@ from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
 # different records requested in the project, whatever the run, the upload and the epoch. It is stored before a
 # response is sent, encrypted like the map from which it comes, and erased with it.
 
-_COLUMN = "identifier"
-
 
 def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
     """Count the records whose rows Carole is about to receive, and refuse if they are too many."""
@@ -62,22 +60,11 @@ def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
     for epoch in range(1, task.epoch + 1):
         known = context.state.secret(task.project, epoch, JOINED)
         if known is not None:
-            records = pl.concat([_unpacked(known), records]).unique()
+            records = pl.concat([pl.read_parquet(io.BytesIO(known)).to_series(), records]).unique()
     whose = f"{context.party.title}, in all runs together"
-    task.spec.resolution.refuse_above(len(records), whose, f"project {task.project}, run {task.run}")
-    context.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))
+    task.spec.resolution.refuse_above(len(records), whose, task.of_run)
+    context.state.keep_secret(task.project, task.epoch, JOINED, packed(records.to_frame("identifier")))
     return len(records)
-
-
-def _packed(records: pl.Series) -> bytes:
-    content = io.BytesIO()
-    # Sorted, or their order would show which were requested first.
-    records.sort().alias(_COLUMN).to_frame().write_parquet(content, compression="zstd")
-    return content.getvalue()
-
-
-def _unpacked(content: bytes) -> pl.Series:
-    return pl.read_parquet(io.BytesIO(content)).get_column(_COLUMN)
 
 
 log = structlog.get_logger()
@@ -93,10 +80,6 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
-        if upload is None:
-            what = "handles are requested for an upload that is not in this custodian's state"
-            remedy = "restore the state folder from its backup"
-            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
         request = _fetch_request(context, task)
         rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
@@ -116,7 +99,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
         requested = count_requested(context, task, upload, rows, identifiers, decoys)
         # Whether Carole joins is decided by the approved specification alone.
         reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
-        require_sealing_keys(task.spec, (reader,), f"project {task.project}, run {task.run}")
+        require_sealing_keys(task.spec, (reader,), task.of_run)
         if task.spec.resolution.joined:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
@@ -203,11 +186,7 @@ def _fetch_request(context: StepContext, task: Task) -> bytes:
         rows = resolution_pb2.RUN_ARTIFACT_ROWS
         return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
 
-    def step(done: float) -> None:
-        context.check_stop(task.project)
-
-    where = f"project {task.project}, run {task.run}"
-    return Fetch(context.connection, context.carole.FetchArtifact, request, where, step=step).whole()
+    return context.fetch(task, context.carole.FetchArtifact, request, task.of_run).whole()
 
 
 def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
@@ -225,20 +204,14 @@ def _put(context: StepContext, task: Task, sealed: bytes) -> None:
         handles = resolution_pb2.RUN_ARTIFACT_HANDLES
         return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
 
-    send(
-        context.connection,
-        context.carole.PutArtifact,
-        request,
-        Content.of(sealed),
-        step=lambda done: context.check_stop(task.project),
-    )
+    context.send(task, context.carole.PutArtifact, request, Content.of(sealed))
 
 
 def _wrong(task: Task, got: str) -> GemelError:
     return GemelError(
         ErrorCode.UPLOAD_CORRUPT,
         "Carole must name rows of this custodian's own upload",
-        where=f"project {task.project}, run {task.run}",
+        where=task.of_run,
         got=got,
         remedy="run the same version of Gemel on both sides; if you do, report it to her operator",
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.observability.machine_check import mib
 from gemel.common.signatures.intervals import INTERVAL_ROWS
 from gemel.common.signatures.layout import WORD_BITS, fixed_fields
 from gemel.common.specification import Specification
@@ -61,9 +62,9 @@ class MemoryLimit:
         if needed > room:
             raise GemelError(
                 ErrorCode.MEMORY,
-                f"{what} does not fit into this custodian's limits.memory of {_mib(self.limit)}",
+                f"{what} does not fit into this custodian's limits.memory of {mib(self.limit)}",
                 where=where,
-                got=f"{_mib(needed)} needed, {_mib(room)} left",
+                got=f"{mib(needed)} needed, {mib(room)} left",
                 remedy=remedy,
             )
 
@@ -71,13 +72,9 @@ class MemoryLimit:
         """Stop a step when the process has held more than it may; MEMORY."""
         held = high_water()
         if held > max(self.limit, self.before):
-            what = f"the process has held more than this custodian's limits.memory of {_mib(self.limit)}"
+            what = f"the process has held more than this custodian's limits.memory of {mib(self.limit)}"
             remedy = "raise limits.memory in its configuration, if the machine has more, and start it again"
-            raise GemelError(ErrorCode.MEMORY, what, where=where, got=_mib(held), remedy=remedy)
-
-
-def _mib(size: int) -> str:
-    return f"{-(-size // (1 << 20)):,} MiB"
+            raise GemelError(ErrorCode.MEMORY, what, where=where, got=mib(held), remedy=remedy)
 
 
 _LIBRARIES = 200 << 20

@@ -11,7 +11,7 @@ import json
 
 import structlog
 
-from gemel.common.audit.reason import MAX_REASON
+from gemel.common.audit.statements import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification

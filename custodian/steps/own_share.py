@@ -9,9 +9,7 @@ from pathlib import Path
 import polars as pl
 import structlog
 
-from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext, open_file
-from gemel.common.rpc.transfer import Fetch
 from gemel.custodian.state.row_map import unpack_map
 from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps.requested_rows import check_resolved, resolved_tables
@@ -40,7 +38,7 @@ def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnSha
         step_context.progress.update(task.project, "joining with own identifiers", 1.0)
         with watch.measure("join"):
             upload = step_context.state.uploads.of_run(task.project, task.upload)
-            share = read_share(opened, 0 if upload is None else upload.rows)
+            share = read_share(opened, upload.rows)
             return OwnShare(root, share, _identified(step_context, task, share, upload))
     finally:
         opened.unlink(missing_ok=True)
@@ -52,25 +50,16 @@ def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> byte
     def request(index: int) -> custody_pb2.FetchResultRequest:
         return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
 
-    def step(done: float) -> None:
-        step_context.check_stop(task.project)
-        step_context.progress.update(task.project, "fetching the share", done)
-
-    where = f"project {task.project}, run {task.run}"
-    sealed = Fetch(step_context.connection, step_context.carole.FetchResult, request, where, step=step)
+    sealed = step_context.fetch(task, step_context.carole.FetchResult, request, task.of_run, "fetching the share")
     context = SealContext(task.project, task.run, step_context.keyring.member.name, task.spec.suite)
     open_file(step_context.keyring.sealing, context, sealed, opened)
     return sealed.root
 
 
-def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
+def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload) -> dict[str, pl.DataFrame]:
     """The share's tables with this custodian's own identifiers."""
     if not share.tables and share.resolved is None:
         return {}
-    if upload is None:
-        what = "the links are of an upload that is not in this custodian's state"
-        remedy = "restore the state folder from its backup"
-        raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {task.project}, run {task.run}", remedy=remedy)
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))
     given = share.tables
     if share.resolved is not None:

@@ -95,12 +95,12 @@ def count_requested(
 
     O(n log n) in the rows ever requested. Dummies are not counted: none is joined to another row.
     """
-    state, where = context.state, f"project {task.project}, run {task.run}"
+    state, where = context.state, task.of_run
     stored, known = (state.secret(task.project, _ALL_EPOCHS, kind) for kind in (REQUEST_COUNT, REQUESTED))
     count = _Count() if stored is None else _Count.unpack(stored)
     counted = _identified(upload, np.unique(rows), identifiers, decoys)
     if known is not None:
-        counted = pl.concat([_unpacked(known), counted]).unique()
+        counted = pl.concat([pl.read_parquet(io.BytesIO(known)), counted]).unique()
     else:
         count.carried = count.total
     now, uploaded = _numbers(counted), _uploaded(upload, identifiers, decoys)
@@ -116,7 +116,7 @@ def count_requested(
         state.keep_secret(task.project, _ALL_EPOCHS, REQUEST_COUNT, before.pack())
         raise
     _refuse_again(resolution, count.refused, where)
-    state.keep_secret(task.project, _ALL_EPOCHS, REQUESTED, _packed(counted))
+    state.keep_secret(task.project, _ALL_EPOCHS, REQUESTED, packed(counted))
     # Second: numbers without their rows are taken for those of maps that are erased.
     state.keep_secret(task.project, _ALL_EPOCHS, REQUEST_COUNT, count.pack())
     return count.total
@@ -174,15 +174,11 @@ def _uploaded(upload: Upload, identifiers: pl.Series, decoys: pl.Series) -> Requ
     return Requested(contribution_pb2.Manifest.FromString(upload.manifest).records, joins)
 
 
-def _packed(counted: pl.DataFrame) -> bytes:
+def packed(requested: pl.DataFrame) -> bytes:
+    """What was requested, as it is stored: sorted, or its order would show what was requested first."""
     content = io.BytesIO()
-    # Sorted, or their order would show which were requested first.
-    counted.sort(_RULE, _RECORD, _DECOY).write_parquet(content, compression="zstd")
+    requested.sort(pl.all()).write_parquet(content, compression="zstd")
     return content.getvalue()
-
-
-def _unpacked(content: bytes) -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(content))
 
 
 # The tables of a share in mode block_keyed, from what the resolver has sealed to this custodian.

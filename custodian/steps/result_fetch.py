@@ -16,12 +16,13 @@ import polars as pl
 import structlog
 
 from gemel.common.durable import sync_folder
-from gemel.common.errors import ErrorCode, GemelError, code_of, file_error
+from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
 from gemel.custodian.encoding.categories import Relabelling, coarsened_labels
 from gemel.custodian.state.state_database import Result
+from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import own_share
 from gemel.custodian.steps.seed_agreement import kept_seed
 from gemel.custodian.steps.share import (
@@ -137,7 +138,7 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
     project = step_context.state.project(task.project)
     timings = json.loads(project.timings) if project is not None else {}
     coarsened = coarsened_variables(share.statistics, task.spec)
-    try:
+    with on_disk("the results cannot be written", folder, "results"):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         temporary.mkdir(mode=0o700)
@@ -168,15 +169,6 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             sync_folder(folder.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise file_error(
-            code_of(error, ErrorCode.CONFIGURATION),
-            "the results cannot be written",
-            folder,
-            error,
-            "check the results folder's permissions and the space left on its disk",
-            inline=True,
-        ) from None
 
 
 def _sync_file(path: Path) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,15 +62,6 @@ def computing(context: StepContext, task: Task) -> tuple[Member, Member, Member]
     return members
 
 
-@dataclass(frozen=True)
-class SentPortion:
-    """The next sets of an upload as they are sent, in the order of its payload."""
-
-    sets: tuple[SentSet, ...]
-    order: NDArray[np.int64] = field(repr=False)
-    identifiers: Iterator[pl.Series] = field(repr=False)
-
-
 class UploadShares:
     """Shares the portions of one upload, and seals what opens them."""
 
@@ -79,7 +71,7 @@ class UploadShares:
         self._secrets = ShareSecrets.fresh()
         self._sharing = Sharing(task.spec, SharedUpload(task.project, self._side, upload), self._secrets)
 
-    def shared(self, portion: Portion) -> SentPortion:
+    def shared(self, portion: Portion[SignatureSet]) -> Portion[SentSet]:
         """The next portion, with its rows in the order that was drawn."""
         sent: list[SentSet] = []
         drawn: list[NDArray[np.int64]] = []
@@ -90,10 +82,10 @@ class UploadShares:
             drawn.append(at + order)
             at += part.n_rows
         if not any(made.layout.is_shared and made.layout.blocks for made in sent):
-            return SentPortion(tuple(sent), portion.order, portion.identifiers)
+            return Portion(tuple(sent), portion.order, portion.identifiers)
         rows = np.concatenate(drawn)
         own = pl.concat(portion.identifiers).gather(pl.Series(rows))
-        return SentPortion(tuple(sent), portion.order[rows], iter([own]))
+        return Portion(tuple(sent), portion.order[rows], iter([own]))
 
     def sealed_seeds(self, layout: Layout) -> tuple[bytes, ...]:
         """By compute party, what its shares of the upload are opened by."""
@@ -142,10 +134,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     )  # fmt: skip
     with context.state.uploads.writing(name) as files, closing(made):
         row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
-        for signed_portion in made:
-            portion = SentPortion(signed_portion.sets, signed_portion.order, signed_portion.identifiers)
-            if shares is not None:
-                portion = shares.shared(signed_portion)
+        for portion in made if shares is None else map(shares.shared, made):
             _write(portion, files, row_map, keeps_codes=task.spec.latent is not None)
             sets += [part.layout for part in portion.sets]
             if portion.sets[0].layout.rule != CODES:
@@ -173,7 +162,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     return Signed(context.state.uploads.add(upload, files, task.spec.retention.maps_days), dummies)
 
 
-def _write(portion: SentPortion, files: UploadFiles, row_map: RowMapWriter, *, keeps_codes: bool) -> None:
+def _write(portion: Portion[Any], files: UploadFiles, row_map: RowMapWriter, *, keeps_codes: bool) -> None:
     for each in portion.sets:
         for part in sent_bytes(each):
             files.payload.write(part)
@@ -197,7 +186,7 @@ def portions(
     memory: MemoryLimit,
     progress: Progress,
     known: Sequence[SignatureSet] = (),
-) -> Generator[Portion]:
+) -> Generator[Portion[SignatureSet]]:
     """The sets of a file, in the order of the payload: as many at a time as fit into memory, or all at once.
 
     The sets of `known` come last; their rows are no records of the file.
@@ -228,6 +217,6 @@ def portions(
     yield from _behind(known)
 
 
-def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion]:
+def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion[SignatureSet]]:
     if known:
         yield Portion(tuple(known), np.empty(0, dtype=np.int64), iter(()))

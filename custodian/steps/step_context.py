@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party
 from gemel.common.rpc.client import CONTROL_SECONDS, Connection
+from gemel.common.rpc.transfer import Content, Fetch, Step, send
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.witnessing.log_reader import LogReader
@@ -21,11 +22,10 @@ from gemel.custodian.configuration import CustodianConfiguration
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring
-from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2, transfer_pb2
 
 
-@dataclass(frozen=True)
-class Doing:
+class Doing(NamedTuple):
     """The current stage, and the fraction of it that is done, from 0 to 1."""
 
     stage: str
@@ -33,51 +33,27 @@ class Doing:
 
 
 class Progress:
-    """Written by the agent's thread, read by those that answer the operator."""
+    """Written by the agent's thread, read by those that answer the operator; each value is set as a whole."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._doing: dict[str, Doing] = {}
-        self._connected = False
-        self._refusal = ""
-        self._heard = time.monotonic()
+        self.doing: dict[str, Doing] = {}
+        """By project, where a step goes on."""
+        self.connected = False
+        """Whether Carole answered the last call."""
+        self.refusal = ""
+        """Why no call to Carole is possible, if that is more than that she does not answer; until one succeeds."""
         self.certificates: tuple[project_pb2.EndingCertificate, ...] = ()
         """Members' certificates that end soon, as Carole has reported them last."""
+        self._heard = time.monotonic()
 
-    def doing(self, project: str) -> Doing | None:
-        """The current stage of a project, if there is one."""
-        with self._lock:
-            return self._doing.get(project)
-
-    @property
-    def connected(self) -> bool:
-        """Whether Carole answered the last call."""
-        with self._lock:
-            return self._connected
-
-    @connected.setter
-    def connected(self, value: bool) -> None:
-        with self._lock:
-            self._connected = value
-            if value:
-                self._heard, self._refusal = time.monotonic(), ""
-
-    @property
-    def refusal(self) -> str:
-        """Why no call to Carole is possible, if that is more than that she does not answer; until one succeeds."""
-        with self._lock:
-            return self._refusal
-
-    @refusal.setter
-    def refusal(self, error: str) -> None:
-        with self._lock:
-            self._refusal = error
+    def answered(self) -> None:
+        """Carole has answered a call."""
+        self.connected, self.refusal, self._heard = True, "", time.monotonic()
 
     @property
     def silence(self) -> float:
         """Seconds since Carole last answered, or since the start."""
-        with self._lock:
-            return time.monotonic() - self._heard
+        return time.monotonic() - self._heard
 
     @contextmanager
     def stage(self, project: str, name: str) -> Iterator[None]:
@@ -86,13 +62,11 @@ class Progress:
         try:
             yield
         finally:
-            with self._lock:
-                self._doing.pop(project, None)
+            self.doing.pop(project, None)
 
     def update(self, project: str, name: str, fraction: float) -> None:
         """Show the progress of a stage."""
-        with self._lock:
-            self._doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
+        self.doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
 
 
 @dataclass
@@ -160,6 +134,30 @@ class StepContext:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
         return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
+    def fetch(self, task: Task, method: Any, request: Callable[[int], Any], where: str, doing: str = "") -> Fetch:
+        """Content from Carole, chunk by chunk; `doing` is the stage whose progress is shown, if any."""
+        return Fetch(self.connection, method, request, where, step=self._step(task.project, doing))
+
+    def send(
+        self,
+        task: Task,
+        method: Any,
+        request: Callable[[transfer_pb2.Chunk], Any],
+        content: Content,
+        doing: str = "",
+        indices: Iterable[int] | None = None,
+    ) -> None:
+        """Send content to Carole, all chunks of it or some; `doing` as in `fetch`."""
+        send(self.connection, method, request, content, indices, self._step(task.project, doing))
+
+    def _step(self, project: str, doing: str) -> Step:
+        def step(done: float) -> None:
+            self.check_stop(project)
+            if doing:
+                self.progress.update(project, doing, done)
+
+        return step
+
     def check_stop(self, project: str) -> None:
         """Leave a long step when the service is to stop, or when the operator has declined the project meanwhile."""
         if self.stopping.is_set():
@@ -192,6 +190,11 @@ class Task:
     """The coordinator that the project belongs to, as Carole names it."""
     approvals: Sequence[project_pb2.Approval] = ()
     """Of the specification, as Carole shows them."""
+
+    @property
+    def of_run(self) -> str:
+        """What an error of this task's run is about."""
+        return f"project {self.project}, run {self.run}"
 
     @classmethod
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:

@@ -14,11 +14,11 @@ import structlog
 
 from gemel.common.documents.document import LINKED_FILES
 from gemel.common.durable import whole_file
-from gemel.common.errors import ErrorCode, GemelError, code_of, file_error, parameter
+from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member
 from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.rpc.transfer import Content, Fetch, send
+from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.specification.model.protection import CoarseningStep
@@ -35,6 +35,7 @@ from gemel.common.wire.granted_variables import (
 )
 from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
@@ -67,9 +68,7 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
         tables = {VALUES: values.select(ID, *columns).sort(ID)}
         if transfer.to_analyst:
             tables |= _own_links(own, drawn=task.spec.release.drawn_to(transfer))
-        about = VariablesContext(
-            task.project, task.run, transfer.sender, task.specification_digest, recipient.name, task.spec.suite
-        )
+        about = _about(task, transfer, recipient.name)
         sealed = b"".join(seal_variables(step_context.keyring.identity, recipient.sealing, about, tables))
         _put(step_context, task, sealed)
     counted = {"records": values.height, "columns": len(columns), "bytes": len(sealed)}
@@ -78,17 +77,18 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
     return Outcome.DONE
 
 
-def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
-    """The columns of a transfer, by the specification that this custodian has approved.
+def _about(task: Task, transfer: Transfer, reader: str) -> VariablesContext:
+    return VariablesContext(task.project, task.run, transfer.sender, task.specification_digest, reader, task.spec.suite)
 
-    Raises `GemelError`: SPECIFICATION if there are none.
-    """
+
+def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
+    """The columns of a transfer, by the specification that this custodian has approved; SPECIFICATION for none."""
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
         raise GemelError(
             ErrorCode.SPECIFICATION,
             f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient",
-            where=f"project {task.project}, run {task.run}",
+            where=task.of_run,
             got=repr(transfer.to[:40]),
             remedy="compare `release.variables` with what Carole requests, and report it to her operator",
         )
@@ -101,18 +101,15 @@ def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
     It was fetched after both custodians had countersigned the log as far as the release.
     """
     held = step_context.state.result(task.project, task.run)
-    where = f"project {task.project}, run {task.run}"
     if held is None or not held.acknowledged:
-        raise GemelError(
-            ErrorCode.WRONG_STATE, "columns are exchanged after this custodian has its share of the run", where=where,
-            remedy="report it to Carole's operator: she requests them before their time",
-        )  # fmt: skip
+        what = "columns are exchanged after this custodian has its share of the run"
+        remedy = "report it to Carole's operator: she requests them before their time"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=task.of_run, remedy=remedy)
     own = own_share(step_context, task, Stopwatch())
     if own.root != held.root:
-        raise GemelError(
-            ErrorCode.SEALED, "Carole shows another share of the run than the one that was acknowledged", where=where,
-            remedy="keep the state folder, and ask her operator",
-        )  # fmt: skip
+        what = "Carole shows another share of the run than the one that was acknowledged"
+        remedy = "keep the state folder, and ask her operator"
+        raise GemelError(ErrorCode.SEALED, what, where=task.of_run, remedy=remedy)
     return own
 
 
@@ -135,7 +132,7 @@ def _own_links(own: OwnShare, *, drawn: bool) -> dict[str, pl.DataFrame]:
 
 def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Member:
     """Who the columns are sealed to, in this custodian's membership list."""
-    members, where = step_context.trust.members, f"project {task.project}, run {task.run}"
+    members = step_context.trust.members
     if transfer.to_analyst:
         found = next((one for one in members.with_role(Role.ANALYST) if one.name == transfer.to), None)
     else:
@@ -146,10 +143,10 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
             ErrorCode.NOT_ADMITTED,
             f"{transfer.recipient} is not in this custodian's membership list"
             f"{'' if transfer.to_analyst else ' under the identity of `peer` in its configuration'}",
-            where=where,
+            where=task.of_run,
             remedy="get the current membership list, and compare its digest by phone",
         )
-    require_sealing_keys(task.spec, (found,), where)
+    require_sealing_keys(task.spec, (found,), task.of_run)
     return found
 
 
@@ -207,11 +204,7 @@ def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
             project=task.project, run=task.run, recipient=task.recipient, chunk=chunk
         )
 
-    def step(done: float) -> None:
-        step_context.check_stop(task.project)
-        step_context.progress.update(task.project, "sending columns", done)
-
-    send(step_context.connection, step_context.carole.PutVariables, request, Content.of(sealed), step=step)
+    step_context.send(task, step_context.carole.PutVariables, request, Content.of(sealed), "sending columns")
 
 
 # Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
@@ -236,15 +229,15 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     drawn = task.spec.release.drawn_to(transfer)
     with step_context.progress.stage(task.project, f"fetching columns of {side.other.title()}"):
         own = acknowledged_share(step_context, task)
-        about = VariablesContext(
-            task.project,
-            task.run,
-            transfer.sender,
-            task.specification_digest,
-            step_context.keyring.member.name,
-            task.spec.suite,
-        )
-        fetched = _fetch(step_context, task, transfer.sender)
+        about = _about(task, transfer, step_context.keyring.member.name)
+
+        def requested(index: int) -> variables_pb2.FetchVariablesRequest:
+            sender = side_to_wire(transfer.sender)
+            return variables_pb2.FetchVariablesRequest(project=task.project, run=task.run, sender=sender, index=index)
+
+        whose = f"columns of {side.other.title()}"
+        where = f"{task.of_run}, {whose}"
+        fetched = step_context.fetch(task, step_context.carole.FetchVariables, requested, where, f"fetching {whose}")
         expected = Expected(columns, ids_of(own, drawn=drawn)[ID])
         keys, peer = step_context.keyring.sealing, step_context.keyring.peer
         values = open_variables(keys, peer, about, fetched, expected)[VALUES]
@@ -262,33 +255,11 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     return Outcome.DONE
 
 
-def _fetch(step_context: StepContext, task: Task, sender: Side) -> Fetch:
-    def request(index: int) -> variables_pb2.FetchVariablesRequest:
-        wire = side_to_wire(sender)
-        return variables_pb2.FetchVariablesRequest(project=task.project, run=task.run, sender=wire, index=index)
-
-    def step(done: float) -> None:
-        step_context.check_stop(task.project)
-        step_context.progress.update(task.project, f"fetching columns of {sender.title()}", done)
-
-    where = f"project {task.project}, run {task.run}, columns of {sender.title()}"
-    return Fetch(step_context.connection, step_context.carole.FetchVariables, request, where, step=step)
-
-
 def _write(step_context: StepContext, task: Task, name: str, table: pl.DataFrame) -> None:
     path = step_context.configuration.results / task.project / task.run / LINKED_FILES[name]
     exact = task.spec.release.exact_to(step_context.party.side)
     metadata = run_provenance(task.spec, task.run, name, Side, exact=exact).metadata()
-    try:
+    with on_disk("the linked file cannot be written", path, "results"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(path) as file:
             table.write_parquet(file, metadata=metadata)
-    except OSError as error:
-        raise file_error(
-            code_of(error, ErrorCode.CONFIGURATION),
-            "the linked file cannot be written",
-            path,
-            error,
-            "check the results folder's permissions and the space left on its disk",
-            inline=True,
-        ) from None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import structlog
 
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
 from gemel.common.witnessing.shown_entry import believed_release
@@ -111,7 +111,7 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     raise GemelError(
         ErrorCode.WRONG_STATE,
         waits,
-        where=f"project {task.project}, run {task.run}",
+        where=task.of_run,
         remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
         "If it does and is, Carole may be showing the two of you different logs: compare the ends of `gemel alice "
         "checkpoints` and `gemel bob checkpoints`, and ask her operator. If its service stays away for good: "

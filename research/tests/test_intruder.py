@@ -12,7 +12,8 @@ import pytest
 
 from gemel.carole.intruder import fellegi_sunter_attack
 from gemel.risk.identification.matching.claims import claim_most_probable
-from research.intruder import SE17, attacked, interval
+from research._intervals import interval
+from research.intruder import SE17, attacked
 
 pytestmark = pytest.mark.long
 

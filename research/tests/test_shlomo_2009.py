@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from research.shlomo2009 import RATE, interval, replicated
+from research._intervals import interval
+from research.shlomo2009 import RATE, replicated
 
 pytestmark = pytest.mark.long
 

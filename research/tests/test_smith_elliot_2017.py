@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from research.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
+from research._intervals import interval
+from research.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

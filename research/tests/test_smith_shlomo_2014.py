@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from research._intervals import interval
 from research.ss14 import (
     FROM_A,
     FROM_B,
@@ -21,7 +22,6 @@ from research.ss14 import (
     METHODS,
     UNROUNDED,
     experiment,
-    interval,
     linked,
     perturbed,
     sampled_files,

@@ -28,6 +28,24 @@ SHOWN = 8
 """So many names of a list are shown in a message."""
 
 
+def is_name(text: str) -> bool:
+    """Whether a form, variable, category or group may be called so."""
+    return bool(text.strip()) and text == text.strip() and text.isprintable()
+
+
+def unknown(what: str, name: str, names: Iterable[str], where: str = "") -> GemelError:
+    """The error of a name that is none of the known ones, with the one that may be meant."""
+    return GemelError(ErrorCode.NOT_FOUND, what, where=where, got=repr(name), remedy=nearest(name, names))
+
+
+def placed(error: GemelError, where: str) -> GemelError:
+    """The error, with the place where it was found before its own."""
+    inside = f"{where}, {error.where}" if error.where else where
+    if isinstance(error, GemelErrors):
+        return GemelErrors(error.code, list(error.errors), where=inside)
+    return GemelError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)
+
+
 @dataclass(frozen=True)
 class AggregationGraph:
     """The categories of a variable, each with its children; a leaf has none.
@@ -87,12 +105,7 @@ class AggregationGraph:
         known = []
         for name in dict.fromkeys(categories):
             if name not in self.children:
-                yield GemelError(
-                    ErrorCode.NOT_FOUND,
-                    "the variable has no such category",
-                    got=repr(name),
-                    remedy=nearest(name, self.children),
-                )
+                yield unknown("the variable has no such category", name, self.children)
                 continue
             known.append(name)
             if list(categories).count(name) > 1:
@@ -116,20 +129,14 @@ class AggregationGraph:
     def issues(self) -> Iterator[GemelError]:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
-            if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
+            if not is_name(name) or len(name) > MAX_NAME:
                 yield parameter(
                     repr(name[:40]), f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
                 )
-        unknown = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
-        for name, part in unknown:
-            yield GemelError(
-                ErrorCode.NOT_FOUND,
-                "a part that is no category of the variable",
-                where=name,
-                got=repr(part),
-                remedy=nearest(part, self.children),
-            )
-        if unknown:
+        strange = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
+        for name, part in strange:
+            yield unknown("a part that is no category of the variable", part, self.children, name)
+        if strange:
             return
         try:
             cycle = [name for name, _ in nx.find_cycle(self._directed())]
@@ -215,22 +222,14 @@ class AggregationGraph:
         """
         self._known([category])
         parents = [name for name, parts in self.children.items() if category in parts]
-        reason = (
-            f"it is used by {listed(used_by)}"
-            if used_by
-            else f"it is a part of {listed(parents)}"
-            if parents
-            else ""
-            if self.children[category]
-            else "it is a leaf"
-        )
-        if reason:
-            raise parameter(
-                category,
-                "the category cannot be deleted",
-                reason,
-                "rename it, or leave it: an unused category does no harm",
-            )
+        reasons = [
+            *([f"it is used by {listed(used_by)}"] if used_by else []),
+            *([f"it is a part of {listed(parents)}"] if parents else []),
+            *([] if self.children[category] else ["it is a leaf"]),
+        ]
+        if reasons:
+            remedy = "rename it, or leave it: an unused category does no harm"
+            raise parameter(category, "the category cannot be deleted", reasons[0], remedy)
         return _sound({name: parts for name, parts in self.children.items() if name != category})
 
     def _directed(self) -> nx.DiGraph:
@@ -245,12 +244,7 @@ class AggregationGraph:
     def _known(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self.children:
-                raise GemelError(
-                    ErrorCode.NOT_FOUND,
-                    "the variable has no such category",
-                    got=repr(name),
-                    remedy=nearest(name, self.children),
-                )
+                raise unknown("the variable has no such category", name, self.children)
 
     def _new(self, names: Sequence[str], where: str = "") -> None:
         for i, name in enumerate(names):

@@ -62,8 +62,6 @@ class HarmonisationGraph:
     def insert(self, categorisation: Precision) -> int:
         """Add a categorisation and what it brings; its node.
 
-        Notes
-        -----
         As many harmonisations as there are nodes.
         """
         present = self._index.get(categorisation)
@@ -172,8 +170,6 @@ def min_forms(environment: int, prevalence: float) -> int:
 def course(graph: HarmonisationGraph, target: int, counts: Mapping[int, int], environment: int) -> Course:
     """Maximal harmonisations of a target at every prevalence.
 
-    Notes
-    -----
     O(n_nodes * n_observed) once the graph is there.
     """
     finer = graph.finer

@@ -19,7 +19,7 @@ from functools import partial
 
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.language.message_words import nearest
-from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.aggregation import AggregationGraph, placed
 from gemel.risk.keyvars.environment import Environment
 from gemel.risk.keyvars.intervals import SCALES
 
@@ -58,14 +58,14 @@ def import_codebook(
                 environment.set_metadata(row.form, row.metadata)
             _scale(environment, row)
         except GemelError as error:
-            raise _placed(error, source, row.line) from None
+            raise placed(error, f"{source}, line {row.line}") from None
     added = 0
     for group in _groups(rows):
         try:
             _categories(environment, group)
             added += _coding(environment, group)
         except GemelError as error:
-            raise _placed(error, source, group[0].line) from None
+            raise placed(error, f"{source}, line {group[0].line}") from None
     return added, metadata
 
 
@@ -201,11 +201,3 @@ def _coding(environment: Environment, rows: Sequence[_Row]) -> int:
 
 def _wrong(source: str, line: int, what: str, got: str = "") -> GemelError:
     return GemelError(ErrorCode.SOURCE, what, where=f"{source}, line {line}", got=got)
-
-
-def _placed(error: GemelError, source: str, line: int) -> GemelError:
-    where = f"{source}, line {line}"
-    if isinstance(error, GemelErrors):
-        return GemelErrors(error.code, list(error.errors), where=f"{where}, {error.where}" if error.where else where)
-    inside = f"{where}, {error.where}" if error.where else where
-    return GemelError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)

@@ -20,7 +20,7 @@ from typing import Any
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.language.message_words import nearest
 from gemel.risk.keyvars import intervals
-from gemel.risk.keyvars.aggregation import AggregationGraph, listed
+from gemel.risk.keyvars.aggregation import AggregationGraph, is_name, listed
 from gemel.risk.keyvars.environment import Environment, Form
 from gemel.risk.keyvars.intervals import SCALES
 from gemel.risk.keyvars.partitions import ARBITRARY, CODE, size_of
@@ -134,7 +134,7 @@ class _Reader:
         for name in content.names if isinstance(content, _Repeated) else ():
             self.wrong(where, "a name is used twice", repr(name), "keep one of the two entries, or rename one")
         for name, value in content.items():
-            if not name.strip() or name != name.strip() or not name.isprintable():
+            if not is_name(name):
                 self.wrong(where, "a name is printable and has no blank at its ends", repr(name[:40]))
             else:
                 yield name, value
@@ -238,13 +238,11 @@ class _Reader:
                 if not self.strict and known.graph.children:
                     self.warnings += [_at(error, where) for error in known.graph.issues_of(names)]
                 environment.variables[variable], code, _ = known.with_categorisation(names)
-            except GemelErrors as error:
-                self.errors += [_at(each, where) for each in error.errors]
-            except GemelError as error:
-                self.errors.append(_at(error, where))
-            else:
                 return code
-            return None
+            except GemelError as error:
+                each_error = error.errors if isinstance(error, GemelErrors) else [error]
+                self.errors += [_at(each, where) for each in each_error]
+                return None
         if not isinstance(coding, str):
             self.wrong(where, "a code or a list of categories expected", type(coding).__name__)
             return None

@@ -10,16 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
-from gemel.common.language.message_words import nearest
-from gemel.risk.keyvars.aggregation import AggregationGraph, listed
+from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.risk.keyvars.aggregation import MAX_NAME, AggregationGraph, is_name, listed, placed, unknown
 from gemel.risk.keyvars.analysis import Course, Step, course, min_forms
 from gemel.risk.keyvars.intervals import SCALES, Scale, issues
 from gemel.risk.keyvars.variables import Variable
 
 T = TypeVar("T")
-
-MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class Environment:
             if values and (lacking := [category for category in categories if category not in values.values()]):
                 raise parameter("", "no value means a category of the form", listed(lacking))
         except GemelError as error:
-            raise _placed(error, f"{form}, {variable}") from None
+            raise placed(error, f"{form}, {variable}") from None
         self.variables[variable] = made
         own = {value: called[category] for value, category in (values or {}).items()}
         if not own and names != tuple(categories):
@@ -168,23 +165,20 @@ class Environment:
 
     def edit(self, variable: str, edit: Callable[[AggregationGraph], AggregationGraph]) -> None:
         """Edit a variable's aggregation graph by one of its own edits, which keep every categorisation valid."""
+        self._change(variable, lambda known: replace(known, graph=edit(known.graph)))
+
+    def _change(self, variable: str, change: Callable[[Variable], Variable]) -> None:
         try:
-            made = self.variable(variable).edited(edit)
+            made = change(self.variable(variable))
             if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
                 raise errors[0]
-            self.variables[variable] = made
         except GemelError as error:
-            raise _placed(error, variable) from None
+            raise placed(error, variable) from None
+        self.variables[variable] = made
 
     def rename_category(self, variable: str, old: str, new: str) -> None:
         """Rename a category, in every form that has it."""
-        try:
-            made = self.variable(variable).renamed(old, new)
-            if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
-                raise errors[0]
-            self.variables[variable] = made
-        except GemelError as error:
-            raise _placed(error, variable) from None
+        self._change(variable, lambda known: known.renamed(old, new))
         for form in list(self.forms.values()):
             if held := form.values.get(variable):
                 renamed = {value: new if category == old else category for value, category in held.items()}
@@ -242,9 +236,7 @@ class Environment:
             code = _found(form.variables, name, "variable", f"form {target}")
             variable = self.variables[name]
             held = Counter(other.variables[name] for other in others if name in other.variables)
-            counts = Counter[int]()
-            for each, number in held.items():
-                counts[variable.node(each)] += number
+            counts = Counter(variable.node(each) for each in held.elements())
             found = course(variable.harmonisations, variable.node(code), counts, len(others))
             step = found.at(minimum)
             codes = tuple(variable.codes[node] for node in step.nodes) if step else ()
@@ -258,14 +250,12 @@ class Environment:
 
 def _found(names: Mapping[str, T], name: str, kind: str, where: str = "") -> T:
     if name not in names:
-        raise GemelError(
-            ErrorCode.NOT_FOUND, f"there is no such {kind}", where=where, got=repr(name), remedy=nearest(name, names)
-        )
+        raise unknown(f"there is no such {kind}", name, names, where)
     return names[name]
 
 
 def _new(names: Mapping[str, object], name: str, kind: str) -> None:
-    if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
+    if not is_name(name) or len(name) > MAX_NAME:
         what = f"the name of a {kind} has 1 to {MAX_NAME} printable characters and no blank at its ends"
         raise parameter("", what, repr(name[:40]))
     if name in names:
@@ -274,11 +264,3 @@ def _new(names: Mapping[str, object], name: str, kind: str) -> None:
 
 def _without(names: Mapping[str, T], name: str) -> dict[str, T]:
     return {key: value for key, value in names.items() if key != name}
-
-
-def _placed(error: GemelError, where: str) -> GemelError:
-    """The error, with the place where it was found."""
-    if isinstance(error, GemelErrors):
-        return GemelErrors(error.code, list(error.errors), where=where)
-    inside = f"{where}, {error.where}" if error.where else where
-    return GemelError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)

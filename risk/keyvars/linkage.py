@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.language.message_words import nearest
 from gemel.common.parties import Side
 from gemel.common.specification import CommonCategory, Span, load_specification
 from gemel.common.specification.text.reading import SPECIFICATION_DOCUMENT
 from gemel.common.specification.text.writing import entry_lines
 from gemel.common.yaml_document import YamlDocument, read_yaml
-from gemel.risk.keyvars.aggregation import listed
+from gemel.risk.keyvars.aggregation import listed, unknown
 from gemel.risk.keyvars.environment import Environment, Form
 from gemel.risk.keyvars.intervals import INFINITY, Interval, read_interval, write_interval
 from gemel.risk.keyvars.partitions import ARBITRARY
@@ -58,13 +57,7 @@ def _place(document: YamlDocument, name: str, source: str) -> tuple[str, int]:
             if isinstance(item, dict) and (section == "variables" or item.get("kind") == "category"):
                 found[str(item.get("name"))] = (section, position)
     if name not in found:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "no variable, nor a field of kind category, has this name",
-            where=source,
-            got=repr(name),
-            remedy=nearest(name, found),
-        )
+        raise unknown("no variable, nor a field of kind category, has this name", name, found, source)
     return found[name]
 
 
@@ -151,13 +144,10 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
             "leave the variable out, or have one custodian code it more finely",
         )
     rows = []
-    losses = []
     for leaves in blocks:
         values = {str(side): _values(known, form, codes[side], leaves) for side, form in forms.items()}
         rows.append(CommonCategory.model_validate({"category": _label(known, leaves), **values}))
-    for side, own in codes.items():
-        losses.append(_loss(known, side, own, code))
-    return Common(code, tuple(rows), tuple(losses))
+    return Common(code, tuple(rows), tuple(_loss(known, side, own, code) for side, own in codes.items()))
 
 
 def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) -> list[str] | Span:

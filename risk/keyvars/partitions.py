@@ -16,8 +16,6 @@ from gemel.risk.arrays import Codes
 def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
     """Each of `rows` harmonised with `with_`; arbitrary precision gives `with_`.
 
-    Notes
-    -----
     O(rows * k) for k leaves.
     """
     given = np.array([with_ if row is None else row for row in rows], dtype=np.int32)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.language.message_words import nearest
-from gemel.risk.keyvars.aggregation import AggregationGraph
+from gemel.risk.keyvars.aggregation import AggregationGraph, unknown
 from gemel.risk.keyvars.analysis import HarmonisationGraph
 from gemel.risk.keyvars.intervals import Scale, extend
 from gemel.risk.keyvars.partitions import ARBITRARY, Precision, blocks, harmonisation_codes, next_code
@@ -56,24 +54,12 @@ class Variable:
         return harmonisation_codes(self.harmonisations.nodes, observed)
 
     def node(self, code: str) -> int:
-        """The node of a code.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if there is none of this code.
-        """
+        """The node of a code; NOT_FOUND if there is none."""
         if code in self.categorisations:
             return int(self.harmonisations.find(self.partitions[code]) or 0)
         if code in self.codes:
             return self.codes.index(code)
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "the variable has no such code",
-            where=self.name,
-            got=repr(code),
-            remedy=nearest(code, self.codes),
-        )
+        raise unknown("the variable has no such code", code, self.codes, self.name)
 
     def leaves(self, code: str) -> list[tuple[str, ...]]:
         """What a code means: the leaves of each of its categories; nothing for arbitrary precision."""
@@ -121,10 +107,6 @@ class Variable:
             code: tuple(new if name == old else name for name in names) for code, names in self.categorisations.items()
         }
         return replace(self, graph=graph, categorisations=named)
-
-    def edited(self, edit: Callable[[AggregationGraph], AggregationGraph]) -> Variable:
-        """The variable with its graph edited, by one of the graph's own edits: its categorisations stay valid."""
-        return replace(self, graph=edit(self.graph))
 
     def without(self, code: str) -> Variable:
         """The variable without a categorisation."""

@@ -21,14 +21,8 @@ SUM_TOLERANCE = 1e-4
 class BayesianNetwork:
     """A directed acyclic graph with a conditional distribution for each variable.
 
-    Parameters
-    ----------
-    categories
-        For each variable the names of its levels.
-    parents
-        For each variable the columns of its parents.
-    tables
-        For each variable its distribution: one axis for each parent in order, the last for the variable itself.
+    For each variable, `categories`: the names of its levels; `parents`: the columns of its parents; `tables`: its
+    distribution, an axis for each parent in order, the last for the variable itself.
     """
 
     names: tuple[Hashable, ...]
@@ -45,11 +39,12 @@ class BayesianNetwork:
                     "a table needs a probability for each combination of parents and level",
                     f"shape {table.shape} for {shape}",
                 )
-            if (abs(table.sum(axis=-1) - 1) > SUM_TOLERANCE).any():
+            sums = table.sum(axis=-1)
+            if (abs(sums - 1) > SUM_TOLERANCE).any():
                 raise parameter(
                     f"variable {self.names[v]}",
                     "probabilities must sum to 1",
-                    f"a row with sum {float(table.sum(axis=-1).flat[np.argmax(abs(table.sum(axis=-1) - 1))]):.6g}",
+                    f"a row with sum {float(sums.flat[np.argmax(abs(sums - 1))]):.6g}",
                 )
         # Printed probabilities such as .3333333 sum to 1 only nearly.
         object.__setattr__(self, "tables", tuple(table / table.sum(axis=-1, keepdims=True) for table in self.tables))
@@ -57,7 +52,6 @@ class BayesianNetwork:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
         return tuple(len(names) for names in self.categories)
 
     @property
@@ -67,7 +61,6 @@ class BayesianNetwork:
 
     @property
     def parameters(self) -> int:
-        """Free parameters."""
         return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
 
     @property
@@ -81,13 +74,11 @@ class BayesianNetwork:
             order += ready
         return tuple(order)
 
-    def moral_graph(self) -> Graph:
-        """The Markov graph: parents of a common child joined, directions dropped."""
-        return moralise({name: [self.names[p] for p in self.parents[v]] for v, name in enumerate(self.names)})
-
     def model(self, graph: Graph | None = None) -> FittedModel:
         """The same distribution as a decomposable model, of a triangulation of the moral graph (minimal by default)."""
-        graph = triangulated(self.moral_graph()) if graph is None else graph
+        if graph is None:
+            parents = {name: [self.names[p] for p in self.parents[v]] for v, name in enumerate(self.names)}
+            graph = triangulated(moralise(parents))
         potentials = [Factor.from_table((*self.parents[v], v), table) for v, table in enumerate(self.tables)]
         return calibrated(graph, self.levels, potentials)
 

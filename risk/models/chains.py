@@ -25,22 +25,10 @@ DRAWN_AT_ONCE = 1 << 16
 class Chain:
     """Metropolis-Hastings over decomposable graphs.
 
-    Parameters
-    ----------
-    scores
-        The scores of tables; may be shared by chains that run one after another.
-    rng
-        Source of all random numbers.
-    betas
-        Inverse temperatures, the first of them that of the chain that is sampled.
-    double_share
-        Share of the moves that change two edges at one node.
-    trace_length
-        Most values of the score's trace.
-    model_limit
-        Most models recorded; rounded up to a power of two, half of which are used.
-    by_rotation
-        Decide legality by rotating a dynamic junction tree, not by searching the graph.
+    `scores` may be shared by chains that run one after another; `betas`: inverse temperatures, the first of them that
+    of the chain that is sampled; `double_share`: share of the moves that change two edges at one node; `trace_length`:
+    most values of the score's trace; `model_limit`: most models recorded; rounded up to a power of two, half of which
+    are used; `by_rotation`: decide legality by rotating a dynamic junction tree, not by searching the graph.
     """
 
     def __init__(
@@ -98,7 +86,6 @@ class Chain:
 
     @property
     def graph(self) -> Graph:
-        """The present graph of the cold chain."""
         return graph_of(self.ladder.trees[0], self.scores.counts.names)
 
     @property
@@ -122,7 +109,16 @@ class Chain:
         while moves:
             # Whole turns of the rungs; what is left over is one shorter turn, so that each rung makes `moves` moves.
             own = min(moves // stretch, turns) * stretch or moves
-            self._walk(self._draw(own * rungs, stretch), recording, thin, trace_every, growth, min(own, stretch))
+            draws, done, reason = self._draw(own * rungs, stretch), 0, -1
+            while reason != kernels.DONE:
+                done, reason = kernels.walk(
+                    self.scores.data, self.scores.work, self.ladder, draws, self.record, done, min(own, stretch),
+                    thin, trace_every, recording, growth, self.by_rotation,
+                )  # fmt: skip
+                if reason == kernels.CACHE_FULL:
+                    self.scores.make_room()
+                elif reason == kernels.MODELS_FULL:
+                    self._more_models()
             moves -= own
 
     def _draw(self, size: int, stretch: int) -> kernels.Draws:
@@ -140,30 +136,6 @@ class Chain:
             third[double] = drawn[double]
         swaps = -rng.standard_exponential(max(1, size // stretch + 1))
         return kernels.Draws(first, second, third, -rng.standard_exponential(size), swaps)
-
-    def _walk(
-        self, draws: kernels.Draws, recording: bool, thin: int, trace_every: int, growth: float, stretch: int
-    ) -> None:
-        done, reason = 0, -1
-        while reason != kernels.DONE:
-            done, reason = kernels.walk(
-                self.scores.data,
-                self.scores.work,
-                self.ladder,
-                draws,
-                self.record,
-                done,
-                stretch,
-                thin,
-                trace_every,
-                recording,
-                growth,
-                self.by_rotation,
-            )
-            if reason == kernels.CACHE_FULL:
-                self.scores.make_room()
-            elif reason == kernels.MODELS_FULL:
-                self._more_models()
 
     def _more_models(self) -> None:
         places = 2 * len(self.record.visits)
@@ -195,5 +167,4 @@ class Chain:
 
     @property
     def trace(self) -> Floats:
-        """The score's trace so far."""
         return self.record.trace[: self.record.state[kernels.TRACED]]

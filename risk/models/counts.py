@@ -23,14 +23,9 @@ _KEY_LIMIT = 2**62
 class SparseCounts:
     """How often each occupied cell occurs.
 
-    Parameters
-    ----------
-    levels
-        How many levels each variable is declared to have, at least 2.
-    cells : ndarray of int32, shape (n_cells, n_variables)
-        The occupied cells, all different, in lexicographic order.
-    counts : ndarray of float64, shape (n_cells,)
-        How often each occurs; positive, not necessarily whole numbers.
+    `levels`: how many levels each variable is declared to have, at least 2; `cells` (int32, shape (n_cells,
+    n_variables)): the occupied cells, all different, in lexicographic order; `counts` (float64, shape (n_cells,)): how
+    often each occurs; positive, not necessarily whole numbers.
     """
 
     names: tuple[Hashable, ...]
@@ -105,7 +100,6 @@ class SparseCounts:
 
     @property
     def total(self) -> float:
-        """The sum of all counts."""
         return float(self.counts.sum())
 
     @property
@@ -114,16 +108,8 @@ class SparseCounts:
         return int(np.prod([int(n) for n in self.levels], dtype=object))
 
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
-        """The columns of variables given by name; an error names one that is unknown."""
-        place = {name: q for q, name in enumerate(self.names)}
-        found = []
-        for name in variables:
-            if name not in place:
-                raise parameter("variables", "unknown variable", repr(name))
-            found.append(place[name])
-        if len(set(found)) != len(found):
-            raise parameter("variables", "a variable is given twice")
-        return tuple(found)
+        """The columns of variables given by name."""
+        return positions(self.names, variables)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
         """The table over some of the variables, in the order given."""
@@ -131,6 +117,18 @@ class SparseCounts:
         levels = tuple(self.levels[q] for q in kept)
         cells, sums = total_by_row(self.cells[:, kept], self.counts, levels)
         return SparseCounts(tuple(self.names[q] for q in kept), levels, cells, sums)
+
+
+def positions(names: Sequence[Hashable], variables: Iterable[Hashable]) -> tuple[int, ...]:
+    """Where variables are among some names; an error for one that is unknown, or given twice."""
+    place = {name: q for q, name in enumerate(names)}
+    requested = tuple(variables)
+    for name in requested:
+        if name not in place:
+            raise parameter("variables", "unknown variable", repr(name))
+    if len(set(requested)) != len(requested):
+        raise parameter("variables", "a variable is given twice")
+    return tuple(place[name] for name in requested)
 
 
 def total_by_row(cells: Codes, values: Floats, levels: Sequence[int]) -> tuple[Codes, Floats]:

@@ -103,10 +103,8 @@ def score_all(n: int, keys: Integers, table_scores: Floats) -> Floats:
 def enumerate_models(scores: HyperDirichlet) -> SearchResult:
     """The exact posterior over all decomposable models, under the uniform prior over graphs.
 
-    Notes
-    -----
-    2**n tables are counted, and each graph is scored by its perfect elimination ordering: O(n^2) for each of the
-    2**(n (n - 1) / 2) graphs.
+    2**n tables are counted, and each graph is scored by its perfect elimination ordering: O(n^2) for each of the 2**(n
+    (n - 1) / 2) graphs.
     """
     n = len(scores)
     keys = decomposable_keys(n)

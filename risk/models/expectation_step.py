@@ -19,6 +19,7 @@ from gemel.risk.arrays import Codes, Integers
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor, matching_rows
 from gemel.risk.models.graphs import members
+from gemel.risk.models.inference import patterns
 from gemel.risk.models.junction_trees import JunctionTree
 
 BATCH_ROWS = 2**22
@@ -30,10 +31,8 @@ Values = NDArray[np.float64]
 class AgreeingCells:
     """The cells of a clique that agree with each record.
 
-    Attributes
-    ----------
-    cell, record : ndarray of int64, shape (n_rows,)
-        Numbers of the clique's cells and of the records, a row for each pair of them.
+    `cell`, `record` (int64, shape (n_rows,)): numbers of the clique's cells and of the records, a row for each pair of
+    them.
     """
 
     cell: Integers
@@ -43,15 +42,9 @@ class AgreeingCells:
 class ExpectationStep:
     """Distributions of cliques given what is known of some records.
 
-    Parameters
-    ----------
-    cliques : sequence of Factor
-        Each clique's cells, among which are all that may have a probability.
-    records : ndarray of int32, shape (n_records, n_variables)
-        -1 is missing.
+    `cliques`: each clique's cells, among which are all that may have a probability; `records` (int32, shape (n_records,
+    n_variables)): -1 is missing.
 
-    Notes
-    -----
     Memory and a step's cost are proportional to the cells of cliques that agree with each record, summed over cliques
     and records. Of more than `BATCH_ROWS` in a clique, part after part is prepared again in every step.
     """
@@ -70,16 +63,7 @@ class ExpectationStep:
     def expected(self, values: Sequence[Values], weights: Values) -> tuple[list[Values], float]:
         """Each clique's expected counts given what is known of the records, and the log likelihood of that.
 
-        Parameters
-        ----------
-        values : sequence of ndarray of float64
-            Probabilities of each clique's cells.
-        weights : ndarray of float64, shape (n_records,)
-
-        Raises
-        ------
-        GemelError
-            A record has probability 0.
+        `values`: probabilities of each clique's cells; `weights` (float64, shape (n_records,)).
         """
         counts = [np.zeros(len(value)) for value in values]
         log_likelihood = 0.0
@@ -100,14 +84,8 @@ class ExpectationStep:
     def given(self, values: Sequence[Values]) -> Iterator[tuple[slice, list[AgreeingCells], list[Values], Values]]:
         """Each clique's distribution given what is known of each record, some records at a time.
 
-        Yields
-        ------
-        list of AgreeingCells
-            Of each clique, their records numbered from the first of the slice.
-        list of ndarray of float64
-            Their probabilities; 0 for a record of probability 0.
-        ndarray of float64
-            The probability of what is known of each record.
+        Yields their slice; of each clique the agreeing cells, whose records are numbered from the slice's first; the
+        probabilities of these, 0 for a record of probability 0; the probability of what is known of each record.
         """
         potentials = [
             _over(value, _sums(above, value, len(value))[above])
@@ -195,11 +173,9 @@ def _over(above: Values, below: Values) -> Values:
 def _agreeing(factor: Factor, records: Codes) -> AgreeingCells:
     """Records are joined with cells by which of the clique's variables they have."""
     own = records[:, factor.variables]
-    shapes, inverse = np.unique(own >= 0, axis=0, return_inverse=True)
     cells, numbers = [], []
-    for i, shape in enumerate(shapes):
-        rows = np.flatnonzero(inverse.ravel() == i)
-        columns = np.flatnonzero(shape)
+    for rows, observed in patterns(own):
+        columns = list(members(observed))
         levels = [factor.levels[q] for q in columns]
         left, right = matching_rows(factor.cells[:, columns], own[rows][:, columns], levels)
         cells.append(left)

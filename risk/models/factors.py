@@ -25,11 +25,7 @@ ROW_LIMIT = 2**25
 class Factor:
     """A function that is zero outside its rows.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_rows, n_variables)
-        Different rows.
-    values : ndarray of float64, shape (n_rows,)
+    `cells` (int32, shape (n_rows, n_variables)): different rows; `values` (float64, shape (n_rows,)).
     """
 
     variables: tuple[int, ...]
@@ -52,7 +48,6 @@ class Factor:
 
     @property
     def total(self) -> float:
-        """The sum of all values."""
         return float(self.values.sum())
 
     def table(self, limit: int = 2**24) -> Floats:

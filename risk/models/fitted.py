@@ -8,7 +8,7 @@ equation 15).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Codes, Floats
-from gemel.risk.models.counts import SparseCounts
+from gemel.risk.models.counts import SparseCounts, positions
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.graphs import Graph, mask_of, members
+from gemel.risk.models.inference import clique_marginals, log_marginal, query
 from gemel.risk.models.junction_trees import JunctionTree
 
 Estimate = Literal["maximum likelihood", "posterior mean"]
@@ -29,16 +30,10 @@ CLIQUE_LIMIT = 2**22
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A decomposable graph and the probabilities of its cliques.
+    """A decomposable graph, whose names are the variables, and the probabilities of its cliques.
 
-    Parameters
-    ----------
-    graph
-        The model's graph; its names are the variables.
-    cliques
-        For each clique of the tree its marginal probabilities: they sum to 1 and agree on separators.
-    estimate
-        How the probabilities were estimated.
+    `cliques`: for each clique of the tree its marginal probabilities, which sum to 1 and agree on separators;
+    `estimate`: how they were estimated.
     """
 
     graph: Graph
@@ -49,7 +44,6 @@ class FittedModel:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
         return self.graph.names
 
     @cached_property
@@ -68,26 +62,13 @@ class FittedModel:
     def _cells(self, sets: Sequence[int]) -> int:
         return sum(math.prod(self.levels[v] for v in members(variables)) - 1 for variables in sets)
 
-    def positions(self, variables: Sequence[Hashable]) -> list[int]:
-        """The columns of variables given by name."""
-        self.graph.nodes_of(variables)
-        return [self.names.index(name) for name in variables]
+    def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
+        return positions(self.names, variables)
 
     def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log joint probability of each given cell.
+        """Log joint probability of each given cell, minus infinity for one that the model excludes: shape (n_cells,).
 
-        Parameters
-        ----------
-        cells : array of int, shape (n_cells, n_variables)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_cells,)
-            Minus infinity for a cell the model excludes.
-
-        Notes
-        -----
-        O(cliques * n log n) for the n cells and the rows of the cliques.
+        `cells` (int, shape (n_cells, n_variables)). O(cliques * n log n) for the n cells and the rows of the cliques.
         """
         codes = self.checked(cells)
         result = np.zeros(len(codes))
@@ -116,23 +97,8 @@ class FittedModel:
         return codes.astype(np.int32)
 
     def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
-        """The probabilities of some variables, given values of others.
-
-        Parameters
-        ----------
-        variables
-            Names; the table's axes are in this order.
-
-        Returns
-        -------
-        ndarray of float64
-            It sums to 1.
-        """
-        from gemel.risk.models.inference import query
-
+        """Table of the probabilities of some variables, its axes in their order, given values of others."""
         axes = self.positions(variables)
-        if len(set(axes)) != len(axes):
-            raise parameter("variables", "a variable is given twice")
         known = self.evidence_by_column(evidence or {})
         if set(axes) & set(known):
             raise parameter("evidence", "a variable is both requested and given")
@@ -142,37 +108,24 @@ class FittedModel:
 
     def evidence_by_column(self, evidence: Mapping[Hashable, int]) -> dict[int, int]:
         """Evidence keyed by column, its values checked."""
-        columns = dict(zip(self.positions(list(evidence)), evidence.values(), strict=True))
+        columns = dict(zip(self.positions(evidence), evidence.values(), strict=True))
         for v, code in columns.items():
             if not 0 <= code < self.levels[v]:
                 raise parameter(f"evidence on {self.names[v]}", f"a value must be 0 to {self.levels[v] - 1}")
         return columns
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
-        """The probability that some variables have the given values."""
-        from gemel.risk.models.inference import query
-
         return query(self, [], self.evidence_by_column(evidence)).total
 
     def rows(self, variables: Sequence[Hashable]) -> Factor:
         """The marginal of some variables as sparse rows (columns in ascending order), for many at once."""
-        from gemel.risk.models.inference import query
-
         return query(self, self.positions(variables), {})
 
     def log_marginal(self, records: ArrayLike) -> Floats:
-        """Log probability of what is known of each record, -1 standing for a missing value.
+        """Log probability of what is known of each record, -1 standing for a missing value: shape (n_records,).
 
-        Returns
-        -------
-        ndarray of float64, shape (n_records,)
-
-        Notes
-        -----
         Records with the same pattern of missing values pass through the junction tree together.
         """
-        from gemel.risk.models.inference import log_marginal
-
         return log_marginal(self, self.checked(records, missing=True))
 
 
@@ -245,8 +198,6 @@ def calibrated(
 
     Messages are passed along the junction tree both ways, after which every clique has its marginal.
     """
-    from gemel.risk.models.inference import clique_marginals
-
     tree = JunctionTree.of(graph)
     held: list[Factor] = []
     waiting = list(potentials)

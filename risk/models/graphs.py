@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import Any
 
 from numba import types
 from numba.extending import intrinsic
 
 from gemel.common.errors import parameter
-
-if TYPE_CHECKING:
-    pass
-
 
 # Sets of variables as the bits of a 64-bit integer, for compiled code and for Python alike.
 #
@@ -57,7 +54,6 @@ def members(mask: int) -> Iterator[int]:
 
 
 def mask_of(variables: Iterable[int]) -> int:
-    """The set of the given variables."""
     mask = 0
     for v in variables:
         mask |= 1 << v
@@ -77,12 +73,7 @@ Edge = tuple[int, int]
 class Graph:
     """An undirected graph without loops.
 
-    Parameters
-    ----------
-    adjacency
-        For each node the set of its neighbours, as bits.
-    names
-        One name per node; by default the node's number.
+    `adjacency`: for each node the set of its neighbours, as bits; `names`: one a node, by default its number.
     """
 
     adjacency: tuple[int, ...]
@@ -126,7 +117,6 @@ class Graph:
         return tuple((v, w) for v in range(len(self)) for w in members(self.adjacency[v] >> v << v))
 
     def has_edge(self, v: int, w: int) -> bool:
-        """Whether v and w are joined."""
         return bool(self.adjacency[v] >> w & 1)
 
     def toggled(self, v: int, w: int) -> Graph:
@@ -182,7 +172,6 @@ class Graph:
         return self.is_perfect(self.elimination_ordering)
 
     def require_decomposable(self, where: str = "graph") -> None:
-        """Raise an error unless the graph is decomposable."""
         if not self.is_decomposable:
             raise parameter(
                 where,
@@ -218,15 +207,6 @@ class Graph:
         clique only."""
         return self.has_edge(v, w) and self.is_complete(self.adjacency[v] & self.adjacency[w])
 
-    def nodes_of(self, names: Iterable[Hashable]) -> int:
-        """The set of the nodes with these names; an error names the first that is unknown."""
-        place = {name: v for v, name in enumerate(self.names)}
-        names = tuple(names)
-        for name in names:
-            if name not in place:
-                raise parameter("variables", "unknown variable", repr(name))
-        return mask_of(place[name] for name in names)
-
 
 def empty_graph(nodes: int | Sequence[Hashable]) -> Graph:
     """The graph without edges: every variable independent of every other."""
@@ -235,8 +215,7 @@ def empty_graph(nodes: int | Sequence[Hashable]) -> Graph:
 
 def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
     """The graph with every edge: full dependence."""
-    names: tuple[Hashable, ...] = tuple(range(nodes)) if isinstance(nodes, int) else tuple(nodes)
-    return Graph.from_edges(names, ((a, b) for i, a in enumerate(names) for b in names[:i]))
+    return Graph.from_edges(nodes, combinations(range(nodes) if isinstance(nodes, int) else nodes, 2))
 
 
 # From any graph to a decomposable one: moralisation, the elimination game, minimum fill, minimal triangulations.
@@ -244,10 +223,7 @@ def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
 
 def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:
     """The Markov graph of a Bayesian network: parents of a common child married, directions dropped."""
-    edges: list[tuple[Hashable, Hashable]] = []
-    for child, its_parents in parents.items():
-        edges += [(parent, child) for parent in its_parents]
-        edges += [(a, b) for i, a in enumerate(its_parents) for b in its_parents[:i]]
+    edges = (edge for child, its_parents in parents.items() for edge in combinations((*its_parents, child), 2))
     return Graph.from_edges(tuple(parents), edges)
 
 
@@ -301,8 +277,6 @@ def _missing(adjacency: Sequence[int], nodes: int) -> int:
 def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> tuple[Edge, ...]:
     """A minimal subset of a triangulation's fill-in that is still a triangulation.
 
-    Notes
-    -----
     A triangulation is minimal exactly when none of its edges can be deleted on its own [1]_, so edges are taken away
     one by one as long as a legal deletion is found. O(f^2) checks for f fill-in edges.
 
@@ -315,11 +289,9 @@ def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> t
     filled = triangulated(graph, fill)
     filled.require_decomposable("fill")
     kept = list(fill)
-    redundant = next((edge for edge in kept if filled.can_delete(*edge)), None)
-    while redundant is not None:
+    while redundant := next((edge for edge in kept if filled.can_delete(*edge)), None):
         kept.remove(redundant)
         filled = filled.toggled(*redundant)
-        redundant = next((edge for edge in kept if filled.can_delete(*edge)), None)
     return tuple(sorted(kept))
 
 

@@ -19,10 +19,7 @@ from gemel.risk.models.scores import HyperDirichlet
 def move_changes(scores: HyperDirichlet, graph: Graph) -> Floats:
     """The change of score of every single-edge move from a decomposable graph; NaN where it is illegal.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-        In the order of `risk.models.result.pair_number`.
+    Returns float64, shape (n_pairs,): in the order of `risk.models.result.pair_number`.
     """
     tree = np.zeros((ROWS, len(graph)), dtype=np.int64)
     tree[ADJACENCY] = graph.adjacency
@@ -53,8 +50,6 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
     """One model, by steepest ascent from `start` (by default the graph without edges), adding and deleting
     single edges.
 
-    Notes
-    -----
     O(n^2) scores a step, nearly all from the cache after the first; at most about n^2 / 2 steps in practice.
     """
     if start is None:

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.arrays import Codes, Floats
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
 from gemel.risk.models.graphs import Graph, complete_graph, members
-from gemel.risk.models.inference import patterns
 
 SUPPORT_LIMIT = 2**23
 
@@ -32,14 +31,8 @@ SUPPORT_LIMIT = 2**23
 class IncompleteCounts:
     """Records with missing values, equal ones put together.
 
-    Parameters
-    ----------
-    names, levels
-        The variables and their declared levels.
-    records : ndarray of int32, shape (n_records, n_variables)
-        Different rows; -1 is missing.
-    weights : ndarray of float64, shape (n_records,)
-        What each counts for; positive.
+    `records` (int32, shape (n_records, n_variables)): different rows, in which -1 is missing; `weights` (float64, shape
+    (n_records,)): what each counts for, above 0.
     """
 
     names: tuple[Hashable, ...]
@@ -68,21 +61,17 @@ class IncompleteCounts:
 
     @property
     def total(self) -> float:
-        """The sum of all weights."""
         return float(self.weights.sum())
 
 
 @dataclass(frozen=True)
 class IncompleteFit:
-    """The outcome of an EM run."""
-
     model: FittedModel
     log_likelihood: tuple[float, ...]
     converged: bool
 
     @property
     def iterations(self) -> int:
-        """Expectation steps made."""
         return len(self.log_likelihood)
 
 
@@ -166,20 +155,32 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
         return Factor.from_table(columns, np.ones(levels))
     first, _ = distinct_rows(records + 1, [n + 1 for n in levels])
     records = records[first]
-    chunks = []
-    for rows, observed in patterns(records):
-        missing = [i for i in range(len(columns)) if not observed >> i & 1]
-        completions = math.prod(levels[i] for i in missing)
-        if len(rows) * completions > SUPPORT_LIMIT:
-            raise _too_many(len(rows) * completions)
-        cells = np.repeat(records[rows], completions, axis=0)
-        if missing:
-            fill = np.stack(np.unravel_index(np.arange(completions), [levels[i] for i in missing]), axis=1)
-            cells[:, missing] = np.tile(fill, (len(rows), 1))
-        chunks.append(cells)
-    cells = np.concatenate(chunks)
+    times = completions(records, levels)
+    _, pattern = np.unique(records < 0, axis=0, return_inverse=True)
+    most = np.bincount(pattern.ravel(), times).max()
+    if most > SUPPORT_LIMIT:
+        raise _too_many(int(most))
+    cells, _ = completed(records, levels, times)
     first, _ = distinct_rows(cells, levels)
     return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
+
+
+def completions(records: Codes, levels: Sequence[int]) -> Floats:
+    """How many complete cells agree with each record."""
+    return np.asarray(np.where(records < 0, np.array(levels), 1).astype(np.float64).prod(axis=1))
+
+
+def completed(records: Codes, levels: Sequence[int], times: Floats) -> tuple[Codes, Integers]:
+    """All completions of each record, of which there are `times`, one record's after another's; where each begins."""
+    start = np.concatenate([[0], np.cumsum(times)]).astype(np.int64)
+    rows = np.repeat(np.arange(len(records)), np.diff(start))
+    number = np.arange(start[-1]) - start[rows]
+    cells = records[rows]
+    for q, n in enumerate(levels):
+        lacking = cells[:, q] < 0
+        cells[lacking, q] = number[lacking] % n
+        number[lacking] //= n
+    return cells, start
 
 
 def _too_many(cells: int) -> GemelError:

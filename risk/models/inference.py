@@ -7,7 +7,7 @@ probabilities change and the records do not, `expectation_step` prepares the mes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +27,6 @@ BATCH_ROWS = 2**22
 def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, int]) -> Factor:
     """Joint probability of the variables and the evidence, as a function of the variables.
 
-    Notes
-    -----
     The root is the clique that holds most of what is requested. A part of the tree behind which nothing is requested or
     known sends the message 1, so it costs nothing. A requested variable that lies in another clique travels with the
     messages.
@@ -39,20 +37,30 @@ def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, i
         range(len(tree.cliques)),
         key=lambda c: ((tree.cliques[c] & concerned).bit_count(), -len(model.cliques[c].values)),
     )
+    return _collected(model, root, concerned, variables, lambda c: model.cliques[c].given(evidence))
+
+
+def _collected(
+    model: FittedModel, root: int, concerned: int, variables: Sequence[int], restricted: Callable[[int], Factor]
+) -> Factor:
+    """The message that the root has for `variables` when each clique sends its own to its parent.
+
+    `restricted`: a clique's rows that agree with what is known; its conditional given the parent is taken here.
+    """
+    tree = model.tree
     order = list(tree.walk(root))
     below = _below(tree, order, concerned)
     held = [Factor.constant()] * len(tree.cliques)
     for c, parent in reversed(order):
         if parent >= 0 and not below[c]:
             continue
-        separator = tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0
-        factor = model.cliques[c]
+        separator = list(members(tree.cliques[c] & tree.cliques[parent])) if parent >= 0 else []
+        factor = restricted(c)
         if separator:
-            factor = factor.divided(factor.marginal(list(members(separator))))
-        factor = factor.given(evidence) * held[c]
-        message = factor.marginal([*members(separator), *variables])
+            factor = factor.divided(model.cliques[c].marginal(separator))
+        message = (factor * held[c]).marginal([*separator, *variables])
         if parent < 0:
-            return message.marginal(variables)
+            return message
         held[parent] = held[parent] * message
     raise AssertionError("a tree has a root")
 
@@ -85,8 +93,7 @@ def clique_marginals(tree: JunctionTree, potentials: Sequence[Factor]) -> list[F
 
 
 def _restricted(model: FittedModel, c: int, records: Codes, observed: int) -> Factor:
-    """A clique's rows beside the number of each record they agree with; the conditional given the parent is
-    taken later."""
+    """A clique's rows beside the number of each record they agree with."""
     factor = model.cliques[c]
     columns = list(members(model.tree.cliques[c] & observed))
     if not columns:
@@ -123,25 +130,8 @@ def _collect(model: FittedModel, records: Codes, observed: int) -> Floats:
     """Probability of the observed part of each record, by messages to the root only."""
     tree, number = model.tree, len(model.levels)
     root = max(range(len(tree.cliques)), key=lambda c: (tree.cliques[c] & observed).bit_count())
-    order = list(tree.walk(root))
-    below = _below(tree, order, observed)
-    held: list[Factor | None] = [None] * len(tree.cliques)
-    for c, parent in reversed(order):
-        if parent >= 0 and not below[c]:
-            continue
-        separator = tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0
-        factor = _restricted(model, c, records, observed)
-        if separator:
-            factor = factor.divided(model.cliques[c].marginal(list(members(separator))))
-        waiting = held[c]
-        if waiting is not None:
-            factor = factor * waiting
-        message = factor.marginal([*members(separator), number])
-        if parent < 0:
-            return message.look_up(np.arange(len(records), dtype=np.int32)[:, None])
-        other = held[parent]
-        held[parent] = message if other is None else other * message
-    raise AssertionError("a tree has a root")
+    message = _collected(model, root, observed, [number], lambda c: _restricted(model, c, records, observed))
+    return message.look_up(np.arange(len(records), dtype=np.int32)[:, None])
 
 
 def patterns(records: Codes) -> Iterator[tuple[Integers, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
-from gemel.risk.models.graphs import Graph
+from gemel.risk.models.graphs import Graph, mask_of
 from gemel.risk.models.junction_trees import JunctionTree
 
 FORMAT = 1
@@ -40,17 +40,9 @@ Holder = Literal["alice", "bob", "both"]
 class JointVariable:
     """A variable of the joint distribution.
 
-    Parameters
-    ----------
-    holder
-        Whose file has it.
-    levels
-        Codes it can take, 0 to ``levels - 1``.
-    coded
-        Whether the codes stand for the categories of a specification's variable; otherwise they are the distinct
-        values of a compared field, which no one can name.
-    labels
-        What the codes stand for, in their order, where that is known.
+    `holder`: whose file has it; `levels`: codes it can take, 0 to ``levels - 1``; `coded`: whether the codes stand for
+    the categories of a specification's variable; otherwise they are the distinct values of a compared field, which no
+    one can name; `labels`: what the codes stand for, in their order, where that is known.
     """
 
     name: str
@@ -64,18 +56,10 @@ class JointVariable:
 class JointDistribution:
     """Probabilities of what both files' variables are in one person.
 
-    Parameters
-    ----------
-    variables
-        In the order of the model's columns.
-    model
-        The decomposable model. Among people whom both files have: it was estimated from pairs weighted by their match
-        probability.
-    records
-        Weight of the pairs (and training records) that it was estimated from: the number of observations behind it.
-    precision
-        Total prior precision of posterior means, in observations; None: not known, or the distribution was not
-        estimated.
+    `variables`: in the order of the model's columns; `model`: the decomposable model. Among people whom both files
+    have: it was estimated from pairs weighted by their match probability; `records`: weight of the pairs (and training
+    records) that it was estimated from: the number of observations behind it; `precision`: total prior precision of
+    posterior means, in observations; None: not known, or the distribution was not estimated.
     """
 
     variables: tuple[JointVariable, ...]
@@ -90,7 +74,6 @@ class JointDistribution:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
         return tuple(variable.name for variable in self.variables)
 
     def held_by(self, holder: Holder) -> tuple[str, ...]:
@@ -100,8 +83,6 @@ class JointDistribution:
     def table(self, names: Sequence[str], given: Mapping[Hashable, int] | None = None) -> Floats:
         """Joint probabilities of some variables, given the codes of others; an axis for each, in their order.
 
-        Notes
-        -----
         By the junction tree: the full table is never made.
         """
         return self.model.marginal(list(names), given)
@@ -109,25 +90,10 @@ class JointDistribution:
     def conditional(self, target: str, codes: Codes) -> Floats:
         """Distribution of a variable for many people, given what is known of each.
 
-        Parameters
-        ----------
-        target
-            Name of the variable; its own column of `codes` is not looked at.
-        codes : ndarray of int32, shape (n_people, n_variables)
-            -1 where nothing is known.
+        `target`: name of the variable; its own column of `codes` is not looked at; `codes` (int32, shape (n_people,
+        n_variables)): -1 where nothing is known. Returns float64, shape (n_people, n_levels): each row sums to 1, or is
+        0 where the distribution excludes what is known.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_people, n_levels)
-            Each row sums to 1, or is 0 where the distribution excludes what is known.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER for a variable that it does not have, or codes out of range.
-
-        Notes
-        -----
         A pass of the distinct rows through the junction tree for each level of the variable.
         """
         (column,) = self.model.positions([target])
@@ -150,13 +116,8 @@ class JointDistribution:
     def without_prior(self) -> Self | None:
         """The relative frequencies behind posterior means: what anyone can compute who knows how they were smoothed.
 
-        Returns
-        -------
-        JointDistribution or None
-            None where nothing was smoothed as far as is known, or nothing is left.
+        Returns None where nothing was smoothed as far as is known, or nothing is left.
 
-        Notes
-        -----
         A cell of a clique of `size` cells has the probability (n + precision / size) / (records + precision).
         """
         precision = self.precision
@@ -180,18 +141,9 @@ class JointDistribution:
         document = {
             "format": FORMAT,
             "records": self.records,
-            **({} if self.precision is None else {"precision": self.precision}),
+            **_stated({"precision": self.precision}),
             "estimate": self.model.estimate,
-            "variables": [
-                {
-                    "name": v.name,
-                    "holder": v.holder,
-                    "levels": v.levels,
-                    "coded": v.coded,
-                    **({} if v.labels is None else {"labels": list(v.labels)}),
-                }
-                for v in self.variables
-            ],
+            "variables": [_stated(asdict(variable)) for variable in self.variables],
             "edges": [list(edge) for edge in self.model.graph.edges],
             "cliques": [
                 {
@@ -206,13 +158,7 @@ class JointDistribution:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a distribution that `to_json` wrote.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER if it is malformed, or its cliques are no probabilities that agree with each other.
-        """
+        """Read a distribution that `to_json` wrote."""
         try:
             return cls._read(json.loads(text))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):
@@ -236,7 +182,7 @@ class JointDistribution:
         graph = Graph.from_edges(names, edges)
         graph.require_decomposable("joint distribution")
         tree = JunctionTree.of(graph)
-        factors = {_mask(item["variables"]): item for item in document["cliques"]}
+        factors = {mask_of(map(int, item["variables"])): item for item in document["cliques"]}
         if set(factors) != set(tree.cliques) or len(document["cliques"]) != len(tree.cliques):
             raise _malformed("cliques that are not the graph's")
         if sum(len(item["probabilities"]) for item in factors.values()) > MAX_ROWS:
@@ -244,12 +190,16 @@ class JointDistribution:
         levels = tuple(variable.levels for variable in variables)
         cliques = tuple(_factor(factors[clique], levels) for clique in tree.cliques)
         model = FittedModel(graph, levels, tree, cliques, str(document["estimate"])[:40])
-        for (a, b), separator in zip(tree.edges, model.separators, strict=True):
+        for (_, b), separator in zip(tree.edges, model.separators, strict=True):
             other = cliques[b].marginal(separator.variables)
             if np.abs(other.look_up(separator.cells) - separator.values).max(initial=0) > _AGREE:
                 raise _malformed("cliques that disagree on what they share")
-            del a
         return cls(variables, model, records, None if precision is None else float(precision))
+
+
+def _stated(members: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known: a member that is None is left out."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _variable(item: Mapping[str, Any]) -> JointVariable:
@@ -261,10 +211,6 @@ def _variable(item: Mapping[str, Any]) -> JointVariable:
     if labels is not None and (len(labels) != levels or not all(isinstance(label, str) for label in labels)):
         raise _malformed("labels of another number than the levels")
     return JointVariable(name, holder, levels, bool(item["coded"]), None if labels is None else tuple(labels))
-
-
-def _mask(variables: Sequence[int]) -> int:
-    return sum(1 << int(v) for v in variables)
 
 
 def _factor(item: Mapping[str, Any], all_levels: tuple[int, ...]) -> Factor:

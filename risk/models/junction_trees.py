@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers
-from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest, members, popcount
-
-if TYPE_CHECKING:
-    pass
-
+from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest, popcount
 
 # Junction trees: the maximal cliques of a decomposable graph joined so that each variable's cliques hang together.
 #
@@ -26,29 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques and the tree that joins them.
-
-    Parameters
-    ----------
-    edges
-        Pairs of positions in `cliques`: one fewer than there are cliques.
-    """
+    """Cliques and the tree that joins them; `edges` are pairs of positions in `cliques`, one fewer than these."""
 
     cliques: tuple[int, ...]
     edges: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, graph: Graph) -> JunctionTree:
-        """A junction tree of a decomposable graph, by Prim's algorithm on the shared variables.
+        """A junction tree of a decomposable graph, by Prim's algorithm on the shared variables: O(c^2) for c cliques.
 
-        Raises
-        ------
-        GemelError
-            If the graph is not decomposable.
-
-        Notes
-        -----
-        O(c^2) for c cliques. With several trees possible, the same one is chosen each time.
+        With several trees possible, the same one is chosen each time.
         """
         cliques = graph.cliques
         outside = set(range(1, len(cliques)))
@@ -84,35 +66,6 @@ class JunctionTree:
             c, parent = stack.pop()
             yield c, parent
             stack.extend((d, c) for d in self.neighbours[c] if d != parent)
-
-    def check(self) -> None:
-        """Raise an error unless this is a tree with the running intersection property.
-
-        A tree over c cliques has it exactly when each variable is in one clique more than it is in separators.
-        """
-        if len(self.edges) != len(self.cliques) - 1 or len(list(self._reached())) != len(self.cliques):
-            raise parameter("junction tree", "the cliques must be joined as one tree")
-        everything = 0
-        for clique in self.cliques:
-            everything |= clique
-        for v in members(everything):
-            inside = sum(clique >> v & 1 for clique in self.cliques)
-            between = sum(separator >> v & 1 for separator in self.separators)
-            if inside - between != 1:
-                raise parameter(
-                    f"junction tree, variable {v}",
-                    "the cliques that hold a variable must be connected (running intersection)",
-                    f"{inside} cliques and {between} separators",
-                )
-
-    def _reached(self) -> set[int]:
-        reached, frontier = {0}, [0]
-        while frontier:
-            for d in self.neighbours[frontier.pop()]:
-                if d not in reached:
-                    reached.add(d)
-                    frontier.append(d)
-        return reached
 
 
 # Dynamic junction trees in compiled code: the legal moves of every search, by neutral rotations.
@@ -161,7 +114,6 @@ def tree_array(graph: Graph) -> Integers:
 
 
 def graph_of(tree: Integers, names: tuple[object, ...] = ()) -> Graph:
-    """The graph of a tree array."""
     return Graph(tuple(int(row) for row in tree[ADJACENCY]), tuple(names))
 
 
@@ -190,7 +142,6 @@ def rotate(tree, v):  # type: ignore[no-untyped-def]  # compiled
 
 @njit(cache=True, nogil=True)
 def root(tree, v):  # type: ignore[no-untyped-def]  # compiled
-    """The root of v's tree."""
     while tree[PARENT, v] >= 0:
         v = tree[PARENT, v]
     return v

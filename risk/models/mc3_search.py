@@ -70,17 +70,8 @@ def mc3(
         Weights are visit frequencies over all chains.
     """
     burn_in = moves // 10 if burn_in is None else burn_in
-    for name, value, minimum in (
-        ("moves", moves, 1),
-        ("chains", chains, 1),
-        ("burn_in", burn_in, 0),
-        ("thin", thin, 1),
-        ("temperatures", temperatures, 1),
-    ):
-        if value < minimum:
-            raise parameter(name, f"must be at least {minimum}", str(value))
-    if hottest < 1:
-        raise parameter("hottest", "must be at least 1", str(hottest))
+    check_at_least(1, moves=moves, chains=chains, thin=thin, temperatures=temperatures, hottest=hottest)
+    check_at_least(0, burn_in=burn_in)
     if moves < thin:
         raise parameter("thin", "must not exceed the number of moves", str(thin))
     start = empty_graph(scores.counts.names) if start is None else start
@@ -108,14 +99,19 @@ def mc3(
     return pooled([[chain] for chain in ran], np.array([chain.trace[:shortest] for chain in ran]))
 
 
+def check_at_least(minimum: int, **settings: float) -> None:
+    """Raise an error that names the first setting below a minimum."""
+    for name, value in settings.items():
+        if value < minimum:
+            raise parameter(name, f"must be at least {minimum}", str(value))
+
+
 def pooled(
     groups: Sequence[Sequence[Chain]], trace: Floats, log_scores: Callable[[Integers], Floats] | None = None
 ) -> SearchResult:
     """One result of independent chains, each of one part or, at several precisions, of a part for each.
 
-    Parameters
-    ----------
-    trace : ndarray of float64, shape (n_chains, n_traced)
+    `trace` (float64, shape (n_chains, n_traced)).
     """
     chains = [chain for group in groups for chain in group]
     names = chains[0].scores.counts.names

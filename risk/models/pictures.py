@@ -55,9 +55,7 @@ def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float 
 
     n = len(graph)
     if inclusion is None:
-        certain = np.zeros((n, n))
-        for v, w in graph.edges:
-            certain[v, w] = certain[w, v] = 1.0
+        certain = np.array([[float(graph.has_edge(v, w)) for w in range(n)] for v in range(n)])
     else:
         certain = np.asarray(inclusion, dtype=np.float64)
         if certain.shape != (n, n) or not np.isfinite(certain).all() or certain.min() < 0 or certain.max() > 1 + 1e-9:
@@ -77,15 +75,13 @@ def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float 
     places = _layout(drawn)
     shapes = []
     for v, w, weight in sorted(drawn.edges.data("weight"), key=lambda edge: edge[2]):
-        (x1, y1), (x2, y2) = places[v], places[w]
         dash = "" if graph.has_edge(v, w) else ' stroke-dasharray="5 6"'
         shapes.append(
-            f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{THINNEST + (THICKEST - THINNEST) * weight:.2f}" opacity="{0.3 + 0.7 * weight:.2f}"{dash}>'
+            f"{_line(places[v], places[w], f'{THINNEST + (THICKEST - THINNEST) * weight:.2f}')} "
+            f'opacity="{0.3 + 0.7 * weight:.2f}"{dash}>'
             f"<title>{escape(f'{graph.names[v]} - {graph.names[w]}')}: {weight:.3f}</title></line>"
         )
-    for v in range(n):
-        shapes.append(_stack(*places[v], _labels(graph, 1 << v), "node"))
+    shapes += [_stack(*places[v], _labels(graph, 1 << v), "node") for v in range(n)]
     return _document(shapes, title or "Graph of a decomposable model")
 
 
@@ -113,9 +109,7 @@ def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
     shapes, labels = [], []
     for a, b, separator in joined:
         (x1, y1), (x2, y2) = places[a], places[b]
-        shapes.append(
-            f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="1.5"/>'
-        )
+        shapes.append(f"{_line(places[a], places[b], '1.5')}/>")
         near = 0.58 if y2 > y1 else 0.42  # nearer the child, where lines have spread
         labels.append(_stack(x1 + near * (x2 - x1), y1 + near * (y2 - y1), _labels(graph, separator), "separator"))
     labels += [_stack(*places[c], _labels(graph, clique), "node") for c, clique in enumerate(tree.cliques)]
@@ -185,6 +179,12 @@ def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
 
 def _labels(graph: Graph, nodes: int) -> list[str]:
     return [escape(str(graph.names[v])) for v in members(nodes)]
+
+
+def _line(start: tuple[float, float], end: tuple[float, float], thickness: str) -> str:
+    """The beginning of a line's element."""
+    (x1, y1), (x2, y2) = start, end
+    return f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="{thickness}"'
 
 
 def _stack(x: float, y: float, labels: Sequence[str], kind: str) -> str:

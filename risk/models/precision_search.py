@@ -10,7 +10,6 @@ is the gamma's restricted to the grid.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +24,7 @@ from gemel.risk.models.defaults import EXACT_TO
 from gemel.risk.models.enumeration import decomposable_keys, score_all
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.junction_trees import JunctionTree
-from gemel.risk.models.mc3_search import pooled
+from gemel.risk.models.mc3_search import check_at_least, pooled
 from gemel.risk.models.result import SearchResult, graph_of_key, make_result
 from gemel.risk.models.scores import HyperDirichlet, count_table, data_arrays, work_arrays
 
@@ -36,12 +35,8 @@ MAX_POINTS = 2_000
 class GammaPrior:
     """A gamma prior on the total prior precision alpha, held to a grid.
 
-    Parameters
-    ----------
-    shape, rate
-        Mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision.
-    lowest, highest
-        First and last point of the grid. Posterior probability at either end calls for a wider one.
+    `shape`, `rate`: mean shape / rate; 1 and 1 have the mean that is otherwise the fixed precision; `lowest`,
+    `highest`: first and last point of the grid. Posterior probability at either end calls for a wider one.
     """
 
     shape: float = 1.0
@@ -82,12 +77,8 @@ class GammaPrior:
 class GridScores:
     """Log marginal likelihoods at several precisions: a table is counted once for all of them.
 
-    Parameters
-    ----------
-    precisions : ndarray of float64, shape (n_points,)
+    `precisions` (float64, shape (n_points,)).
 
-    Notes
-    -----
     A table enters only by how many of its cells hold each count, so a new one costs O(occupied cells * its variables)
     and then O(different counts * n_points).
     """
@@ -95,6 +86,7 @@ class GridScores:
     counts: SparseCounts
     precisions: Floats
     _tables: dict[int, Floats] = field(default_factory=dict, repr=False)
+    _compiled: dict[int, HyperDirichlet] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._data = data_arrays(self.counts.cells, self.counts.counts, self.counts.levels, 1.0)
@@ -105,6 +97,12 @@ class GridScores:
         if variables not in self._tables:
             self._tables[variables] = self._scored(variables)
         return self._tables[variables]
+
+    def at_point(self, k: int) -> HyperDirichlet:
+        """The compiled scores at one precision, with a cache of their own."""
+        if k not in self._compiled:
+            self._compiled[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
+        return self._compiled[k]
 
     def _scored(self, variables: int) -> Floats:
         if variables == 0:
@@ -117,19 +115,15 @@ class GridScores:
         total = float(counts @ cells)
         return np.asarray(rising @ cells + gammaln(self.precisions) - gammaln(self.precisions + total))
 
-    def sets(self, cliques: Iterable[int], separators: Iterable[int]) -> Floats:
-        """Sum over cliques less sum over separators, shape (n_points,)."""
-        score = np.zeros(len(self.precisions))
-        for clique in cliques:
-            score += self.table(clique)
-        for separator in separators:
-            score -= self.table(separator)
-        return score
-
     def graph(self, graph: Graph) -> Floats:
         """Of a decomposable model, shape (n_points,)."""
         tree = JunctionTree.of(graph)
-        return self.sets(tree.cliques, tree.separators)
+        score = np.zeros(len(self.precisions))
+        for clique in tree.cliques:
+            score += self.table(clique)
+        for separator in tree.separators:
+            score -= self.table(separator)
+        return score
 
 
 # The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
@@ -153,12 +147,8 @@ END_SHARE = 1e-3
 class PrecisionSearch:
     """Models and precisions by their joint posterior.
 
-    Attributes
-    ----------
-    search
-        The models, their weights summed over the precision; log scores are of the likelihood averaged over its prior.
-    precisions, posterior : ndarray of float64, shape (n_points,)
-        The grid, ascending, and its posterior probabilities.
+    `search`: the models, their weights summed over the precision; log scores are of the likelihood averaged over its
+    prior; `precisions`, `posterior` (float64, shape (n_points,)): the grid, ascending, and its posterior probabilities.
     """
 
     search: SearchResult
@@ -168,7 +158,6 @@ class PrecisionSearch:
 
     @property
     def mean(self) -> float:
-        """Posterior mean of the precision."""
         return float(self.precisions @ self.posterior)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -203,8 +192,6 @@ def search_precision(
 def enumerate_with_precision(counts: SparseCounts, prior: GammaPrior) -> PrecisionSearch:
     """The exact joint posterior over all decomposable models (to 7 variables) and the grid.
 
-    Notes
-    -----
     Each of 2**n tables is counted once, and every graph scored at every point of the grid.
     """
     n = len(counts.names)
@@ -266,65 +253,58 @@ def mc3_with_precision(
         Weights are visit frequencies over all chains; the trace is the log of prior times likelihood at each draw.
     """
     burn_in = moves // 10 if burn_in is None else burn_in
-    for name, value, minimum in (
-        ("moves", moves, 1),
-        ("chains", chains, 1),
-        ("burn_in", burn_in, 0),
-        ("thin", thin, 1),
-    ):
-        if value < minimum:
-            raise parameter(name, f"must be at least {minimum}", str(value))
+    check_at_least(1, moves=moves, chains=chains, thin=thin)
+    check_at_least(0, burn_in=burn_in)
     if stretch < 1 or stretch % thin:
         raise parameter("stretch", f"must be a multiple of thin, {thin}", str(stretch))
-    grid = _Grid(counts, prior)
+    precisions, log_prior = prior.grid()
+    scores = GridScores(counts, precisions)
+    start = int(np.argmin(np.abs(np.log(precisions * prior.rate / prior.shape))))
     ran = []
     for number in range(chains):
-        chain = _PrecisionChain(grid, rng, double_share, model_limit, disperse=number > 0)
+        chain = _PrecisionChain(scores, log_prior, start, rng, double_share, model_limit)
+        if number:
+            chain.at_point(start).disperse(2 * len(counts.names))
         for _ in range(-(-burn_in // stretch)):
             chain.turn(stretch, thin, recording=False)
         chain.begin()
         for _ in range(-(-moves // stretch)):
             chain.turn(stretch, thin, recording=True)
         ran.append(chain)
-    return _pooled(grid, prior, ran)
 
+    def log_scores(keys: Integers) -> Floats:
+        graphs = [graph_of_key(key, counts.names) for key in keys]
+        return np.array([logsumexp(log_prior + scores.graph(graph)) for graph in graphs])
 
-class _Grid:
-    """What chains share: the prior's grid and the scores of tables at each of its points."""
-
-    def __init__(self, counts: SparseCounts, prior: GammaPrior) -> None:
-        self.counts = counts
-        self.precisions, self.log_prior = prior.grid()
-        self.vectors = GridScores(counts, self.precisions)
-        self._scores: dict[int, HyperDirichlet] = {}
-        self.start = int(np.argmin(np.abs(np.log(self.precisions * prior.rate / prior.shape))))
-
-    def scores(self, k: int) -> HyperDirichlet:
-        """The compiled scores at one point, with a cache of their own."""
-        if k not in self._scores:
-            self._scores[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
-        return self._scores[k]
+    found = pooled([list(chain.at.values()) for chain in ran], np.array([chain.trace for chain in ran]), log_scores)
+    drawn = np.sum([chain.drawn for chain in ran], axis=0)
+    return PrecisionSearch(found, prior, precisions, drawn / drawn.sum())
 
 
 class _PrecisionChain:
     """One chain: a compiled one for each precision it was at, of which one at a time has the graph."""
 
     def __init__(
-        self, grid: _Grid, rng: np.random.Generator, double_share: float, model_limit: int, disperse: bool
+        self,
+        scores: GridScores,
+        log_prior: Floats,
+        start: int,
+        rng: np.random.Generator,
+        double_share: float,
+        model_limit: int,
     ) -> None:
-        self.grid, self.rng, self.k = grid, rng, grid.start
+        self.scores, self.log_prior, self.rng, self.k = scores, log_prior, rng, start
         self.double_share, self.model_limit = double_share, model_limit
         self.at: dict[int, Chain] = {}
-        self.drawn = np.zeros(len(grid.precisions))
+        self.drawn = np.zeros(len(log_prior))
         self.trace: list[float] = []
-        if disperse:
-            self._chain(self.k).disperse(2 * len(grid.counts.names))
 
-    def _chain(self, k: int) -> Chain:
+    def at_point(self, k: int) -> Chain:
+        """The compiled chain at one point of the grid."""
         if k not in self.at:
             self.at[k] = Chain(
-                self.grid.scores(k),
-                empty_graph(self.grid.counts.names),
+                self.scores.at_point(k),
+                empty_graph(self.scores.counts.names),
                 self.rng,
                 double_share=self.double_share,
                 model_limit=self.model_limit,
@@ -340,28 +320,18 @@ class _PrecisionChain:
 
     def turn(self, moves: int, thin: int, recording: bool) -> None:
         """Move between graphs at the present precision, then draw another given the graph."""
-        grid, chain = self.grid, self._chain(self.k)
+        chain = self.at_point(self.k)
         chain.run(moves, thin=thin, recording=recording)
         self.drawn[self.k] += moves
-        vector = grid.vectors.graph(chain.graph)
-        joint = grid.log_prior + vector
+        vector = self.scores.graph(chain.graph)
+        joint = self.log_prior + vector
         if recording:
             self.trace.append(float(joint[self.k]))
         chances = np.exp(joint - joint.max())
         k = int(self.rng.choice(len(chances), p=chances / chances.sum()))
         if k != self.k:
-            later = self._chain(k)
+            later = self.at_point(k)
             later.ladder.trees[0] = chain.ladder.trees[0]
             kernels.renew(later.record, later.ladder.trees[0])
             self.k, chain = k, later
         chain.ladder.scores[0] = vector[k]
-
-
-def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
-    def log_scores(keys: Integers) -> Floats:
-        graphs = [graph_of_key(key, grid.counts.names) for key in keys]
-        return np.array([logsumexp(grid.log_prior + grid.vectors.graph(graph)) for graph in graphs])
-
-    search = pooled([list(ran.at.values()) for ran in chains], np.array([ran.trace for ran in chains]), log_scores)
-    drawn = np.sum([ran.drawn for ran in chains], axis=0)
-    return PrecisionSearch(search, prior, grid.precisions, drawn / drawn.sum())

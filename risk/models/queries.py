@@ -22,12 +22,8 @@ from gemel.risk.models.result import SearchResult
 def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
     """Independent records.
 
-    Returns
-    -------
-    ndarray of int32, shape (size, n_variables)
+    Returns int32, shape (size, n_variables).
 
-    Notes
-    -----
     O((size + rows) log(size + rows)) for each clique, rows being its cells of positive probability.
     """
     if size < 0:
@@ -56,10 +52,7 @@ def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
 class ModelAverage:
     """A mixture of fitted models over the same variables.
 
-    Parameters
-    ----------
-    weights
-        Not negative, with sum 1.
+    `weights`: not negative, with sum 1.
     """
 
     def __init__(self, models: Sequence[FittedModel], weights: ArrayLike) -> None:
@@ -98,16 +91,13 @@ class ModelAverage:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
         return self.models[0].names
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
         return self.models[0].levels
 
     def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log joint probability of each given cell."""
         return self._mixed([model.log_probability(cells) for model in self.models])
 
     def log_marginal(self, records: ArrayLike) -> Floats:
@@ -118,7 +108,6 @@ class ModelAverage:
         return np.asarray(logsumexp(np.stack(by_model), axis=0, b=self.weights[:, None]))
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
-        """The probability that some variables have the given values."""
         return float(self.weights @ [model.probability(evidence) for model in self.models])
 
     def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
@@ -156,15 +145,12 @@ class Distribution(Protocol):
     """What a divergence requires of a model."""
 
     @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The variables."""
+    def names(self) -> tuple[Hashable, ...]: ...
 
     @property
-    def levels(self) -> tuple[int, ...]:
-        """Levels of each variable."""
+    def levels(self) -> tuple[int, ...]: ...
 
-    def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log probability of each given cell."""
+    def log_probability(self, cells: ArrayLike) -> Floats: ...
 
 
 @dataclass(frozen=True)

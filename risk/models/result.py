@@ -6,13 +6,13 @@ All searches return the same type. What the weights mean differs, and the result
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.models.graphs import Edge, Graph
+from gemel.risk.models.graphs import Graph
 
 WORD = 62
 """Pairs held in one 64-bit word of a model's key."""
@@ -20,8 +20,6 @@ WORD = 62
 
 @dataclass(frozen=True)
 class WeightedModel:
-    """One model of a result."""
-
     graph: Graph
     weight: float
     log_score: float
@@ -107,10 +105,7 @@ class SearchResult:
         sum to 1."""
         number = min(int(np.searchsorted(np.cumsum(self.weights), share)) + 1, at_most, len(self))
         total = float(self.weights[:number].sum())
-        return [
-            WeightedModel(self.graph(i), float(self.weights[i]) / total, float(self.log_scores[i]))
-            for i in range(number)
-        ]
+        return [replace(self[i], weight=self[i].weight / total) for i in range(number)]
 
 
 def make_result(
@@ -155,7 +150,6 @@ def normalised_weights(log_scores: Floats) -> Floats:
 
 
 def n_pairs(n: int) -> int:
-    """Number of pairs of n variables."""
     return n * (n - 1) // 2
 
 
@@ -167,11 +161,8 @@ def pair_number(v: int, w: int) -> int:
 
 def pair_numbers(n: int) -> Integers:
     """The number of every pair, shape (n, n); 0 on the diagonal."""
-    numbers = np.zeros((n, n), dtype=np.int64)
-    for v in range(n):
-        for w in range(v):
-            numbers[v, w] = numbers[w, v] = pair_number(v, w)
-    return numbers
+    v, w = (side.outer(np.arange(n), np.arange(n)) for side in (np.maximum, np.minimum))
+    return np.where(v == w, 0, v * (v - 1) // 2 + w)
 
 
 def words_for(n: int) -> int:
@@ -188,20 +179,9 @@ def key_of(graph: Graph) -> Integers:
     return key
 
 
-def edges_of_key(key: Integers, n: int) -> list[Edge]:
-    """The edges of a key."""
-    return [
-        (w, v)
-        for v in range(n)
-        for w in range(v)
-        if int(key[pair_number(v, w) // WORD]) >> pair_number(v, w) % WORD & 1
-    ]
-
-
 def graph_of_key(key: Integers, names: tuple[Hashable, ...]) -> Graph:
-    """The graph of a key."""
-    edges = edges_of_key(key, len(names))
-    return Graph.from_edges(names, ((names[v], names[w]) for v, w in edges))
+    pairs = ((names[v], names[w]) for v in range(len(names)) for w in range(v))
+    return Graph.from_edges(names, (pair for p, pair in enumerate(pairs) if int(key[p // WORD]) >> p % WORD & 1))
 
 
 def inclusion_counts(keys: Integers, weights: Floats, n: int) -> Floats:
@@ -224,14 +204,8 @@ def split_r_hat(trace: Floats) -> float:
     """Split R-hat of several chains' traces: each is cut in half, and the spread between halves is set against
     that within.
 
-    Parameters
-    ----------
-    trace : ndarray of float64, shape (n_chains, n_traced)
-
-    Returns
-    -------
-    float
-        1 for chains that agree; infinite for constant chains that differ; NaN for fewer than 4 values a chain.
+    `trace` (float64, shape (n_chains, n_traced)). Returns 1 for chains that agree; infinity for constant chains that
+    differ; NaN for fewer than 4 values a chain.
 
     References
     ----------

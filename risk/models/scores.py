@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -223,15 +222,9 @@ def grown(work: Work, limit: int) -> Work:
 class HyperDirichlet:
     """Scores of sets of variables and of decomposable graphs, each table counted once and remembered.
 
-    Parameters
-    ----------
-    precision
-        Total prior precision alpha of the hyper-Dirichlet prior, all cells of the full table equal.
-    cache_limit
-        Most places of the cache (16 bytes each, half of them used); a full one is emptied.
+    `precision`: total prior precision alpha of the hyper-Dirichlet prior, all cells of the full table equal;
+    `cache_limit`: most places of the cache (16 bytes each, half of them used); a full one is emptied.
 
-    Notes
-    -----
     A table that is not in the cache costs O(occupied cells * its variables), however many cells it declares. One
     instance serves one thread.
     """
@@ -269,10 +262,6 @@ class HyperDirichlet:
             self.make_room()
         return float(table_score(self.data, self.work, variables))
 
-    def cliques(self, cliques: Iterable[int], separators: Iterable[int]) -> float:
-        """Sum over cliques less sum over separators."""
-        return math.fsum([*(self.table(c) for c in cliques), *(-self.table(s) for s in separators)])
-
     def graph(self, graph: Graph) -> float:
         """Log marginal likelihood of a decomposable model."""
         if len(graph) != len(self):
@@ -280,4 +269,4 @@ class HyperDirichlet:
                 "graph", "the graph must have the data's variables", f"{len(graph)} nodes for {len(self)} variables"
             )
         tree = JunctionTree.of(graph)
-        return self.cliques(tree.cliques, tree.separators)
+        return math.fsum([*(self.table(c) for c in tree.cliques), *(-self.table(s) for s in tree.separators)])

@@ -14,6 +14,7 @@ import numpy as np
 from gemel.common.errors import GemelError
 from gemel.risk.arrays import Floats, Mask
 from gemel.risk.identification.calibration.records import (
+    LEVEL,
     CalibratedRisk,
     Estimate,
     calibrated_risk,
@@ -29,18 +30,10 @@ _DRAWS = 400
 _LOOKED_AT = 1_000  # cells of the largest chances, among which the largest upper end is sought
 
 
-@dataclass(frozen=True)
-class EveryRecord:
-    """Chances of a correct match, if each record is matched with someone who agrees with it."""
-
-    correct_matches: Estimate
-    record_risk: Estimate
-
-
 def over_every_record(
     found: CalibratedRisk, file: KeyFile, right: Floats, weights: Floats | None = None
-) -> EveryRecord | None:
-    """Mean and largest chance with intervals; None where no law was fitted.
+) -> tuple[Estimate, Estimate] | None:
+    """Mean and largest chance of a correct match with someone who agrees; None where no law was fitted.
 
     Parameters
     ----------
@@ -73,11 +66,11 @@ def over_every_record(
         outside = rng.poisson(np.minimum(rate, 1e12))
         means[i] = (kept / (sizes + outside)).sum() / file.n_records
         largest[i] = expected_reciprocal_with_company(sizes[order], mu[order], a[order], c[order], units[order])
-    ends = (1.0 - found.level) / 2.0, (1.0 + found.level) / 2.0
+    ends = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
     mean, top = float((found.of_records * right).mean()), float((chance * greatest).max())
     low, high = np.quantile(means, ends)
     lows, highs = np.quantile(largest, ends, axis=0) * greatest[order]
-    return EveryRecord(
+    return (
         Estimate(mean, min(mean, float(low)), max(mean, float(high))),
         Estimate(top, min(top, float(lows.max())), max(top, float(highs.max()))),
     )
@@ -147,7 +140,8 @@ def calibrated(
     except GemelError as error:
         return Calibrated({"why": str(error)}, bound(str(error)))
     # The interval is of the combinations as they are seen; that they are the true ones is known exactly.
-    share = _share(found.correct, right[found.uniques])
+    total = float(found.correct.sum())
+    share = float((found.correct * right[found.uniques]).sum()) / total if total else 1.0
     tau2 = Estimate(*(share * end for end in (found.tau2.value, found.tau2.low, found.tau2.high)))
     document = {
         "uniques": len(found.uniques),
@@ -158,10 +152,5 @@ def calibrated(
     every = over_every_record(found, file, right, weights) if found.converged else None
     if every is None:
         return Calibrated(document, bound(_NO_UNIQUES if found.converged else _NOT_CONVERGED))
-    return Calibrated(document, UpperEnds(every.correct_matches.high, every.record_risk.high, "calibrated"))
-
-
-def _share(chances: Floats, right: Floats) -> float:
-    """What is left of a sum of chances when each is multiplied."""
-    total = float(chances.sum())
-    return float((chances * right).sum()) / total if total else 1.0
+    mean, largest = every
+    return Calibrated(document, UpperEnds(mean.high, largest.high, "calibrated"))

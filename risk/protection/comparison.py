@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -30,41 +29,15 @@ from gemel.risk.protection.request import Request
 _CELLS = 4_000_000  # of a two-way table
 
 
-@dataclass(frozen=True)
-class Moments:
-    """A numeric variable before and after: means, standard deviations, records with a number."""
-
-    name: str
-    mean: tuple[float, float]
-    deviation: tuple[float, float]
-    records: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class TableDistance:
-    """Two-way table of two keys before and after: Hellinger distance (0 to 1), Jensen-Shannon divergence in bits."""
-
-    names: tuple[str, str]
-    hellinger: float
-    jensen_shannon: float
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """A least squares coefficient before and after, with standard errors."""
-
-    name: str
-    value: tuple[float, float]
-    error: tuple[float, float]
-    overlap: float
-
-
-def moments(name: str, before: Floats, after: Floats) -> Moments:
-    """Means and standard deviations over the numbers there are."""
+def moments(name: str, before: Floats, after: Floats) -> dict[str, Any]:
+    """Means, standard deviations and records with a number, before and after, over the numbers there are."""
     both = [x[~np.isnan(x)] for x in (before, after)]
-    mean = [float(x.mean()) if len(x) else float("nan") for x in both]
-    spread = [float(x.std(ddof=1)) if len(x) > 1 else float("nan") for x in both]
-    return Moments(name, (mean[0], mean[1]), (spread[0], spread[1]), (len(both[0]), len(both[1])))
+    return {
+        "name": name,
+        "mean": [float(x.mean()) if len(x) else float("nan") for x in both],
+        "deviation": [float(x.std(ddof=1)) if len(x) > 1 else float("nan") for x in both],
+        "records": [len(x) for x in both],
+    }
 
 
 def correlations(before: Floats, after: Floats) -> list[tuple[int, int, float, float]]:
@@ -81,8 +54,11 @@ def correlations(before: Floats, after: Floats) -> list[tuple[int, int, float, f
     return found
 
 
-def two_way_distances(before: KeyTable, after: KeyTable, node: Node, suppressed: Mask) -> list[TableDistance]:
-    """Distances of the two-way tables of every pair of keys; pairs of more than four million cells are left out."""
+def two_way_distances(before: KeyTable, after: KeyTable, node: Node, suppressed: Mask) -> list[dict[str, Any]]:
+    """Hellinger distance (0 to 1) and Jensen-Shannon divergence (bits) of the two-way table of every pair of keys.
+
+    Pairs of more than four million cells are left out.
+    """
     published = np.where(suppressed, -1, after.at(node)).astype(np.int32)
     found = []
     for a, b in combinations(range(len(before.hierarchies)), 2):
@@ -96,7 +72,8 @@ def two_way_distances(before: KeyTable, after: KeyTable, node: Node, suppressed:
         spread = [1.0 / np.bincount(g)[g] for g in groups]
         given = coarse[np.ix_(groups[0], groups[1])] * np.outer(*spread)
         bits = float(divergence_terms(_shares(true), _shares(given)).sum())
-        found.append(TableDistance((own[0].name, own[1].name), hellinger(true, given), bits))
+        names = [h.name for h in own]
+        found.append({"names": names, "hellinger": hellinger(true, given), "jensen_shannon": bits})
     return found
 
 
@@ -118,8 +95,8 @@ def linear_regression(design: Floats, outcome: Floats) -> tuple[Floats, Floats]:
     return np.asarray(beta), np.asarray(np.sqrt(variance * np.diag(inverse)))
 
 
-def compared(names: list[str], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> list[Coefficient]:
-    """Coefficients beside each other, with the overlap of their intervals.
+def compared(names: list[str], before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> list[dict[str, Any]]:
+    """Coefficients and their standard errors beside each other, with the overlap of their intervals.
 
     References
     ----------
@@ -131,7 +108,8 @@ def compared(names: list[str], before: tuple[Floats, Floats], after: tuple[Float
         (b, c), (e, g) = (before[0][t], after[0][t]), (before[1][t], after[1][t])
         common = min(b + z * e, c + z * g) - max(b - z * e, c - z * g)
         overlap = common / (4 * z * e) + common / (4 * z * g) if e > 0 and g > 0 else float(b == c)
-        found.append(Coefficient(name, (float(b), float(c)), (float(e), float(g)), float(overlap)))
+        value, error = [float(b), float(c)], [float(e), float(g)]
+        found.append({"name": name, "value": value, "error": error, "overlap": float(overlap)})
     return found
 
 
@@ -162,11 +140,11 @@ def utility_of(
         )
     ]
     found: dict[str, Any] = {
-        "moments": [asdict(moments(name, both[0][:, i], both[1][:, i])) for i, name in enumerate(names)],
+        "moments": [moments(name, both[0][:, i], both[1][:, i]) for i, name in enumerate(names)],
         "correlations": [
             {"names": [names[i], names[j]], "before": a, "after": b} for i, j, a, b in correlations(both[0], both[1])
         ],
-        "tables": [asdict(t) for t in two_way_distances(original, table, chosen.node, chosen.suppressed)],
+        "tables": two_way_distances(original, table, chosen.node, chosen.suppressed),
         "coefficients": [],
         "terms_left_out": [],
     }
@@ -193,7 +171,7 @@ def utility_of(
         except GemelError:  # the file is protected all the same
             found["terms_left_out"] = [outcome, *given]
         else:
-            found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
+            found["coefficients"] = compared(labels, (b, s), (c, t))
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.arrays import Codes, Floats, Integers, Mask
+from gemel.risk.arrays import Codes, Floats, Mask
 from gemel.risk.identification.coding import Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.lattice_search import Node
 from gemel.risk.protection.hierarchies import Hierarchy
@@ -147,11 +147,12 @@ Joints = Mapping[int, Floats]
 
 def level_losses(table: KeyTable, joints: Joints | None = None) -> list[list[float]]:
     """Bits a record that each key loses at each level; a missing value has nothing to lose."""
-    found = []
     n = len(table.codes)
-    for q, counts in enumerate(table.value_counts):
-        found.append([float((counts * bits).sum()) / n for bits in _bits(table, q, joints)])
-    return [[float(v) for v in np.maximum.accumulate(own)] for own in found]
+    lost = [
+        [float((counts * bits).sum()) / n for bits in _bits(table, q, joints)]
+        for q, counts in enumerate(table.value_counts)
+    ]
+    return [[float(v) for v in np.maximum.accumulate(own)] for own in lost]
 
 
 def suppression_losses(table: KeyTable, node: Node, suppressed: Mask, joints: Joints | None = None) -> list[float]:
@@ -174,7 +175,9 @@ def _bits(table: KeyTable, q: int, joints: Joints | None) -> list[Floats]:
     groups, counts = table.hierarchies[q].groups, table.value_counts[q]
     if joints is not None and q in joints:
         return [_left_open(joints[q], own)[own] for own in groups]
-    return _shares(groups, counts)
+    some = counts > 0
+    wholes = [np.bincount(own, weights=counts)[own] for own in groups]
+    return [np.log2(np.where(some, whole, 1.0) / np.where(some, counts, 1)) for whole in wholes]
 
 
 def _left_open(joint: Floats, groups: NDArray[np.int32]) -> Floats:
@@ -183,11 +186,3 @@ def _left_open(joint: Floats, groups: NDArray[np.int32]) -> Floats:
     np.add.at(together, groups, joint)
     share = together / np.maximum(together.sum(axis=1, keepdims=True), 1e-300)
     return np.asarray(-(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=1))
-
-
-def _shares(groups: Sequence[NDArray[np.int32]], counts: Integers) -> list[Floats]:
-    found = []
-    for own in groups:
-        whole = np.bincount(own, weights=counts)[own]
-        found.append(np.log2(np.where(counts > 0, whole, 1.0) / np.where(counts > 0, counts, 1)))
-    return found

@@ -50,11 +50,6 @@ def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> Intege
     return low
 
 
-def required_frequency(risk: float, pi: float, maximum: int) -> int:
-    """`required_frequencies` of one risk and fraction."""
-    return int(required_frequencies(risk, pi, maximum))
-
-
 SHARES = (0.0, 0.01, 0.1, 1.0)
 """Of the records, that may be left to suppression."""
 
@@ -101,7 +96,7 @@ def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[_Step]:
     for aim in (setting.policy, *aims):
         own = [needed := _needed(setting, aim, n)]
         if aim.max_correct_matches and aim is setting.policy:
-            enough = min(n, required_frequency(aim.max_correct_matches, setting.fraction, n))
+            enough = min(n, int(required_frequencies(aim.max_correct_matches, setting.fraction, n)))
             own += [round((needed * enough) ** 0.5), enough]
             own += [min(n, _MORE * enough)] if setting.population is not None else []
         if aim.max_record_risk and setting.population is not None:
@@ -177,7 +172,7 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     if needed > n:
         raise parameter("--k", "k is above the number of records", f"{needed} of {n} records", "give a smaller k")
     if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
-        by_risk = required_frequency(policy.max_record_risk, setting.fraction, n)
+        by_risk = int(required_frequencies(policy.max_record_risk, setting.fraction, n))
         if by_risk > n:
             raise parameter(
                 "--max-record-risk",

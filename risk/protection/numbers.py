@@ -1,8 +1,7 @@
 """Numbers that no one knows as a key, changed: microaggregation (MDAV), correlated noise, rounding.
 
 Records may lack some of the numbers: each number is changed among the records that have it, and one that cannot be is
-suppressed. A missing number stays missing. Noise and random rounding take a generator: whoever knows its seed can undo
-them.
+suppressed. A missing number stays missing. Noise takes a generator: whoever knows its seed can undo it.
 """
 
 from __future__ import annotations
@@ -218,18 +217,12 @@ def _correlation(numbers: Floats) -> Floats:
     return np.asarray(found)
 
 
-def round_to(numbers: Floats, base: float, generator: np.random.Generator | None = None) -> Floats:
-    """Multiples of `base`: the nearest, or with a generator one of the two around, unbiased.
+def round_to(numbers: Floats, base: float) -> Floats:
+    """The nearest multiples of `base`.
 
-    A number that is such a multiple, or so large that its last digit is above the base, stays as it is, and a missing
-    one missing.
+    A number so large that its last digit is above the base stays as it is, and a missing one missing.
     """
     if not 0.0 < base < np.inf:
         raise parameter("--round", "a base of rounding is above 0", f"{base:g}")
     units = np.clip(numbers / base, -_UNITS, _UNITS)
-    if generator is None:
-        made = np.floor(units + 0.5) * base
-        return np.asarray(np.where(np.abs(units) < _UNITS, made, numbers))
-    low = np.floor(units)
-    made = (low + (generator.random(numbers.shape) < units - low)) * base
-    return np.asarray(np.where(np.abs(units) < _UNITS, made, numbers))
+    return np.asarray(np.where(np.abs(units) < _UNITS, np.floor(units + 0.5) * base, numbers))

@@ -24,19 +24,14 @@ from gemel.risk.protection.changes import Change, Methods
 from gemel.risk.protection.hierarchies import whole_numbers
 from gemel.risk.protection.key_table import KeyTable
 
-Values = NDArray[np.int32]
-
 
 def pram_matrix(counts: ArrayLike, rate: float) -> Floats:
     """A matrix by which a value is redrawn with probability `rate` from all values by their shares in the file.
 
-    Notes
-    -----
     ``(1 - rate) I + rate p 1'`` leaves the expected counts as they are, so it is invariant by itself.
     """
     n = np.asarray(counts, dtype=np.float64)
-    if not 0.0 <= rate <= 1.0:
-        raise parameter("--pram", "a rate lies from 0 to 1", f"{rate:g}")
+    _require_rate("--pram", rate)
     if n.ndim != 1 or len(n) < 2 or n.sum() <= 0 or (n < 0).any():
         raise parameter("counts", "at least two values and some records are needed")
     p = n / n.sum()
@@ -45,8 +40,7 @@ def pram_matrix(counts: ArrayLike, rate: float) -> Floats:
 
 def neighbour_matrix(values: int, rate: float) -> Floats:
     """A matrix by which one of ordered values moves to a neighbour with probability `rate`, half to each side."""
-    if not 0.0 <= rate <= 1.0:
-        raise parameter("--pram", "a rate lies from 0 to 1", f"{rate:g}")
+    _require_rate("--pram", rate)
     theta = np.eye(values) * (1.0 - rate)
     for k in range(values):
         around = [j for j in (k - 1, k + 1) if 0 <= j < values]
@@ -78,7 +72,7 @@ def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> Floats:
     return np.asarray(result / result.sum(axis=0))
 
 
-def pram(values: Values, theta: ArrayLike, generator: np.random.Generator) -> Values:
+def pram(values: Codes, theta: ArrayLike, generator: np.random.Generator) -> Codes:
     """Each value redrawn from the column of `theta` of its true value, int32 of shape (n_records,)."""
     t = check_matrix(theta, int(np.asarray(theta).shape[0]), "PRAM")
     cumulative = np.cumsum(t, axis=0)
@@ -90,7 +84,7 @@ def pram(values: Values, theta: ArrayLike, generator: np.random.Generator) -> Va
     return found
 
 
-def swap(values: Values, rate: float, generator: np.random.Generator, strata: Counts | None = None) -> Values:
+def swap(values: Codes, rate: float, generator: np.random.Generator, strata: Counts | None = None) -> Codes:
     """Values of a share of the records, drawn at random, put in a random order among them, within strata.
 
     Parameters
@@ -99,8 +93,7 @@ def swap(values: Values, rate: float, generator: np.random.Generator, strata: Co
     strata : ndarray of int64, shape (n_records,), optional
         Records swap with records of the same number only.
     """
-    if not 0.0 <= rate <= 1.0:
-        raise parameter("--swap", "a rate lies from 0 to 1", f"{rate:g}")
+    _require_rate("--swap", rate)
     found = values.copy()
     groups = np.zeros(len(values), dtype=np.int64) if strata is None else strata
     order = np.argsort(groups, kind="stable")
@@ -109,6 +102,11 @@ def swap(values: Values, rate: float, generator: np.random.Generator, strata: Co
         chosen = generator.permutation(own)[: round(len(own) * rate)]
         found[chosen] = values[generator.permutation(chosen)]
     return found
+
+
+def _require_rate(option: str, rate: float) -> None:
+    if not 0.0 <= rate <= 1.0:
+        raise parameter(option, "a rate lies from 0 to 1", f"{rate:g}")
 
 
 def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> Floats:
@@ -127,7 +125,7 @@ def grouped_matrix(theta: ArrayLike, groups: ArrayLike, counts: ArrayLike) -> Fl
 # keys are true, theta_jj of Shlomo's equations, multiplies the chance of a match; what the published value leaves
 # open of the true one is information lost, in bits as for recoding.
 
-Diagonal = Callable[[int, NDArray[np.int32]], Floats]
+Diagonal = Callable[[int, Codes], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +197,7 @@ def perturbed_keys(
 
 
 def _diagonals(table: KeyTable, q: int, theta: Floats) -> Diagonal:
-    def of(level: int, values: NDArray[np.int32]) -> Floats:
+    def of(level: int, values: Codes) -> Floats:
         groups = table.hierarchies[q].groups[level]
         return np.asarray(np.diag(grouped_matrix(theta, groups, table.value_counts[q]))[groups[values]])
 
@@ -210,7 +208,7 @@ def _shares(table: KeyTable, q: int, rate: float, strata: Integers | None) -> Di
     """Who takes part receives a value of the stratum at random: theta is 1 - rate + rate times the group's share."""
     where = np.zeros(len(table.codes), dtype=np.int64) if strata is None else strata
 
-    def of(level: int, values: NDArray[np.int32]) -> Floats:
+    def of(level: int, values: Codes) -> Floats:
         groups = table.hierarchies[q].groups[level]
         counts = _by_stratum(table, q, where, groups)
         total = counts.sum(axis=1)[where]

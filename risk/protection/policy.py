@@ -77,16 +77,14 @@ class Policy:
 
     def breaches(self, risk: FileRisk, suppressed: float) -> list[str]:
         """Names of the limits that a file does not meet, by the judged numbers of its risk."""
-        found = []
-        if self.k is not None and risk.k < self.k:
-            found.append("k")
-        if self.max_correct_matches is not None and risk.judged_matches > self.max_correct_matches + TOLERANCE:
-            found.append("max_correct_matches")
-        if self.max_record_risk is not None and risk.judged_record > self.max_record_risk + TOLERANCE:
-            found.append("max_record_risk")
-        if self.max_suppressed is not None and suppressed > self.max_suppressed + TOLERANCE:
-            found.append("max_suppressed")
-        return found
+        reached = {
+            "k": -risk.k,
+            "max_correct_matches": risk.judged_matches,
+            "max_record_risk": risk.judged_record,
+            "max_suppressed": suppressed,
+        }
+        limits = self.limits | ({} if self.k is None else {"k": -self.k})  # the only limit that is a least number
+        return [name for name, value in reached.items() if name in limits and value > limits[name] + TOLERANCE]
 
 
 @dataclass(frozen=True)
@@ -112,16 +110,17 @@ class FileRisk:
     @property
     def judged_matches(self) -> float:
         """Expected correct matches: exact ones where the population is known, else the larger number there is."""
-        if self.exact is not None:
-            return self.exact.correct_matches
-        return self.correct_matches if self.upper is None else max(self.correct_matches, self.upper.correct_matches)
+        return self._judged("correct_matches")
 
     @property
     def judged_record(self) -> float:
         """The largest chance of a correct match of a record, likewise."""
+        return self._judged("record_risk")
+
+    def _judged(self, measure: str) -> float:
         if self.exact is not None:
-            return self.exact.record_risk
-        return self.record_risk if self.upper is None else max(self.record_risk, self.upper.record_risk)
+            return float(getattr(self.exact, measure))
+        return max(float(getattr(of, measure)) for of in (self, self.upper) if of is not None)
 
 
 def record_risks(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,6 +101,7 @@ def protect(
     first = replace(before.risk, upper=calibrated["before"].upper)
     last = replace(chosen.risk, upper=calibrated["after"].upper)
     decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
+    as_they_are = [c for c in published.columns if c not in (*request.keys, *request.methods.numeric)]
     log = log_of(published, request, table, chosen, changes, decision)
     report = {
         "log": log,
@@ -119,13 +119,11 @@ def protect(
         "searched": list(searched),
         "frontier": _frontier(table, found, chosen),
         "utility": utility_of(frame, numbers, request, original, table, chosen),
-        "as_they_are": [c for c in published.columns if c not in request.keys and c not in request.methods.numeric],
+        "as_they_are": as_they_are,
         "identifying": [
             c
-            for c in published.columns
-            if c not in (*request.keys, *request.methods.numeric)
-            and not published[c].dtype.is_float()
-            and published[c].n_unique() > _NEARLY_OWN * max(frame.height, 20)
+            for c in as_they_are
+            if not published[c].dtype.is_float() and published[c].n_unique() > _NEARLY_OWN * max(frame.height, 20)
         ],
     }
     return Protected(published, log, _plain(report))
@@ -157,7 +155,10 @@ def _tried(
         methods = request.methods if strength is None else request.methods.at(strength)
         perturbed = perturbed_keys(original, methods, strata, generator)
         table, own = replace(original, codes=perturbed.codes), replace(setting, perturbed=perturbed)
-        part = partial(_part, progress, number, len(strengths))
+
+        def part(stage: str, fraction: float, number: int = number) -> None:
+            progress(stage, (number + fraction) / len(strengths))
+
         try:
             found = candidates(table, own, aims, part)
         except GemelError:
@@ -165,10 +166,6 @@ def _tried(
                 raise  # without changes a limit may be out of reach, and with them not
             found = []
         yield _Tried(methods, table, own, [replace(c, strength=strength) for c in found])
-
-
-def _part(progress: Progress, number: int, of: int, stage: str, fraction: float) -> None:
-    progress(stage, (number + fraction) / of)
 
 
 def _aims(policy: Policy) -> list[Policy]:

@@ -20,29 +20,16 @@ BLOCK_WORDS = 1 << 14
 class Arithmetic:
     """One party's shares, its streams and its links.
 
-    Parameters
-    ----------
-    own, channel
-        This party, and how it reaches the others.
-    keys : pair of bytes
-        Of the stream that it shares with the previous party, and of that with the next.
-
-    Attributes
-    ----------
-    stage : str
-        What is being computed; errors name it.
-    streams : pair of Stream
-        With the previous party, and with the next. Both holders draw the same from them, in the same order.
-    sent : int
-        Bytes sent so far.
-    channel : Channel
+    `own`, `channel`: this party, and how it reaches the others; `keys`: of the stream that it shares with the previous
+    party, and of that with the next. `stage`: what is being computed; errors name it; `streams`: with the previous
+    party, and with the next. Both holders draw the same from them, in the same order; `sent_bytes`: so far.
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
         self.own = own
         self.stage = ""
         self.streams = Stream(keys[0]), Stream(keys[1])
-        self.sent = 0
+        self.sent_bytes = 0
         self.channel = channel
         self._mask = np.empty(BLOCK_WORDS, dtype=np.uint64)
 
@@ -71,15 +58,8 @@ class Arithmetic:
     def products(self, requests: Sequence[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair, all of them in one message to the previous party.
 
-        Parameters
-        ----------
-        requests : sequence of pairs of Shared
-            Two of one shape, (2, ...), each.
-
-        Returns
-        -------
-        list of Shared
-            A result for each request, of its shape.
+        `requests` (sequence of pairs of Shared): two of one shape, (2, ...), each. Returns list of Shared: A result for
+        each request, of its shape.
         """
         sizes = [x[0].size for x, _ in requests]
         results = np.empty((2, sum(sizes)), dtype=np.uint64)
@@ -111,7 +91,7 @@ class Arithmetic:
 
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
         """Send bytes to a party."""
-        self.sent += len(content)
+        self.sent_bytes += len(content)
         self.channel.send(to, content)
 
     def receive(self, sender: ComputeParty, n: int) -> Words:

@@ -17,14 +17,8 @@ from gemel.shared.gates.gates import Shared, Words
 def slices_of(words: Shared) -> Shared:
     """Bits of rows as slices.
 
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (shares, n, w)
-
-    Returns
-    -------
-    ndarray of uint64, shape (shares, 64 w, ceil(n / 64))
-        Bits of rows that do not exist are 0.
+    `words` (uint64, shape (shares, n, w)). Returns uint64, shape (shares, 64 w, ceil(n / 64)): bits of rows that do not
+    exist are 0.
     """
     shares, n, width = words.shape
     out = np.empty((shares, WORD_BITS * width, -(-n // WORD_BITS)), dtype=np.uint64)
@@ -47,17 +41,9 @@ def difference_slices(
 ) -> Shared:
     """The exclusive or of words of the rows of each pair, as slices.
 
-    Parameters
-    ----------
-    rows_a, rows_b : ndarray of uint64, shape (shares, n_a, W) and (shares, n_b, W)
-    pair_a, pair_b : ndarray of int64, shape (n,)
-        Rows of each pair.
-    words_a, words_b : slice
-        Which words of a row of either, equally many.
-
-    Returns
-    -------
-    ndarray of uint64, shape (shares, bits, ceil(n / 64))
+    `rows_a`, `rows_b` (uint64, shape (shares, n_a, W) and (shares, n_b, W)); `pair_a`, `pair_b` (int64, shape (n,)):
+    Rows of each pair; `words_a`, `words_b`: which words of a row of either, equally many. Returns uint64, shape
+    (shares, bits, ceil(n / 64)).
     """
     width = words_a.stop - words_a.start
     shares = len(rows_a)

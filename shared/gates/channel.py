@@ -22,19 +22,14 @@ class Channel(Protocol):
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
         """Send a message; it is on its way when the call returns, and the buffer may be written again.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the session has ended.
+        Raises `GemelError`: UNAVAILABLE if the session has ended.
         """
 
     def receive(self, sender: ComputeParty) -> bytes:
         """The next message of a party, waited for.
 
-        Raises
-        ------
-        GemelError
-            UNAVAILABLE if the session has ended; DEVIATION if the message is not the next one of this party.
+        Raises `GemelError`: UNAVAILABLE if the session has ended; DEVIATION if the message is not the next one of this
+        party.
         """
 
 
@@ -46,16 +41,8 @@ def deviation(
 ) -> GemelError:
     """A deviation that one party has found.
 
-    Parameters
-    ----------
-    stage
-        What was computed.
-    what
-        What does not hold between two parties, without a full stop.
-    link
-        The two whose messages do not fit.
-    suspects
-        Who can have deviated, as the party that reports it sees it: never itself.
+    `stage`: what was computed; `what`: what does not hold between two parties, without a full stop; `link`: the two
+    whose messages do not fit; `suspects`: who can have deviated, as the party that reports it sees it: never itself.
     """
     first, second = sorted(link)
     return GemelError(

@@ -63,12 +63,8 @@ NO_SLOT = -1
 class AdderPlan:
     """Which bits are added in which round.
 
-    Attributes
-    ----------
-    rounds : tuple of ndarray of int32, shape (adders, 3)
-        Slots a, b, c of each adder; c is `NO_SLOT` in a half adder. The sum goes to slot a, the carry to slot b.
-    count : tuple of int
-        Slots of the count's bits, the least significant first.
+    `rounds` (tuple of int32, shape (adders, 3)): slots a, b, c of each adder; c is `NO_SLOT` in a half adder. The sum
+    goes to slot a, the carry to slot b; `count`: slots of the count's bits, the least significant first.
     """
 
     rounds: tuple[NDArray[np.int32], ...]
@@ -84,10 +80,7 @@ class AdderPlan:
 def adder_plan(columns: tuple[int, ...]) -> AdderPlan:
     """Full adders wherever three bits of a column are there, half adders where two are left and no more can come.
 
-    Parameters
-    ----------
-    columns : tuple of int
-        How many bits of each weight 1, 2, 4, ... there are; slots are numbered in this order.
+    `columns`: how many bits of each weight 1, 2, 4, ... there are; slots are numbered in this order.
     """
     begins = np.cumsum([0, *columns]).tolist()
     waiting = [list(range(begin, end)) for begin, end in pairwise(begins)]
@@ -120,17 +113,8 @@ def adder_plan(columns: tuple[int, ...]) -> AdderPlan:
 def counted(slices: Shared, columns: tuple[int, ...] | None = None) -> Circuit[Shared]:
     """The sum of bits of each pair.
 
-    Parameters
-    ----------
-    slices : ndarray of uint64, shape (shares, n, words)
-        Written over.
-    columns : tuple of int, optional
-        How many of the n bits weigh 1, 2, 4, ...; by default all weigh 1.
-
-    Returns
-    -------
-    ndarray of uint64, shape (shares, k, words)
-        Bits of the sum, the least significant first.
+    `slices` (uint64, shape (shares, n, words)): written over; `columns`: how many of the n bits weigh 1, 2, 4, ...; by
+    default all weigh 1. Returns uint64, shape (shares, k, words): Bits of the sum, the least significant first.
     """
     shares, n, words = slices.shape
     plan = adder_plan((n,) if columns is None else columns)
@@ -148,21 +132,9 @@ def counted(slices: Shared, columns: tuple[int, ...] | None = None) -> Circuit[S
 def at_most(count: Shared, limits: tuple[int, ...], ones: Shared) -> Circuit[Shared]:
     """Whether a sum does not exceed each of some limits.
 
-    Parameters
-    ----------
-    count : ndarray of uint64, shape (shares, k, words)
-        Of `counted`.
-    limits : tuple of int
-        Of any order; below 0 no sum, and from 2^k - 1 each.
-    ones : ndarray of uint64, shape (shares, 1)
-        The constant.
+    `count` (uint64, shape (shares, k, words)): of `counted`; `limits`: of any order; below 0 no sum, and from 2^k - 1
+    each; `ones` (uint64, shape (shares, 1)): the constant. Returns uint64, shape (shares, len(limits), words).
 
-    Returns
-    -------
-    ndarray of uint64, shape (shares, len(limits), words)
-
-    Notes
-    -----
     A sum exceeds a limit where it has a 1 and the limit a 0 in a bit above which they are equal. Sums that begin as a
     limit does are one gate for each bit and each beginning that limits have in common.
     """
@@ -201,15 +173,8 @@ def at_most(count: Shared, limits: tuple[int, ...], ones: Shared) -> Circuit[Sha
 def less_than(one: Shared, other: Shared, ones: Shared) -> Circuit[Shared]:
     """Whether one sum is less than another; a gate for each bit.
 
-    Parameters
-    ----------
-    one, other : ndarray of uint64, shape (shares, k, words)
-        Bits of both, the least significant first.
-    ones : ndarray of uint64, shape (shares, 1)
-
-    Returns
-    -------
-    ndarray of uint64, shape (shares, words)
+    `one`, `other` (uint64, shape (shares, k, words)): bits of both, the least significant first; `ones` (uint64, shape
+    (shares, 1)). Returns uint64, shape (shares, words).
     """
     shares, k, words = one.shape
     borrow = np.zeros((shares, words), dtype=np.uint64)

@@ -56,14 +56,7 @@ COIN_WORDS = 4
 class GateCheck:
     """The gates of one party since the last check.
 
-    Parameters
-    ----------
-    arithmetic, openings
-        The party's.
-    keys : pair of bytes
-        As of `AgreedWords`.
-    coin : callable
-        `Party.coin`.
+    `arithmetic`, `openings`: the party's; `keys`: as of `AgreedWords`; `coin`: `Party.coin`.
     """
 
     def __init__(

@@ -22,16 +22,9 @@ def add_products(x0: Words, x1: Words, y0: Words, y1: Words, mask: Words, out: W
 def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: NDArray[np.int64]) -> None:
     """Random gates, each in a bucket that is drawn for it, of which any number may be in one.
 
-    Parameters
-    ----------
-    parts : ndarray of uint64, shape (6, n)
-        Shares of a, b and c.
-    drawn : ndarray of uint64, shape (n,)
-        Its first 64 - `shift` bits are the bucket.
-    gates : ndarray of uint64, shape (n, 6)
-        Bucket by bucket, a gate a row; written.
-    begins : ndarray of int64, shape (2 ** (64 - shift) + 1,)
-        Where each bucket begins, and n; written.
+    `parts` (uint64, shape (6, n)): shares of a, b and c; `drawn` (uint64, shape (n,)): its first 64 - `shift` bits are
+    the bucket; `gates` (uint64, shape (n, 6)): bucket by bucket, a gate a row; written; `begins` (int64, shape (2 **
+    (64 - shift) + 1,)): Where each bucket begins, and n; written.
     """
     n_buckets = len(begins) - 1
     ends = np.zeros(n_buckets + 1, dtype=np.int64)
@@ -57,15 +50,8 @@ def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: 
 def draw_order(drawn: Words, begins: NDArray[np.int64], order: NDArray[np.int32]) -> None:
     """A uniformly random order of the places of each bucket (Fisher and Yates).
 
-    Each place is drawn as floor(word * places / 2^64): uneven by less than places / 2^64.
-
-    Parameters
-    ----------
-    drawn : ndarray of uint64, shape (n,)
-    begins : ndarray of int64
-        Of `scatter_gates`.
-    order : ndarray of int32, shape (n,)
-        Written; n below 2^31.
+    Each place is drawn as floor(word * places / 2^64): uneven by less than places / 2^64. `drawn` (uint64, shape (n,));
+    `begins` (int64): of `scatter_gates`; `order` (int32, shape (n,)): written; n below 2^31.
     """
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
@@ -85,20 +71,10 @@ def pick_gates(gates: Words, order: NDArray[np.int32], drawn: Words, swapped: Wo
     """Random gates in the order drawn, so that no bit of one has a place that could be foreseen.
 
     The words of places 2k and 2k + 1 are rotated, each by its own number of bits, and exchange the bits that a random
-    word names.
-
-    Parameters
-    ----------
-    gates : ndarray of uint64, shape (n, 6)
-        Shares of a, b and c of each.
-    order, drawn : ndarray, shape (n,)
-        As of `draw_order`; the last six bits of `drawn` are the rotations.
-    swapped : ndarray of uint64, shape (n // 2,)
-        Which bits are exchanged.
-    begin : int
-        The first place, even.
-    out : ndarray of uint64, shape (6, m), m even
-        The words of places `begin` to `begin + m`.
+    word names. `gates` (uint64, shape (n, 6)): shares of a, b and c of each; `order`, `drawn` (ndarray, shape (n,)): as
+    of `draw_order`; the last six bits of `drawn` are the rotations; `swapped` (uint64, shape (n // 2,)): which bits are
+    exchanged; `begin`: the first place, even; `out` (uint64, shape (6, m), m even): the words of places `begin` to
+    `begin + m`.
     """
     last = np.uint64(63)
     for k in range(0, out.shape[1], 2):
@@ -123,13 +99,9 @@ def gate_differences(
 ) -> None:  # fmt: skip
     """Shares of z ^ c ^ rho y ^ sigma x ^ rho sigma, which is 0 if z = x y, c = a b, rho = x ^ a, sigma = y ^ b.
 
-    Parameters
-    ----------
-    constant : pair of int
-        1 for the share that is the first of the three, to which what all know is added; 0 for others.
-    for_next, for_previous : ndarray, shape (n,)
-        What this party expects as the share that it lacks, which the next has; and its second, which the previous
-        expects. All arrays are of shape (n,).
+    `constant`: 1 for the share that is the first of the three, to which what all know is added; 0 for others;
+    `for_next`, `for_previous` (ndarray, shape (n,)): what this party expects as the share that it lacks, which the next
+    has; and its second, which the previous expects. All arrays are of shape (n,).
     """
     first = np.uint64(0) - np.uint64(constant[0])
     second = np.uint64(0) - np.uint64(constant[1])

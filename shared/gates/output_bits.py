@@ -23,15 +23,9 @@ COUNTED = 0
 class ComparedField:
     """A field that is compared.
 
-    Attributes
-    ----------
-    name, bits
-        Of the field, and of its signatures.
-    limits : tuple of int
-        Its level is the number of these that the disagreeing bits do not exceed.
-    content
-        ``"shared"``: rows have its signature; ``"fixed"``: the rule has it equal in all pairs, whose level is the top
-        one; ``"withheld"``: it is missing in all pairs.
+    `name`, `bits`: of the field, and of its signatures; `limits`: its level is the number of these that the disagreeing
+    bits do not exceed; `content`: ``"shared"``: rows have its signature; ``"fixed"``: the rule has it equal in all
+    pairs, whose level is the top one; ``"withheld"``: it is missing in all pairs.
     """
 
     name: str
@@ -56,21 +50,13 @@ class Exchange:
 class Opened:
     """What the bits of n pairs say.
 
-    Attributes
-    ----------
-    counted : ndarray of bool, shape (n,)
-        Whether no earlier rule has the pair; where one has, nothing else is known of it.
-    mask : ndarray of uint32, shape (n,)
-        Bit r: the pair satisfies rule r.
-    present : ndarray of bool, shape (n, fields)
-        Whether both rows have a value.
-    level : ndarray of int8, shape (n, fields)
-        The comparison level; -1 where a value is missing or, of a rule's pairs, the fields are exchanged. Of the
-        samples' pairs, which have no rules, chance agreement is counted field by field.
-    exchange : ndarray of int8, shape (n, exchanges)
-        0 where two fields are not exchanged; -1 where one of their four values is missing.
-    checked : ndarray of int8, shape (n,), or None
-        Whether the check field agrees, 1 or 0; -1 where it is missing.
+    `counted` (bool, shape (n,)): whether no earlier rule has the pair; where one has, nothing else is known of it;
+    `mask` (uint32, shape (n,)): bit r: the pair satisfies rule r; `present` (bool, shape (n, fields)): whether both
+    rows have a value; `level` (int8, shape (n, fields)): the comparison level; -1 where a value is missing or, of a
+    rule's pairs, the fields are exchanged. Of the samples' pairs, which have no rules, chance agreement is counted
+    field by field; `exchange` (int8, shape (n, exchanges)): 0 where two fields are not exchanged; -1 where one of their
+    four values is missing; `checked` (int8, shape (n,), or None): whether the check field agrees, 1 or 0; -1 where it
+    is missing.
     """
 
     counted: NDArray[np.bool_]
@@ -86,15 +72,8 @@ class OutputBits:
     """Where the bits of a pair are.
 
     Bit `COUNTED`, then a bit for each rule, for each field its presence and a bit for each limit, for each exchange a
-    bit for each of its limits. The check field's two bits begin a word of their own at the end.
-
-    Attributes
-    ----------
-    n_levels : tuple of int
-        Levels of each field.
-    exchanges : tuple of Exchange
-    rules : tuple of str
-    has_check : bool
+    bit for each of its limits. The check field's two bits begin a word of their own at the end. `n_levels`: levels of
+    each field.
     """
 
     n_levels: tuple[int, ...]
@@ -150,9 +129,7 @@ class OutputBits:
     def read(self, opened: Words) -> Opened:
         """What opened words of pairs say.
 
-        Parameters
-        ----------
-        opened : ndarray of uint64, shape (n, total_words)
+        `opened` (uint64, shape (n, total_words)).
         """
         n = len(opened)
 
@@ -188,19 +165,9 @@ class OutputBits:
 class PairComparison:
     """What is compared of the pairs of a rule, or of the samples.
 
-    Attributes
-    ----------
-    words : RowWords
-        Of the rows.
-    fields : tuple of ComparedField
-        In the order of the output.
-    exchanges : tuple of Exchange
-    rules : tuple of str
-        All rules in their order.
-    rule : str or None
-        The rule that gave the pairs; None: pairs of the samples, which have no tags.
-    check : ComparedField, optional
-        A field that only says whether it agrees, which is its top level.
+    `words`: of the rows; `fields`: in the order of the output; `rules`: all rules in their order; `rule`: the rule that
+    gave the pairs; None: pairs of the samples, which have no tags; `check`: A field that only says whether it agrees,
+    which is its top level.
     """
 
     words: RowWords

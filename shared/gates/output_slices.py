@@ -235,16 +235,9 @@ def _exchanged(
 ) -> Circuit[list[Shared]]:
     """Levels of an exchange, and presence and levels of its two fields, hidden where these are exchanged.
 
-    Without `ones` they are not hidden: of the samples chance agreement is counted field by field.
-
-    Parameters
-    ----------
-    present : (shares, 2, words)
-        Presence of both fields.
-    levels, crosswise
-        Which limits the straight and the crosswise counts keep.
-    more_alike : (shares, words)
-        Whether the crosswise counts are less than the straight ones together.
+    Without `ones` they are not hidden: of the samples chance agreement is counted field by field. `present`: presence
+    of both fields; `levels`, `crosswise`: which limits the straight and the crosswise counts keep; `more_alike`:
+    Whether the crosswise counts are less than the straight ones together.
     """
     live = present if every is None else (yield from _masked(present, every))
     both = yield crosswise

@@ -31,30 +31,11 @@ def compare_pairs(
 ) -> Shared:
     """The output bits of each pair; all gates are checked before it returns.
 
-    Parameters
-    ----------
-    party : Party
-    rows_a, rows_b : Shared, shape (2, n_a, W) and (2, n_b, W)
-        The rows of both files.
-    pair_a, pair_b : ndarray of int64, shape (n,)
-        Rows of each pair, the same at all three parties.
-    comparison : PairComparison
-        What is compared.
-    stage : str
-        As errors name it.
-    progress : callable
+    `rows_a`, `rows_b` (Shared, shape (2, n_a, W) and (2, n_b, W)): the rows of both files; `pair_a`, `pair_b` (int64,
+    shape (n,)): Rows of each pair, the same at all three parties; `comparison`: what is compared; `stage`: as errors
+    name it. Returns Shared, shape (2, n, comparison.output.total_words). Raises `GemelError`: DEVIATION, naming the
+    stage and the link.
 
-    Returns
-    -------
-    Shared, shape (2, n, comparison.output.total_words)
-
-    Raises
-    ------
-    GemelError
-        DEVIATION, naming the stage and the link.
-
-    Notes
-    -----
     Memory: some 150 bytes for each of at most `GATE_WORDS` words of gates, and the rows and results.
     """
     party.stage = stage
@@ -74,17 +55,8 @@ def compare_pairs(
 def presence_of_rows(rows: Shared, words: RowWords, names: Sequence[str]) -> Shared:
     """Which fields each row has a value of, from its own bits.
 
-    Parameters
-    ----------
-    rows : Shared, shape (2, n, W)
-    words : RowWords
-        Of the rows.
-    names
-        Bit k of the result is of the k-th of these.
-
-    Returns
-    -------
-    Shared, shape (2, n, ceil(len(names) / 64))
+    `rows` (Shared, shape (2, n, W)); `words`: of the rows; `names`: bit k of the result is of the k-th of these.
+    Returns Shared, shape (2, n, ceil(len(names) / 64)).
     """
     result = np.zeros((len(rows), rows.shape[1], -(-len(names) // WORD_BITS)), dtype=np.uint64)
     for place, name in enumerate(names):

@@ -42,12 +42,7 @@ _VALUES = 256
 def product(x: int, y: int) -> int:
     """Product of two elements, by the definition: shifted and reduced bit by bit.
 
-    The plain definition of all here; `inner` and `combination` are for many words.
-
-    Parameters
-    ----------
-    x, y
-        0 to 2^64 - 1.
+    The plain definition of all here; `inner` and `combination` are for many words. `x`, `y`: 0 to 2^64 - 1.
     """
     result = 0
     while y:
@@ -63,19 +58,8 @@ def product(x: int, y: int) -> int:
 def inner(rows: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Of each row the sum of products of its words with `factors`.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (n, w).
-    factors
-        uint64, shape (w,).
+    `rows`: uint64, shape (n, w); `factors`: uint64, shape (w,). Returns uint64, shape (n,).
 
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
-
-    Notes
-    -----
     O(n * w): eight table entries of 2 KiB tables for each word.
     """
     result = np.zeros(len(rows), dtype=np.uint64)
@@ -86,19 +70,8 @@ def inner(rows: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.u
 def combination(rows: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The sum of rows, each multiplied by its factor.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (n, w).
-    factors
-        uint64, shape (n,).
+    `rows`: uint64, shape (n, w); `factors`: uint64, shape (n,). Returns uint64, shape (w,).
 
-    Returns
-    -------
-    ndarray of uint64, shape (w,)
-
-    Notes
-    -----
     O(n * w), and 2048 * w products at the end.
     """
     width = rows.shape[1]
@@ -174,16 +147,8 @@ _SEED_WORDS = 4
 def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
     """Rows with their tags as a last word.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (2, n, w).
-    key
-        uint64, shape (2, w): shares of alpha, drawn for these rows alone.
-
-    Returns
-    -------
-    ndarray of uint64, shape (2, n, w + 1)
+    `rows`: uint64, shape (2, n, w); `key`: uint64, shape (2, w): shares of alpha, drawn for these rows alone. Returns
+    uint64, shape (2, n, w + 1).
     """
     _, n, width = rows.shape
     result = np.empty((2, n, width + 1), dtype=np.uint64)
@@ -197,12 +162,8 @@ def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
 def check_tags(party: Party, rows: Shared, key: Shared) -> None:
     """Refuse rows that are not those which were tagged; their order may be another.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (2, n, w + 1): with the tags. All messages that made them were received.
-    key
-        As it was at `tagged`; not to be used again.
+    `rows`: uint64, shape (2, n, w + 1): with the tags. All messages that made them were received; `key`: as it was at
+    `tagged`; not to be used again.
     """
     _, n, words = rows.shape
     # The coin is drawn when all have received everything: who could foresee rho could add errors that cancel.
@@ -229,19 +190,8 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
 def inner_products(party: Party, rows: Shared, factors: Shared) -> Shared:
     """Of each row the sum of products of its words with shared factors, over GF(2^64).
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (2, n, w).
-    factors
-        uint64, shape (2, w).
+    `rows`: uint64, shape (2, n, w); `factors`: uint64, shape (2, w). Returns uint64, shape (2, n).
 
-    Returns
-    -------
-    ndarray of uint64, shape (2, n)
-
-    Notes
-    -----
     One message of n words to the previous party. A party may add what it likes to its own word; see above.
     """
     own = inner(rows[0], factors[0] ^ factors[1]) ^ inner(rows[1], factors[0]) ^ party.zero(rows.shape[1])

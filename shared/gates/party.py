@@ -19,58 +19,23 @@ from gemel.shared.gates.vouched_openings import Opening, VouchedOpenings
 COIN_SEED_WORDS = 4
 
 
-class Party:
+class Party(Arithmetic):
     """One compute party in a session with the other two. All three call the same methods in the same order.
 
-    Parameters
-    ----------
-    own : ComputeParty
-        This party.
-    keys : pair of bytes
-        32 bytes shared with the previous party (key i), and with the next (key i + 1), of this session alone.
-    channel : Channel
-        Messages to and from the others.
-
-    Notes
-    -----
-    Shared words are arrays of uint64 whose first axis has the two shares that the party holds. Exclusive or of shared
-    words is `^` of the arrays.
+    `keys` are 32 bytes each, of this session alone: shared with the previous party (key i), and with the next (key
+    i + 1). Shared words are arrays of uint64 whose first axis has the two shares that the party holds. Exclusive or of
+    shared words is `^` of the arrays.
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
-        self.own = own
-        self._arithmetic = Arithmetic(own, _derived(keys, b"shares"), channel)
-        self._openings = VouchedOpenings(self._arithmetic, _derived(keys, b"openings"))
-        self._gates = GateCheck(self._arithmetic, self._openings, _derived(keys, b"gates"), self.coin)
-
-    @property
-    def channel(self) -> Channel:
-        """Messages to and from the others, for what is neither a gate nor an opening."""
-        return self._arithmetic.channel
-
-    @property
-    def stage(self) -> str:
-        """What is being computed, as errors name it."""
-        return self._arithmetic.stage
-
-    @stage.setter
-    def stage(self, name: str) -> None:
-        self._arithmetic.stage = name
-
-    @property
-    def streams(self) -> tuple[Stream, Stream]:
-        """The streams shared with the previous party and with the next; both holders draw the same in order."""
-        return self._arithmetic.streams
+        super().__init__(own, _derived(keys, b"shares"), channel)
+        self._openings = VouchedOpenings(self, _derived(keys, b"openings"))
+        self._gates = GateCheck(self, self._openings, _derived(keys, b"gates"), self.coin)
 
     @property
     def openings(self) -> list[Opening]:
         """A record of all that was opened."""
         return self._openings.record
-
-    @property
-    def sent_bytes(self) -> int:
-        """Bytes of all messages that this party has sent."""
-        return self._arithmetic.sent
 
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair of a list, in one message.
@@ -80,44 +45,26 @@ class Party:
         """
         if self._gates.words and self._gates.words + sum(x[0].size for x, _ in requests) > GATE_WORDS:
             self._gates.check()
-        results = self._arithmetic.products(requests)
+        results = self.products(requests)
         self._gates.add(requests, results)
         return results
 
     def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
         """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if the sender has sent another number of words.
+        Raises `GemelError`: DEVIATION if the sender has sent another number of words.
         """
-        self._arithmetic.send(to, words)
-        return self._arithmetic.receive(sender, words.size).reshape(words.shape)
+        self.send(to, words)
+        return self.receive(sender, words.size).reshape(words.shape)
 
     def agree(self, other: ComputeParty, words: Words) -> None:
         """Words that another party must have like this one, who calls the same: compared at the next `check`."""
         self._openings.agree(other, words)
 
-    def random(self, shape: tuple[int, ...]) -> Shared:
-        """Words that no party knows; shape (2, *shape). No message."""
-        return self._arithmetic.random(shape)
-
-    def zero(self, n: int) -> Words:
-        """This party's part r_i of words with r_0 ^ r_1 ^ r_2 = 0; shape (n,). No message."""
-        return self._arithmetic.zero(n)
-
-    def public(self, value: Words) -> Shared:
-        """Words that all know, as shared ones; shape (2, *value.shape). No message."""
-        return self._arithmetic.public(value)
-
     def opened(self, x: Shared, what: str) -> Words:
         """The value of x, at all three, of the shape x.shape[1:]; vouched for by the next `check`.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if one of the gates before it is wrong: these are checked first.
+        Raises `GemelError`: DEVIATION if one of the gates before it is wrong: these are checked first.
         """
         self._check_gates()
         return self._openings.to_all(x, what)
@@ -129,48 +76,42 @@ class Party:
 
     def coin(self, n_words: int) -> Words:
         """Random words that all know now and no party, whatever it does, could foresee or choose; shape (n_words,)."""
-        arithmetic, own = self._arithmetic, self.own
+        own = self.own
         # No party shows its shares of the coin before both others have received all that was sent before: who knew the
         # coin while an honest party still waits for its message could fit the message to it.
         for party in (own.previous, own.next):
-            arithmetic.send_bytes(party, _READY)
+            self.send_bytes(party, _READY)
         for party in (own.previous, own.next):
-            if arithmetic.receive_bytes(party, len(_READY)) != _READY:
-                raise deviation(arithmetic.stage, "a message is not the one due", (own, party), (party,))
-        seed = arithmetic.random((COIN_SEED_WORDS,))
-        arithmetic.send(own.previous, seed[1])
-        arithmetic.send(own.next, seed[0])
-        missing = arithmetic.receive(own.next, COIN_SEED_WORDS)
+            if self.receive_bytes(party, len(_READY)) != _READY:
+                raise deviation(self.stage, "a message is not the one due", (own, party), (party,))
+        seed = self.random((COIN_SEED_WORDS,))
+        self.send(own.previous, seed[1])
+        self.send(own.next, seed[0])
+        missing = self.receive(own.next, COIN_SEED_WORDS)
         others = own.previous, own.next
-        if not np.array_equal(missing, arithmetic.receive(own.previous, COIN_SEED_WORDS)):
-            raise deviation(arithmetic.stage, "shares of a coin differ", others, others)
+        if not np.array_equal(missing, self.receive(own.previous, COIN_SEED_WORDS)):
+            raise deviation(self.stage, "shares of a coin differ", others, others)
         self.openings.append(Opening("check", None, COIN_SEED_WORDS))
         return Stream((seed[0] ^ seed[1] ^ missing).tobytes()).words(n_words)
 
     def compare(self, digest_of: bytes, what: str) -> None:
         """All three must have the same bytes, of which only digests are sent.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION, naming `what` and who has others.
+        Raises `GemelError`: DEVIATION, naming `what` and who has others.
         """
-        arithmetic, own = self._arithmetic, self.own
+        own = self.own
         digest = hashlib.sha256(b"%d " % len(what.encode()) + what.encode() + digest_of).digest()
         for party in (own.previous, own.next):
-            arithmetic.send_bytes(party, digest)
-        received = {party: arithmetic.receive_bytes(party, len(digest)) for party in (own.previous, own.next)}
+            self.send_bytes(party, digest)
+        received = {party: self.receive_bytes(party, len(digest)) for party in (own.previous, own.next)}
         for party, other in received.items():
             if other != digest:
-                raise deviation(arithmetic.stage, f"{what} are not the same,", (own, party), (party,))
+                raise deviation(self.stage, f"{what} are not the same,", (own, party), (party,))
 
     def check(self, stage: str) -> None:
         """Check all gates and all openings since the last check; nothing that depends on them may be used before.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION with the stage and the link.
+        Raises `GemelError`: DEVIATION with the stage and the link.
         """
         self.stage = stage
         if self._gates.words:

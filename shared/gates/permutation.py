@@ -38,17 +38,8 @@ _WORDS_AT_ONCE = 1 << 16
 def random_order(key: bytes, n: int) -> NDArray[np.int64]:
     """A permutation of 0 to n - 1, each as probable as any other.
 
-    Parameters
-    ----------
-    key
-        32 bytes, used for nothing else.
+    `key`: 32 bytes, used for nothing else. Returns int64, shape (n,).
 
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Notes
-    -----
     The shuffle of Fisher and Yates: from the last place down, place i is exchanged with place j, drawn of 0 to i. j is
     a word of the key's stream modulo i + 1; words from the largest multiple of i + 1 on are left out, as they would
     make some j more probable. O(n).
@@ -84,25 +75,10 @@ _KEY_WORDS = 4
 def permuted(party: Party, rows: Shared, stage: str) -> Shared:
     """The same rows in an order that no party knows.
 
-    Parameters
-    ----------
-    rows
-        uint64, shape (2, n, w), in C order.
-    stage
-        What is computed, for errors.
+    `rows`: uint64, shape (2, n, w), in C order; `stage`: what is computed, for errors. Returns uint64, shape (2, n, w):
+    Fresh shares. Raises `GemelError`: DEVIATION if a party changed rows, or did not follow the protocol otherwise; it
+    is verified before this returns.
 
-    Returns
-    -------
-    ndarray of uint64, shape (2, n, w)
-        Fresh shares.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if a party changed rows, or did not follow the protocol otherwise; it is verified before this returns.
-
-    Notes
-    -----
     16 (w + 1) + 8 bytes sent for each row and party, in blocks that are sent and received by turns. Memory: three times
     that of `rows`.
     """
@@ -131,26 +107,17 @@ def _round(party: Party, rows: Shared, knowing: ComputeParty) -> Shared:
         partner = knowing.previous if place == 0 else knowing
         # The mask is the share that the partner lacks; the other one is to be that which both hold.
         own = fresh[1 - place, block].copy()
-        if place == 0:
-            _add_both(rows, order[block], own)
-        else:
-            _add_first(rows, order[block], own)
+        _add(rows if place == 0 else rows[:1], order[block], own)
         fresh[place, block] = own ^ party.exchanged(partner, own, partner)
         party.agree(partner, fresh[place, block])
     return fresh
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_both(rows, places, result):  # type: ignore[no-untyped-def]
+def _add(shares, places, result):  # type: ignore[no-untyped-def]
+    """Add the rows at some places, of all shares given."""
     for row in range(len(places)):
         place = places[row]
-        for word in range(rows.shape[2]):
-            result[row, word] ^= rows[0, place, word] ^ rows[1, place, word]
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_first(rows, places, result):  # type: ignore[no-untyped-def]
-    for row in range(len(places)):
-        place = places[row]
-        for word in range(rows.shape[2]):
-            result[row, word] ^= rows[0, place, word]
+        for share in range(shares.shape[0]):
+            for word in range(shares.shape[2]):
+                result[row, word] ^= shares[share, place, word]

@@ -14,12 +14,8 @@ _ZEROS = memoryview(bytes(_AT_ONCE))
 class Stream:
     """The AES-256-CTR keystream of a key, as words, in order.
 
-    Both holders of the key must draw the same numbers of words in the same order.
-
-    Parameters
-    ----------
-    key : bytes
-        32 bytes that serve this stream and nothing else.
+    Both holders of the key must draw the same numbers of words in the same order. `key`: 32 bytes that serve this
+    stream and nothing else.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -28,10 +28,7 @@ TAG_BYTES = 16
 class LinkTag:
     """A running tag of the words that both ends of one link should have alike.
 
-    Parameters
-    ----------
-    key : bytes
-        32 bytes that the two ends have, for this tag and nothing else.
+    `key`: 32 bytes that the two ends have, for this tag and nothing else.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -78,14 +75,8 @@ class Opening:
 class AgreedWords:
     """Words that this party should have as each of the other two has them.
 
-    Parameters
-    ----------
-    arithmetic
-        This party's links.
-    what
-        What they are, as errors name it.
-    keys : pair of bytes
-        With the previous party, and with the next; for these tags alone.
+    `arithmetic`: this party's links; `what`: what they are, as errors name it; `keys`: with the previous party, and
+    with the next; for these tags alone.
     """
 
     def __init__(self, arithmetic: Arithmetic, what: str, keys: tuple[bytes, bytes]) -> None:
@@ -96,15 +87,8 @@ class AgreedWords:
     def check(self, fault: str = "") -> None:
         """Compare all words since the last check with both, and learn whether any of the three found a difference.
 
-        Parameters
-        ----------
-        fault : str
-            Something else that this party has found to be wrong, which all see.
-
-        Raises
-        ------
-        GemelError
-            DEVIATION, at all three parties.
+        `fault`: something else that this party has found to be wrong, which all see. Raises `GemelError`: DEVIATION, at
+        all three parties.
         """
         own, arithmetic = self._arithmetic.own, self._arithmetic
         tags = self.with_previous.taken(), self.with_next.taken()
@@ -138,12 +122,7 @@ _RIGHT, _WRONG = b"\x01", b"\x00"
 class VouchedOpenings:
     """Opens shared words, and keeps a record of it.
 
-    Parameters
-    ----------
-    arithmetic
-        This party's shares and links.
-    keys : pair of bytes
-        As of `AgreedWords`.
+    `arithmetic`: this party's shares and links; `keys`: as of `AgreedWords`.
     """
 
     def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:

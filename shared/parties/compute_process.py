@@ -78,11 +78,8 @@ class ComputeProcess:
     def serve(self, *, once: bool = False) -> None:
         """Compute whatever comes; with `once` one computation, to its end.
 
-        Raises
-        ------
-        GemelError
-            With `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does not continue what
-            this party has seen.
+        Raises `GemelError`: with `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does
+        not continue what this party has seen.
         """
         pause, wait_ms = _FIRST_PAUSE_SECONDS, 0
         while True:
@@ -147,10 +144,7 @@ _PARTIES = {Role.COORDINATOR: ComputeParty.COORDINATOR, Role.STEWARD: ComputePar
 def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, progress: Progress) -> None:
     """This party's part of a computation.
 
-    Raises
-    ------
-    GemelError
-        As `fetched_contribution` and `shared.run.job.assist`.
+    Raises `GemelError`: as `fetched_contribution` and `shared.run.job.assist`.
     """
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)

@@ -80,14 +80,8 @@ def shared_names(layout: SetLayout, names: tuple[str, ...]) -> tuple[str, ...]:
 def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which values rows have, from opened words of presence: bool, shape (n_rows, n_fields).
 
-    Parameters
-    ----------
-    words
-        uint64, shape (n_rows, 1): a bit for each of `shared_names`.
-    layout
-        Of the rows' sets.
-    names
-        The compared fields. One that the rule fixes is there in every row, one that it withholds in none.
+    `words`: uint64, shape (n_rows, 1): a bit for each of `shared_names`; `layout`: of the rows' sets; `names`: the
+    compared fields. One that the rule fixes is there in every row, one that it withholds in none.
     """
     shared = shared_names(layout, names)
     content = {field.name: field.content for field in layout.fields}
@@ -111,14 +105,8 @@ READ_PAIRS = 1 << 20
 class ComparedRows:
     """The pairs of a run in an order that no party knows.
 
-    Attributes
-    ----------
-    rows
-        This party's shares of each pair's row numbers, shape (2, n_pairs).
-    check
-        Those of its agreement in the check field, shape (2, n_pairs, 1); None without one.
-    opened
-        At Carole what was opened to her.
+    `rows`: this party's shares of each pair's row numbers, shape (2, n_pairs); `check`: those of its agreement in the
+    check field, shape (2, n_pairs, 1); None without one; `opened`: at Carole what was opened to her.
     """
 
     rows: Shared = dataclass_field(repr=False)

@@ -13,18 +13,8 @@ from gemel.shared.gates.output_bits import ComparedField, Exchange, PairComparis
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
     """How the rows of two sets compare.
 
-    Parameters
-    ----------
-    plan : LinkagePlan
-    a, b : SetLayout
-        Of Alice's and of Bob's set.
-    rule
-        Whose rows they are; None: the samples'.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
+    `a`, `b`: of Alice's and of Bob's set; `rule`: whose rows they are; None: the samples'. Raises `GemelError`:
+    ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
     """
     if a.row_words != b.row_words or _contents(a) != _contents(b):
         raise _mismatch("both custodians' rows must have the same words", rule, "others")

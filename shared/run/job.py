@@ -74,10 +74,7 @@ def _deviation(got: str) -> GemelError:
 class StageSeconds:
     """A `Progress` that passes everything on, and times the stages: one ends where the next begins.
 
-    Attributes
-    ----------
-    seconds
-        Of each stage that has ended, in their order.
+    `seconds`: of each stage that has ended, in their order.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -111,14 +108,8 @@ RowParts = dict[Side, tuple[bytes, bytes, bytes]]
 class Terms:
     """What the parties compute by, each from the specification that it has itself read and approved.
 
-    Attributes
-    ----------
-    specification
-        Its digest.
-    plan
-        Made of it.
-    memory_bytes
-        What this party's run may use; it need not be the same at all three.
+    `specification`: its digest; `plan`: made of it; `memory_bytes`: what this party's run may use; it need not be the
+    same at all three.
     """
 
     specification: bytes
@@ -129,14 +120,7 @@ class Terms:
 class Led:
     """Carole's part after the computation: what was opened, and how she names pairs.
 
-    Attributes
-    ----------
-    opened
-        What the model is fitted to.
-    blocks
-        Sizes of blocks.
-    seconds
-        Of the computation's stages.
+    `opened`: what the model is fitted to; `blocks`: sizes of blocks; `seconds`: of the computation's stages.
     """
 
     def __init__(
@@ -155,12 +139,7 @@ class Led:
         """Name pairs to the other parties, once; their agreement in the check field, where there is one.
 
         Afterwards `parts` has the three parties' parts of the rows' numbers. DEVIATION if one of them cannot be such a
-        part.
-
-        Parameters
-        ----------
-        places
-            Ascending, of `opened.pairs.place`.
+        part. `places`: ascending, of `opened.pairs.place`.
         """
         self._progress("name", 0.0)
         for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
@@ -190,21 +169,11 @@ class Led:
 def lead(party: Party, contributions: Contributions, terms: Terms, own: RowPart, progress: Progress) -> Led:
     """Carole's part, up to where she has what the model is fitted to.
 
-    Parameters
-    ----------
-    contributions
-        Alice's and Bob's, as this party reads them.
-    own
-        Makes her part of the rows that are named in the end.
-    progress
-        Called with a stage and the fraction done of it.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if a party does something else than the protocol says; ENCODING_MISMATCH, PARAMETER if the
-        contributions cannot be compared under the plan; MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set
-        cannot be read; UNAVAILABLE if the session has ended.
+    `contributions`: Alice's and Bob's, as this party reads them; `own`: makes her part of the rows that are named in
+    the end; `progress`: called with a stage and the fraction done of it. Raises `GemelError`: DEVIATION if a party does
+    something else than the protocol says; ENCODING_MISMATCH, PARAMETER if the contributions cannot be compared under
+    the plan; MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set cannot be read; UNAVAILABLE if the session
+    has ended.
     """
     timed = StageSeconds(progress)
     rows, compared = _computed(party, contributions, terms, timed)

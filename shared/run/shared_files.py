@@ -54,8 +54,6 @@ class OpenedAgreement:
     def outside_blocks(self) -> OutsideBlocks:
         """The vectors of the samples' pairs, in the place of all pairs that blocking leaves out.
 
-        Notes
-        -----
         Mode block_keyed draws millions of pairs from these same ones. Each field of the samples is drawn by itself, so
         that fields are independent in them.
         """
@@ -150,10 +148,7 @@ class SharedPairs:
     def count(self, progress: StageProgress) -> Counts:
         """Count the comparison vectors of all pairs that count.
 
-        Raises
-        ------
-        GemelError
-            MEMORY if there are more distinct vectors than memory allows.
+        Raises `GemelError`: MEMORY if there are more distinct vectors than memory allows.
         """
         n = len(self._pairs.code)
         maximum = self._context.max_patterns(n)
@@ -191,18 +186,8 @@ def compare_opened(
 ) -> tuple[Candidates, KeptPairs]:
     """Count what was opened, fit the model, and name the pairs above the floor to the other two parties.
 
-    Returns
-    -------
-    Candidates
-        For `conclude`.
-    KeptPairs
-        The candidate pairs by their places, ascending, in `row_a` and in `row_b`: of no pair the rows are known here.
-        `led.parts` has what names them to the custodians.
-
-    Raises
-    ------
-    GemelError
-        As `local.compare`, and as `Led.name`.
+    The pairs come by their places, ascending, in `row_a` and in `row_b`: of no pair the rows are known here, and
+    `led.parts` has what names them to the custodians. Raises `GemelError`: as `local.compare`, and as `Led.name`.
     """
     a, b = led.contributions
     files = SharedFiles((_sizes(a), _sizes(b)), led.blocks, led.opened, led.name)

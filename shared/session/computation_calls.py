@@ -25,21 +25,10 @@ _ATTEMPTS = 3
 class ComputationCalls:
     """One party's calls.
 
-    Parameters
-    ----------
-    connection
-        To Carole's service.
-    session
-        16 bytes.
-    process
-        Of this process; none of Carole's worker.
-
-    Raises
-    ------
-    GemelError
-        By each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where Carole does
-        not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a member
-        that is no party of it.
+    `connection`: to Carole's service; `session`: 16 bytes; `process`: of this process; none of Carole's worker. Raises
+    `GemelError`: by each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where
+    Carole does not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a
+    member that is no party of it.
     """
 
     def __init__(self, connection: Connection, session: bytes, process: bytes = b"") -> None:
@@ -82,10 +71,7 @@ class ComputationCalls:
     def chunks_of_set(self, side: Side, number: int, total_bytes: int, requested_bytes: int) -> Iterator[bytes]:
         """Those chunks of one set of a contribution that have its first `requested_bytes`.
 
-        Parameters
-        ----------
-        total_bytes
-            Of the set, by the layout.
+        `total_bytes`: of the set, by the layout.
         """
         for index in range(chunk_count(requested_bytes)):
             request = computation_pb2.FetchSetRequest(

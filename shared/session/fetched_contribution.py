@@ -28,20 +28,9 @@ def fetched_contribution(
 ) -> PartyContribution:
     """A contribution, whose sets are fetched when they are read.
 
-    Parameters
-    ----------
-    given
-        What Carole has shown of it.
-    spec, epoch
-        That all have approved.
-    own, name, key
-        This party, its name in the membership list, and its sealing key.
-
-    Raises
-    ------
-    GemelError
-        ENCODING_MISMATCH for one of another project, encoding or epoch; as `manifest_from_wire`, `open_header` and
-        `PartyContribution`. By its reading: as the calls.
+    `given`: what Carole has shown of it; `spec`, `epoch`: that all have approved; `own`, `name`, `key`: this party, its
+    name in the membership list, and its sealing key. Raises `GemelError`: ENCODING_MISMATCH for one of another project,
+    encoding or epoch; as `manifest_from_wire`, `open_header` and `PartyContribution`. By its reading: as the calls.
     """
     manifest = manifest_from_wire(given.manifest, MAX_BYTES, MAX_ROWS)
     encoding = encoding_digest(spec)

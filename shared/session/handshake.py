@@ -22,11 +22,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import FramingError, Part, frame, unframe
-from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity, SigningPurpose
+from gemel.common.keys.identity import SIGNATURE_BYTES, Identity, SigningPurpose
 from gemel.common.keys.sealing import SealContext, open_sealed, seal
-from gemel.common.keys.sealing_key import SealingKey, SealingPublicKey
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import ComputeParty
+from gemel.common.pki.members import Member
 
 SESSION_BYTES = 16
 KEY_BYTES = 32
@@ -44,16 +45,8 @@ _PARTS = (
 class SessionTerms:
     """What a session is for; nothing of it verifies in another.
 
-    Attributes
-    ----------
-    session
-        16 random bytes, drawn by Carole.
-    specification_digest
-        Of the specification that the party itself has read and found approved.
-    members
-        Names of the three, by `ComputeParty`.
-    suite
-        Of the specification.
+    `session`: 16 random bytes, drawn by Carole; `specification_digest`: of the specification that the party itself has
+    read and found approved; `members`: names of the three, by `ComputeParty`; `suite`: of the specification.
     """
 
     project: str
@@ -71,15 +64,6 @@ class SessionTerms:
 
 
 @dataclass(frozen=True)
-class SessionMember:
-    """A compute party as the others know it, by the membership list."""
-
-    name: str
-    identity: PublicIdentity
-    sealing: SealingPublicKey
-
-
-@dataclass(frozen=True)
 class LinkKeys:
     """The secrets of two parties, 32 bytes each: of the shares that both draw, and of the messages each way."""
 
@@ -91,19 +75,14 @@ class LinkKeys:
 class Handshake:
     """One party's part of the handshakes of a session.
 
-    Parameters
-    ----------
-    members
-        The three, by `ComputeParty`.
-    identity, key
-        This party's own, which sign and open.
+    `members`: the three, by `ComputeParty`; `identity`, `key`: this party's own, which sign and open.
     """
 
     def __init__(
         self,
         own: ComputeParty,
         terms: SessionTerms,
-        members: Sequence[SessionMember],
+        members: Sequence[Member],
         identity: Identity,
         key: SealingKey,
     ) -> None:
@@ -114,10 +93,8 @@ class Handshake:
     def offer(self, to: ComputeParty) -> bytes:
         """The message for another party.
 
-        Raises
-        ------
-        GemelError
-            SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as `Identity.sign`.
+        Raises `GemelError`: SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as
+        `Identity.sign`.
         """
         secret = secrets.token_bytes(KEY_BYTES)
         sealed = b"".join(seal(self._members[to].sealing, self._context(self._own, to), [secret]))
@@ -129,10 +106,7 @@ class Handshake:
     def agreed(self, sender: ComputeParty, offer: bytes) -> LinkKeys:
         """The secrets with another party, from its message; `offer` has been called for it.
 
-        Raises
-        ------
-        GemelError
-            DEVIATION if it is no message of this party for this session and this recipient.
+        Raises `GemelError`: DEVIATION if it is no message of this party for this session and this recipient.
         """
         try:
             _, sealed, signature = unframe(offer, _PARTS)

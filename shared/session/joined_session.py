@@ -18,7 +18,7 @@ from gemel.common.rpc.status import typed
 from gemel.common.wire.named_rows import NamedRowsContext, seal_row_share
 from gemel.shared.gates.party import Party
 from gemel.shared.session.computation_calls import ComputationCalls
-from gemel.shared.session.handshake import Handshake, SessionMember, SessionTerms
+from gemel.shared.session.handshake import Handshake, SessionTerms
 from gemel.shared.session.relayed_channel import RelayedChannel
 
 
@@ -26,16 +26,8 @@ from gemel.shared.session.relayed_channel import RelayedChannel
 class JoinedSession:
     """A session that all three have joined, after the handshakes.
 
-    Attributes
-    ----------
-    terms
-        What it is for.
-    channel
-        To the two others.
-    keys
-        Of shares, with the previous party and with the next one, as `Party` takes them.
-    calls
-        For the sets of the contributions.
+    `terms`: what it is for; `channel`: to the two others; `keys`: of shares, with the previous party and with the next
+    one, as `Party` takes them; `calls`: for the sets of the contributions.
     """
 
     terms: SessionTerms
@@ -65,17 +57,12 @@ def joined_session(
     """Take part in a session until the block ends: well, or with an error, which ends it for the others too.
 
     A block that is left by anything but an error of its own, such as a signal, was interrupted: the others may begin
-    again.
-
-    Raises
-    ------
-    GemelError
-        DEVIATION if another party's messages are not of this session; UNAVAILABLE if it has ended, or Carole is away.
+    again. Raises `GemelError`: DEVIATION if another party's messages are not of this session; UNAVAILABLE if it has
+    ended, or Carole is away.
     """
-    known = [SessionMember(member.name, member.identity, member.sealing) for member in members]
     channel = RelayedChannel(calls, own)
     try:
-        keys = channel.agree(Handshake(own, terms, known, identity, key))
+        keys = channel.agree(Handshake(own, terms, members, identity, key))
         yield JoinedSession(terms, channel, keys, calls)
         channel.finish()
     except BaseException as error:
@@ -94,21 +81,8 @@ def row_part(
 ) -> Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]:
     """What makes this party's part for one custodian, from its first and its second share of the pairs' row numbers.
 
-    Parameters
-    ----------
-    session
-        In which they were computed.
-    identity
-        This party's own.
-    members
-        The list that names the custodians and their keys.
-    uploads
-        Name of each custodian's upload.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if a role has no member.
+    `session`: in which they were computed; `identity`: this party's own; `members`: the list that names the custodians
+    and their keys; `uploads`: name of each custodian's upload. Raises `GemelError`: NOT_FOUND if a role has no member.
     """
     terms = session.terms
 

@@ -28,31 +28,26 @@ class LocalChannel:
     """A party's end of the queues between three parties of one process."""
 
     def __init__(self, own: ComputeParty, queues: Queues) -> None:
-        self._own = own
+        self.own = own
         self._queues = queues
-
-    @property
-    def own(self) -> ComputeParty:
-        """This party."""
-        return self._own
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
         """Put a copy of a message into the queue."""
-        self._queues[self._own, to].put(bytes(content))
+        self._queues[self.own, to].put(bytes(content))
 
     def receive(self, sender: ComputeParty) -> bytes:
         """The next message of a party; UNAVAILABLE if the session has ended."""
-        content = self._queues[sender, self._own].get()
+        content = self._queues[sender, self.own].get()
         if content is None:
             # For whoever asks next.
-            self._queues[sender, self._own].put(None)
+            self._queues[sender, self.own].put(None)
             raise GemelError(ErrorCode.UNAVAILABLE, "the session of the three parties has ended")
         return content
 
     def end(self) -> None:
         """End the session: whoever waits for this party's messages, or will, gets UNAVAILABLE."""
         for (sender, _), messages in self._queues.items():
-            if sender == self._own:
+            if sender == self.own:
                 messages.put(None)
 
 
@@ -78,12 +73,8 @@ def local_parties(
 ) -> Parties:
     """Three parties with keys of their own, connected by queues.
 
-    Parameters
-    ----------
-    seed : bytes, optional
-        Keys are derived from it, for what must come out the same each time; without it they are random.
-    wrapped : callable
-        What a party uses instead of its channel; tests change messages in it.
+    `seed`: Keys are derived from it, for what must come out the same each time; without it they are random; `wrapped`:
+    What a party uses instead of its channel; tests change messages in it.
     """
     queues: Queues = {(a, b): queue.SimpleQueue() for a in ComputeParty for b in ComputeParty if a != b}
     keys = [
@@ -99,22 +90,9 @@ def local_parties(
 def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[Result, Result, Result]:
     """Run a function with each party, or one for each, in three threads.
 
-    Parameters
-    ----------
-    parties : three Party
-        Of `local_parties`.
-    *functions
-        One that all three run, or three in the order of the parties.
-
-    Returns
-    -------
-    tuple
-        Their three results.
-
-    Raises
-    ------
-    BaseException
-        The first error of any of them that is not only the end of the session; it ends the others.
+    `parties`: of `local_parties`; `*functions`: one that all three run, or three in the order of the parties. Returns
+    their three results. Raises `BaseException`: the first error of any of them that is not only the end of the session;
+    it ends the others.
     """
     each = functions * 3 if len(functions) == 1 else functions
     results: list[Result | None] = [None] * 3

@@ -65,10 +65,7 @@ class Link:
     async def put(self, given: MessagePart, seconds: float) -> bool:
         """Take a part, or have taken it before; False if there was no room for so long, or a later call has come.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for a part that is not the next one; the session's own error.
+        Raises `GemelError`: PARAMETER for a part that is not the next one; the session's own error.
         """
         if not 0 <= given.part < given.parts <= MAX_PARTS:
             raise self._refusal(f"part {given.part} of {given.parts}")
@@ -96,10 +93,7 @@ class Link:
     async def take(self, number: int, part: int, seconds: float) -> MessagePart | None:
         """A part, once it is there; None if it does not come for so long. Those before it are dropped.
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for a part that was confirmed before; the session's own error.
+        Raises `GemelError`: PARAMETER for a part that was confirmed before; the session's own error.
         """
         place, end = (number, part), asyncio.get_running_loop().time() + seconds
         if place < self._confirmed or place > self._awaited:

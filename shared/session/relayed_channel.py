@@ -34,16 +34,11 @@ _ASSOCIATED = b"gemel shared message 1"
 class RelayedChannel:
     """As `shared.gates.channel.Channel`.
 
-    Parameters
-    ----------
-    calls
-        Of this party in the session, which it has joined.
-    own
-        This party.
+    `calls`: of this party in the session, which it has joined; `own`: this party.
     """
 
     def __init__(self, calls: ComputationCalls, own: ComputeParty) -> None:
-        self._calls, self._own = calls, own
+        self._calls, self.own = calls, own
         self._ended = _Ended()
         others = (own.next, own.previous)
         self._outgoing = {to: _Outgoing(calls, to, self._ended) for to in others}
@@ -56,18 +51,10 @@ class RelayedChannel:
         """Of all messages, sealed."""
         self.received_bytes = 0
 
-    @property
-    def own(self) -> ComputeParty:
-        """This party."""
-        return self._own
-
     def agree(self, handshake: Handshake) -> tuple[bytes, bytes]:
         """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each.
 
-        Raises
-        ------
-        GemelError
-            As `Handshake.agreed`, and as `receive`.
+        Raises `GemelError`: as `Handshake.agreed`, and as `receive`.
         """
         for to, outgoing in self._outgoing.items():
             outgoing.put(handshake.offer(to))
@@ -77,7 +64,7 @@ class RelayedChannel:
             keys[sender] = handshake.agreed(sender, offer)
             self._sending[sender] = _Cipher(keys[sender].sending)
             self._receiving[sender] = _Cipher(keys[sender].receiving)
-        return keys[self._own.previous].shares, keys[self._own.next].shares
+        return keys[self.own.previous].shares, keys[self.own.next].shares
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
         """As `Channel.send`."""
@@ -96,7 +83,7 @@ class RelayedChannel:
             raise GemelError(
                 ErrorCode.DEVIATION,
                 f"message {cipher.number} is not what {sender.title} has sent as the next one in this session",
-                where=link_name(sender, self._own),
+                where=link_name(sender, self.own),
                 got=f"{len(sealed)} bytes that do not open",
                 remedy="one of the two parties, or what carries their messages, does not keep to the protocol",
             ) from None
@@ -104,10 +91,7 @@ class RelayedChannel:
     def finish(self) -> None:
         """All is sent, and this party has done its part.
 
-        Raises
-        ------
-        GemelError
-            As `send`.
+        Raises `GemelError`: as `send`.
         """
         for outgoing in self._outgoing.values():
             outgoing.flush()

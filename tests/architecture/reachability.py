@@ -20,6 +20,7 @@ from pathlib import Path
 _NEUTRAL = ("abc", "contextlib", "dataclasses", "enum", "functools", "numba", "numba.extending", "typing")
 """Packages whose decorators change a function and do not register it anywhere."""
 _BUILTIN = ("property", "staticmethod", "classmethod")
+_PROPERTIES = ("property", "cached_property", "functools.cached_property")
 _DYNAMIC = ("app", "command", "main", "configure", "complete", "revision", "down_revision", "upgrade")
 """What is looked up in a module that is named by a string, as the root command does, or Alembic in a migration."""
 
@@ -47,6 +48,12 @@ class Definition:
         return (self.node.end_lineno or first) - first + 1
 
     @cached_property
+    def decorators(self) -> list[str]:
+        """Their names, as far as they have one."""
+        marks = getattr(self.node, "decorator_list", [])
+        return [name for mark in marks if (name := _dotted(mark.func if isinstance(mark, ast.Call) else mark))]
+
+    @cached_property
     def bodies(self) -> list[ast.AST]:
         """What runs when it is reached; of a class all but the methods."""
         if not isinstance(self.node, ast.ClassDef):
@@ -66,8 +73,8 @@ class Module:
         self.imports: dict[str, str] = {}
         """Local name to dotted name, of the imports at the top."""
         self.statements: list[ast.AST] = []
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        self._read(tree.body)
+        self.tree = ast.parse(path.read_text(encoding="utf-8"))
+        self._read(self.tree.body)
 
     def _read(self, body: list[ast.stmt]) -> None:
         for node in body:
@@ -120,22 +127,11 @@ def read_tree(root: Path, packages: dict[str, Path]) -> dict[str, Module]:
 
 
 class Reachability:
-    """The definitions reached from entry points.
+    """The definitions of `modules` that are reached from `roots`: modules of which all statements and ``main`` are run.
 
-    Parameters
-    ----------
-    modules : dict of str to Module
-        The tree.
-    roots : list of str
-        Modules that are run: all their statements and their ``main`` are reached.
-    attributes : set of str
-        Names that something other than Python code looks up: page templates.
-    callers : dict of str to Module, optional
-        Modules outside the tree whose calls of methods count, and nothing else that they use.
-    methods : set of Definition and str, optional
-        Classes, each with a method that is called from elsewhere.
-    public : set of Definition, optional
-        What a reader's own programs use, with its methods.
+    Reached are also `attributes`, names that something other than Python code looks up (page templates); `methods`,
+    each of a class, that are called from elsewhere; `public`, what a reader's own programs use, with its methods; and
+    methods that `callers`, modules outside the tree, call.
     """
 
     def __init__(
@@ -150,8 +146,10 @@ class Reachability:
         self.modules = modules
         self.reached: set[Definition] = set()
         self._attributes = set(attributes)
-        self._methods = set(methods or ())
-        """Class and attribute, of what is mentioned of objects whose class is known."""
+        self._methods: dict[str, set[Definition]] = {}
+        """Attribute to the known classes of the objects of which it is mentioned."""
+        for owner, name in methods or ():
+            self._methods.setdefault(name, set()).add(owner)
         self._imported: set[str] = set()
         self._pending: list[tuple[Module, ast.AST, Definition | None]] = []
         self._descendants = self._subclasses()
@@ -202,9 +200,8 @@ class Reachability:
 
     def _register(self, definition: Definition) -> None:
         """Functions that are decorated by an object of the tree are that object's callbacks."""
-        for decorator in getattr(definition.node, "decorator_list", []):
-            name = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
-            registry = self._resolve(definition.module, name.partition(".")[0]) if name else None
+        for name in definition.decorators:
+            registry = self._resolve(definition.module, name.partition(".")[0])
             if isinstance(registry, Definition) and isinstance(registry.node, ast.Assign | ast.AnnAssign):
                 registry.registered.append(definition)
 
@@ -223,8 +220,7 @@ class Reachability:
 
     def _called_by_others(self, owner: Definition, method: Definition) -> bool:
         """Whether a package that is not ours calls this method: it overrides one of theirs, or they decorate it."""
-        for decorator in getattr(method.node, "decorator_list", []):
-            name = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
+        for name in method.decorators:
             found = self._resolve(method.module, name)
             if isinstance(found, str) and found not in _BUILTIN and found.rpartition(".")[0] not in _NEUTRAL:
                 return not found.endswith((".setter", ".deleter"))
@@ -248,8 +244,7 @@ class Reachability:
         self._pending += [(module, statement, None) for statement in module.statements]
         self._import(name.rpartition(".")[0])
         for definition in module.definitions.values():  # what another package's decorator registers
-            for decorator in getattr(definition.node, "decorator_list", []):
-                used = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
+            for used in definition.decorators:
                 found = self._resolve(module, used)
                 if isinstance(found, str) and found.rpartition(".")[0] not in ("", *_NEUTRAL):
                     self._reach(definition)
@@ -290,8 +285,8 @@ class Reachability:
         return {name.partition(".")[0] for name in self.modules}
 
     def _scan(self, module: Module, tree: ast.AST, owner: Definition | None) -> None:
-        local = self._mentions(module, tree, owner)
-        for node in ast.walk(tree):
+        local, nodes = self._mentions(module, tree, owner)
+        for node in nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._found(self._resolve(module, node.id, local))
             elif isinstance(node, ast.Attribute) and (name := _dotted(node)):
@@ -303,18 +298,21 @@ class Reachability:
                     self._import(target)
                     self._import(target.rpartition(".")[0])
 
-    def _mentions(self, module: Module, tree: ast.AST, owner: Definition | None) -> dict[str, str]:
-        """Note the attributes that some syntax mentions; its own imports."""
+    def _mentions(
+        self, module: Module, tree: ast.AST, owner: Definition | None
+    ) -> tuple[dict[str, str], list[ast.AST]]:
+        """Note the attributes that some syntax mentions; its own imports, and its nodes."""
         local: dict[str, str] = {}
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(tree))
+        for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 local |= module.bound_by(node)
 
         def resolve(where: Module, name: str) -> Definition | Module | str | None:
             return self._resolve(where, name, local if where is module else None)
 
-        receivers = Receivers(resolve, module, tree, owner)
-        for node in ast.walk(tree):
+        receivers = Receivers(resolve, module, nodes, owner)
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 name = _dotted(node)
                 if name is None or resolve(module, name) is None:
@@ -322,10 +320,10 @@ class Reachability:
                     if found is None or self._is_protocol(found):
                         self._attributes.add(node.attr)
                     else:
-                        self._methods.add((found, node.attr))
+                        self._methods.setdefault(node.attr, set()).add(found)
             elif isinstance(node, ast.Call) and (name := _quoted(node)):
                 self._attributes.add(name)
-        return local
+        return local, nodes
 
     def _subclasses(self) -> dict[Definition, set[Definition]]:
         """Every class of the tree with all that derive from it, itself among them."""
@@ -352,10 +350,8 @@ class Reachability:
     def _mentioned(self, definition: Definition, name: str) -> bool:
         """Whether this method is read of an object that may be of its class."""
         below = self._descendants.get(definition, set())
-        return any(
-            attribute == name and not below.isdisjoint(self._descendants.get(receiver, {receiver}))
-            for receiver, attribute in self._methods
-        )
+        receivers = self._methods.get(name, ())
+        return any(not below.isdisjoint(self._descendants.get(receiver, {receiver})) for receiver in receivers)
 
     def _found(self, found: Definition | Module | str | None) -> None:
         if isinstance(found, Definition):
@@ -375,16 +371,16 @@ class Receivers:
         self,
         resolve: Callable[[Module, str], Definition | Module | str | None],
         module: Module,
-        tree: ast.AST,
+        nodes: list[ast.AST],
         owner: Definition | None,
     ) -> None:
         self._resolve, self._module, self._owner = resolve, module, owner
         self._bound: dict[str, list[ast.AST | None]] = {}
         """Name to what each binding of it shows of its class: an annotation, a value, or nothing."""
         self._annotations: set[ast.AST] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             self._read(node)
-        first = getattr(tree, "args", None)
+        first = getattr(nodes[0], "args", None)
         self._self = first.args[0].arg if owner and isinstance(first, ast.arguments) and first.args else None
         self._busy: set[ast.AST] = set()
 
@@ -437,8 +433,9 @@ class Receivers:
         if owner is None or not isinstance(owner.node, ast.ClassDef):
             return None
         if method := owner.methods.get(name):
-            marks = {_dotted(each) for each in getattr(method.node, "decorator_list", [])}
-            is_property = not marks.isdisjoint({"property", "cached_property", "functools.cached_property"})
+            is_property = bool(
+                {"property", "cached_property", "functools.cached_property"}.intersection(method.decorators)
+            )
             return self._returned(method, owner) if is_property != called else None
         for inner in owner.node.body:
             if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:

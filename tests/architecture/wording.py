@@ -15,24 +15,10 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.architecture.tree import PRODUCT
 from tests.architecture.vocabulary import PAGE, REPOSITORY, table, words
 
-ROOMS = (
-    "alice",
-    "bob",
-    "common",
-    "custodian",
-    "party",
-    "records",
-    "risk",
-    "carole",
-    "shared",
-    "coordinator",
-    "console",
-    "benchmarks",
-    "research",
-    "deploy",
-)
+ROOMS = (*(str(folder) for folder in PRODUCT.values() if folder.name != "protos"), "benchmarks", "research", "deploy")
 """Folders whose identifiers are read."""
 FOLDERS = (*ROOMS, "docs", "protos", "tests")
 """Folders whose prose is read."""

@@ -90,21 +90,27 @@ def test_of_registers_shorter_signatures_give_away_less(monkeypatch: pytest.Monk
     assert found["bits 64"] > found["bits 64, randomised_response 0.1"] > 0
 
 
+REGISTER = re.compile(
+    r"^\| (.+): blocks of (4\.2|19\.9) rows, register of (\d+)%: ([\d.]+)% of those known.*?\|  \| ([\d.]+)%"
+)
+ROWS = PAGE.read_text(encoding="utf-8").splitlines()
+FOUND = {row.group(1, 2, 3): row.group(4, 5) for row in map(REGISTER.match, ROWS) if row}
+"""By options, rows of a block and share in the register: per cent of those known, and of the rows."""
+
+
+def both(how: str, share: int, which: int = 0) -> tuple[str, str]:
+    """In blocks of 4 and of 20 rows."""
+    small, large = (FOUND[how, rows, str(share)][which] for rows in ("4.2", "19.9"))
+    return small, large
+
+
+def whole(how: str, share: int, which: int = 0) -> list[int]:
+    return [round(float(figure)) for figure in both(how, share, which)]
+
+
 def test_the_figures_of_registers_are_those_of_the_page() -> None:
     """README and the threat model state them; the benchmark writes the page."""
-    read = re.compile(
-        r"^\| (.+): blocks of (4\.2|19\.9) rows, register of (\d+)%: ([\d.]+)% of those known.*?\|  \| ([\d.]+)%"
-    )
-    found = {row.group(1, 2, 3): row.group(4, 5) for row in map(read.match, PAGE.read_text().splitlines()) if row}
-    assert {how for how, _, _ in found} == {how for how, _ in registers.OPTIONS}
-
-    def both(how: str, share: int, which: int = 0) -> tuple[str, str]:
-        small, large = (found[how, rows, str(share)][which] for rows in ("4.2", "19.9"))
-        return small, large
-
-    def whole(how: str, share: int, which: int = 0) -> list[int]:
-        return [round(float(figure)) for figure in both(how, share, which)]
-
+    assert {how for how, _, _ in FOUND} == {how for how, _ in registers.OPTIONS}
     readme, model = (
         " ".join(path.read_text().split()) for path in (DOCS.parent / "README.md", DOCS / "threat-model.md")
     )
@@ -132,27 +138,13 @@ def test_the_figures_of_registers_are_those_of_the_page() -> None:
 
 
 def test_the_page_for_who_decides_has_these_figures() -> None:
-    rows = PAGE.read_text(encoding="utf-8").splitlines()
     page = (DOCS / "what-is-protected.md").read_text(encoding="utf-8")
-
-    def known(options: str, share: int) -> tuple[str, str]:
-        """Of those known by a register of a share, in blocks of 4 and of 20 rows, in per cent."""
-        small, large = (
-            re.match(rf"\| {options}: blocks of {size} rows, register of {share}%: ([\d.]+)% of those known", row)
-            for size in (r"4\.2", r"19\.9")
-            for row in rows
-            if re.match(rf"\| {options}: blocks of {size} rows, register of {share}%", row)
-        )
-        assert small is not None
-        assert large is not None
-        return f"{float(small[1]):.0f}", f"{float(large[1]):.0f}"
-
-    (surnames,) = (row for row in rows if row.startswith("| surname, 100,000 records, 1024 bits"))
+    (surnames,) = (row for row in ROWS if row.startswith("| surname, 100,000 records, 1024 bits"))
     assert f"reads {surnames.split('|')[3].strip().replace('%', ' %')} of the surnames" in page
-    tenth, none = known("as drafted", 10)
-    assert none == "0"
+    tenth, none = whole("as drafted", 10)
+    assert none == 0
     assert f"recognises {tenth} % of those she knows in blocks of 4 rows, none in blocks of 20 |" in page
-    assert "| of 40 % | the same | {} % of those she knows; {} % |".format(*known("as drafted", 40)) in page
-    assert "| of everybody | the same | {} %; {} % |".format(*known("as drafted", 100)) in page
-    noisy = known("bits 64, randomised_response 0.1", 100)
+    assert "| of 40 % | the same | {} % of those she knows; {} % |".format(*whole("as drafted", 40)) in page
+    assert "| of everybody | the same | {} %; {} % |".format(*whole("as drafted", 100)) in page
+    noisy = whole("bits 64, randomised_response 0.1", 100)
     assert "lower the last row to {} and {} %".format(*noisy) in page

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import random
 import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,15 @@ import pytest
 
 from gemel.carole.service.wire import entry_to_wire
 from gemel.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
-from gemel.common.audit.custodian_decline import verify_decline
 from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
+from gemel.common.audit.statements import Decline
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing import SealContext, seal
+from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from gemel.common.pki import Provisioned, provision
 from gemel.common.rpc.server import RunningServer, caller, start_server
@@ -42,12 +43,16 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
-from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.joining import custodian_yaml
+from gemel.custodian.leakage_report import Gate
+from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
+from gemel.custodian.state.custodian_state import State
+from gemel.custodian.state.state_database import Upload
 from gemel.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
@@ -77,23 +82,26 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 
 
 @dataclass
-class Share:
-    """A share of the project's run, sealed."""
-
-    sealed: bytes
-
-    @property
-    def digest(self) -> bytes:
-        return hashlib.sha256(self.sealed).digest()
-
-
-@dataclass
-class Upload:
+class Arriving:
     """An upload, as far as it has come."""
 
     manifest: contribution_pb2.Manifest
     chunks: dict[int, bytes] = field(default_factory=dict)
     committed: bool = False
+
+
+def packed(files: dict[str, bytes | pl.DataFrame | None], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """A share: statistics, unless None leaves them out, files by name, and tables by theirs."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in {"statistics.json": b"{}", **files}.items():
+            if isinstance(content, pl.DataFrame):
+                table = io.BytesIO()
+                content.write_parquet(table)
+                archive.writestr(f"{name}.parquet", table.getvalue())
+            elif content is not None:
+                archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 class SimulatedLog(audit_pb2_grpc.AuditServicer):
@@ -168,9 +176,10 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.declined: dict[Side, str] = {}
         self.messages: dict[tuple[Side, int], bytes] = {}
         self.reports: dict[Side, tuple[bytes, bytes]] = {}
-        self.uploads: dict[Side, dict[str, Upload]] = {side: {} for side in Side}
+        self.uploads: dict[Side, dict[str, Arriving]] = {side: {} for side in Side}
         self.current: dict[Side, str] = {}
-        self.shares: dict[Side, Share] = {}
+        self.shares: dict[Side, bytes] = {}
+        """Of the project's run, sealed."""
         self.acknowledged: set[Side] = set()
         self.alone: dict[Side, str] = {}
         self.requests: dict[Side, tuple[str, bytes]] = {}
@@ -208,47 +217,50 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(self.spec.project, digest, 1))
         return project_pb2.Approval(member="coordinator", specification_digest=digest, signature=signature)
 
+    @contextmanager
+    def changed(self) -> Iterator[None]:
+        """Change something under the lock; whoever waits looks again."""
+        with self.lock:
+            yield
+            self.lock.notify_all()
+
     def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
         """Wait for a condition under the lock; the test fails if it does not come."""
         with self.lock:
             assert self.lock.wait_for(condition, seconds), "the condition did not come"
 
-    def contribution(self, side: Side) -> SignatureSet:
+    def committed(self, side: Side) -> tuple[Manifest, bytes]:
         """What a custodian has committed."""
         upload = self.uploads[side][self.current[side]]
-        manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
         payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+        return manifest_from_wire(upload.manifest, 1 << 40, 1 << 30), payload
+
+    def contribution(self, side: Side) -> SignatureSet:
+        """Its one set."""
+        manifest, payload = self.committed(side)
         (found,) = from_bytes(manifest.layout, payload)
         return found
 
     def request_handles(self, side: Side, run: str, rows: Sequence[int]) -> None:
         """Request handles of any rows of a custodian's upload, whether they are candidates or not."""
         packed = RowHandlesRequest(self.current[side], np.array(rows, dtype=np.uint32)).pack()
-        with self.lock:
+        with self.changed():
             self.requests[side] = run, packed
-            self.lock.notify_all()
 
     def release(self, links: pl.DataFrame, *, run: str = "0" * 32, grants: dict[Side, str] | None = None) -> None:
         """Seal the shares of a run: `links` has columns alice, bob (rows of the uploads), link_id and the numbers."""
         for side in Side:
-            files: dict[str, bytes] = {"statistics.json": json.dumps({"model": {}, "linkage": {}}).encode()}
+            files: dict[str, bytes | pl.DataFrame | None] = {"statistics.json": b'{"model": {}, "linkage": {}}'}
             if (grants or {}).get(side, "links") == "links":
-                buffer = io.BytesIO()
-                own = links.select(pl.col(side).cast(pl.UInt32).alias("row"), "link_id", "link_probability")
-                own.write_parquet(buffer)
-                files["links.parquet"] = buffer.getvalue()
-            archive = io.BytesIO()
-            with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
-                for name, content in files.items():
-                    packed.writestr(name, content)
+                row = pl.col(side).cast(pl.UInt32).alias("row")
+                files["links"] = links.select(row, "link_id", "link_probability")
             member = self.parties.members.in_role(side.role)
             context = SealContext(self.spec.project, run, member.name)
-            self.shares[side] = Share(b"".join(seal(member.sealing, context, [archive.getvalue()])))
-        with self.lock:
+            self.shares[side] = b"".join(seal(member.sealing, context, [packed(files)]))
+        with self.changed():
             self.run = run
             self.audit.release(self.spec.project, run)
             self.state = project_pb2.PROJECT_STATE_RELEASED
-            self.lock.notify_all()
 
     # The calls of custodians
 
@@ -279,41 +291,33 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             return response
 
     def _task(self, side: Side, waiting: Any) -> Any:
-        if self.spec.project in waiting:
-            return None
-        if self.state == project_pb2.PROJECT_STATE_DRAFT and side not in self.approved:
-            return custody_pb2.TASK_KIND_APPROVE
-        if self.state == project_pb2.PROJECT_STATE_APPROVED:
-            if side in self.reports:
-                return custody_pb2.TASK_KIND_AGREE if len(self.reports) == 2 else None
-            for kind in (custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION):
-                mine, theirs = (side, kind) in self.messages, (side.other, kind) in self.messages
-                if mine and not theirs:
-                    return None
-                if not mine:
-                    break
-            return custody_pb2.TASK_KIND_AGREE
-        if self.state == project_pb2.PROJECT_STATE_KEYED and side not in self.current:
-            return custody_pb2.TASK_KIND_CONTRIBUTE
-        if side in self.requests:
-            return custody_pb2.TASK_KIND_HANDLES
-        if self.state == project_pb2.PROJECT_STATE_RELEASED and side not in self.acknowledged:
-            return custody_pb2.TASK_KIND_FETCH
-        if side in self.to_send:
-            return custody_pb2.TASK_KIND_SEND_VARIABLES
-        if side in self.to_receive:
-            return custody_pb2.TASK_KIND_FETCH_VARIABLES
-        return None
+        state, released = self.state, self.state == project_pb2.PROJECT_STATE_RELEASED
+        tasks = {
+            custody_pb2.TASK_KIND_APPROVE: state == project_pb2.PROJECT_STATE_DRAFT and side not in self.approved,
+            custody_pb2.TASK_KIND_AGREE: state == project_pb2.PROJECT_STATE_APPROVED and self._agrees(side),
+            custody_pb2.TASK_KIND_CONTRIBUTE: state == project_pb2.PROJECT_STATE_KEYED and side not in self.current,
+            custody_pb2.TASK_KIND_HANDLES: side in self.requests,
+            custody_pb2.TASK_KIND_FETCH: released and side not in self.acknowledged,
+            custody_pb2.TASK_KIND_SEND_VARIABLES: side in self.to_send,
+            custody_pb2.TASK_KIND_FETCH_VARIABLES: side in self.to_receive,
+        }
+        return None if self.spec.project in waiting else next((kind for kind, due in tasks.items() if due), None)
+
+    def _agrees(self, side: Side) -> bool:
+        """Whether a custodian can go on agreeing: it does not wait for the other's message or report."""
+        if side in self.reports:
+            return len(self.reports) == 2
+        for kind in (custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION):
+            if (side, kind) not in self.messages:
+                return True
+            if (side.other, kind) not in self.messages:
+                return False
+        return True
 
     def Decline(self, request: Any, context: Any) -> custody_pb2.CustodyDeclineResponse:  # noqa: N802
         side = self._enter("Decline", context)
-        verify_decline(
-            caller(context).identity,
-            request.signature,
-            self.spec.project,
-            specification_digest(self.spec),
-            request.reason,
-        )
+        statement = Decline(self.spec.project, specification_digest(self.spec), request.reason)
+        statement.verify(caller(context).identity, request.signature)
         self.declined[side] = request.reason
         return custody_pb2.CustodyDeclineResponse(status=self.status())
 
@@ -324,25 +328,23 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         signed = approval_parts(self.spec.project, digest, self.epoch)
         caller(context).identity.verify(request.signature, "approve-specification", *signed)
         assert request.epoch == self.epoch
-        with self.lock:
+        with self.changed():
             self.approved.add(side)
             if len(self.approved) == 2:
                 self.state = project_pb2.PROJECT_STATE_APPROVED
-            self.lock.notify_all()
         return custody_pb2.ApproveResponse(status=self.status())
 
     def PostMessage(self, request: Any, context: Any) -> custody_pb2.PostMessageResponse:  # noqa: N802
         side = self._enter("PostMessage", context)
-        with self.lock:
+        with self.changed():
             kept = self.messages.setdefault((side, request.message.kind), request.message.payload)
             if kept != request.message.payload:
                 raise GemelError(ErrorCode.EXISTS, "another message is there")
-            self.lock.notify_all()
         return custody_pb2.PostMessageResponse()
 
     def ReportKeys(self, request: Any, context: Any) -> custody_pb2.ReportKeysResponse:  # noqa: N802
         side = self._enter("ReportKeys", context)
-        with self.lock:
+        with self.changed():
             self.reports[side] = (request.key_check_value, request.canary_digest)
             if len(self.reports) == 2:
                 ours, theirs = self.reports[side], self.reports[side.other]
@@ -352,40 +354,35 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                     raise GemelError(ErrorCode.KEY_MISMATCH, "key-check values differ")
                 else:
                     raise GemelError(ErrorCode.CANARY_MISMATCH, "canary digests differ")
-            self.lock.notify_all()
         return custody_pb2.ReportKeysResponse(status=self.status())
 
     def BeginUpload(self, request: Any, context: Any) -> contribution_pb2.BeginUploadResponse:  # noqa: N802
         side = self._enter("BeginUpload", context)
         with self.lock:
-            upload = self.uploads[side].setdefault(request.upload, Upload(request.manifest))
+            upload = self.uploads[side].setdefault(request.upload, Arriving(request.manifest))
             assert upload.manifest == request.manifest
             total = manifest_from_wire(request.manifest, 1 << 40, 1 << 30).layout.total_bytes
             count = chunk_count(total)
+            missing = [
+                contribution_pb2.IndexRange(first=first, last=last)
+                for first, last in missing_ranges(sorted(upload.chunks), count)
+            ]
             return contribution_pb2.BeginUploadResponse(
-                total_bytes=total,
-                chunk_bytes=CHUNK_BYTES,
-                chunks=count,
-                missing=[
-                    contribution_pb2.IndexRange(first=first, last=last)
-                    for first, last in missing_ranges(sorted(upload.chunks), count)
-                ],
-                committed=upload.committed,
+                total_bytes=total, chunk_bytes=CHUNK_BYTES, chunks=count, missing=missing, committed=upload.committed
             )
 
     def PutChunk(self, request: Any, context: Any) -> contribution_pb2.PutChunkResponse:  # noqa: N802
         side = self._enter("PutChunk", context)
         chunk = Chunk.of(request.chunk)
         chunk.check(1 << 40, "here")
-        with self.lock:
+        with self.changed():
             kept = self.uploads[side][request.upload].chunks.setdefault(chunk.index, chunk.data)
             assert kept == chunk.data
-            self.lock.notify_all()
         return contribution_pb2.PutChunkResponse()
 
     def CommitUpload(self, request: Any, context: Any) -> contribution_pb2.CommitUploadResponse:  # noqa: N802
         side = self._enter("CommitUpload", context)
-        with self.lock:
+        with self.changed():
             upload = self.uploads[side][request.upload]
             if sorted(upload.chunks) != list(range(request.chunks)):
                 raise GemelError(ErrorCode.UPLOAD_GAPS, "gaps")
@@ -395,7 +392,6 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             self.current[side] = request.upload
             if len(self.current) == 2:
                 self.state = project_pb2.PROJECT_STATE_CONTRIBUTED
-            self.lock.notify_all()
         return contribution_pb2.CommitUploadResponse()
 
     def FetchArtifact(self, request: Any, context: Any) -> resolution_pb2.FetchArtifactResponse:  # noqa: N802
@@ -407,19 +403,17 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
     def PutArtifact(self, request: Any, context: Any) -> resolution_pb2.PutArtifactResponse:  # noqa: N802
         side = self._enter("PutArtifact", context)
         assert request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES
-        with self.lock:
+        with self.changed():
             # Requests of a test are small: one chunk.
             self.handles[side, request.run] = request.chunk.data
             self.requests.pop(side, None)
-            self.lock.notify_all()
         return resolution_pb2.PutArtifactResponse()
 
     def PutVariables(self, request: Any, context: Any) -> variables_pb2.PutVariablesResponse:  # noqa: N802
         side = self._enter("PutVariables", context)
-        with self.lock:
+        with self.changed():
             self.variables[side, request.recipient] = request.chunk.data
             self.to_send.pop(side, None)
-            self.lock.notify_all()
         return variables_pb2.PutVariablesResponse()
 
     def FetchVariables(self, request: Any, context: Any) -> variables_pb2.FetchVariablesResponse:  # noqa: N802
@@ -428,33 +422,30 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def AcknowledgeVariables(self, request: Any, context: Any) -> variables_pb2.AcknowledgeVariablesResponse:  # noqa: N802
         side = self._enter("AcknowledgeVariables", context)
-        with self.lock:
+        with self.changed():
             assert request.root == Content.of(self.to_receive.pop(side)).root
-            self.lock.notify_all()
         return variables_pb2.AcknowledgeVariablesResponse()
 
     def FetchResult(self, request: Any, context: Any) -> custody_pb2.FetchResultResponse:  # noqa: N802
         side = self._enter("FetchResult", context)
-        share = Content.of(self.shares[side].sealed)
+        share = Content.of(self.shares[side])
         return custody_pb2.FetchResultResponse(chunk=share.chunk(request.index).message())
 
     def AcknowledgeResult(self, request: Any, context: Any) -> custody_pb2.AcknowledgeResultResponse:  # noqa: N802
         side = self._enter("AcknowledgeResult", context)
-        assert request.root == Content.of(self.shares[side].sealed).root
-        with self.lock:
+        assert request.root == Content.of(self.shares[side]).root
+        with self.changed():
             self.acknowledged.add(side)
             self.alone[side] = request.alone
-            self.lock.notify_all()
         return custody_pb2.AcknowledgeResultResponse()
 
     def _enter(self, method: str, context: Any) -> Side:
         side = SIDE_OF_ROLE[caller(context).role]
         self.before(method, side)
-        with self.lock:
+        with self.changed():
             self.calls.append((method, side))
             if method != "NextTask":
                 self.audit.add(f"{method} {side}")
-            self.lock.notify_all()
         return side
 
 
@@ -475,10 +466,14 @@ class Folder:
         assert chosen is not None
         return chosen.path
 
-    def start(self) -> CustodianService:
-        service = CustodianService(self.party, self.configuration)
+    def start(self, gate: Gate | None = None) -> CustodianService:
+        service = CustodianService(self.party, self.configuration, gate)
         service.start()
         return service
+
+    def control(self) -> AbstractContextManager[Control]:
+        """Its operator."""
+        return Control.open(self.config, self.party)
 
 
 @dataclass
@@ -494,6 +489,41 @@ class World:
     @property
     def folders(self) -> tuple[Folder, Folder]:
         return self.alice, self.bob
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(WrappingKeys.create())
+
+
+@pytest.fixture
+def state(tmp_path: Path, vault: Vault) -> Iterator[State]:
+    """A custodian's state that knows the project `people`; a test may have closed it."""
+    made = State(tmp_path / "state", vault)
+    made.update("people")
+    yield made
+    with suppress(OSError):
+        made.close()
+
+
+def everything(folder: Path) -> bytes:
+    """All files of a folder."""
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def kept_upload(
+    state: State, name: str, *, project: str = "people", epoch: int = 1, payload: bytes = b"body",
+    row_map: bytes = b"map", map_days: int = 1, committed: bool = False,
+) -> Upload:  # fmt: skip
+    """An upload that was written; `name` is a letter or two."""
+    upload = Upload(id=name * (32 // len(name)), project=project, epoch=epoch, manifest=b"m", rows=2, total_bytes=3)
+    with state.uploads.writing(upload.id) as files:
+        files.payload.write(payload)
+        files.row_map.write(row_map)
+    state.uploads.add(upload, files, map_days)
+    if committed:
+        state.uploads.mark_committed(upload.id)
+    return upload
 
 
 @pytest.fixture(scope="session")
@@ -525,14 +555,11 @@ def make_world(tmp_path: Path, parties: Provisioned) -> Iterator[Callable[..., W
     def make(count: int = 120, *, approve: bool = True, text: str = SPECIFICATION, port: int = 0) -> World:
         carole = SimulatedCarole(parties, text)
         folder = parties.parties["carole"].path
-        server = start_server(
-            f"127.0.0.1:{port}",
-            [
-                (custody_pb2_grpc.add_CustodyServicer_to_server, carole),
-                (audit_pb2_grpc.add_AuditServicer_to_server, carole.audit),
-            ],
-            Trust(folder, Role.LINKER),
-        )
+        servicers = [
+            (custody_pb2_grpc.add_CustodyServicer_to_server, carole),
+            (audit_pb2_grpc.add_AuditServicer_to_server, carole.audit),
+        ]
+        server = start_server(f"127.0.0.1:{port}", servicers, Trust(folder, Role.LINKER))
         servers.append(server)
         files = dict(zip(Side, people(count), strict=True))
         folders = {}

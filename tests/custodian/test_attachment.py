@@ -6,21 +6,24 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
+from gemel.common.specification import Specification
 from gemel.custodian.agent import condition_of
-from gemel.custodian.operator.control import Control
+from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator.own_check import attach
-from gemel.custodian.service import CustodianService
 from gemel.protos.linkage.v1 import project_pb2
 from gemel.records.sources import CsvSource, Source
-from tests.custodian.test_flow import eventually, running, shown
-from tests.custodian.test_shared_mode import REFUSING, leaky
+from tests.carole.refusals import refusal
+from tests.custodian.conftest import SPECIFICATION, World
+from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 
 
 @pytest.fixture
@@ -54,9 +57,8 @@ def test_values_of_the_linked_records_in_the_order_of_link_ids(source: Source, l
 def test_a_source_that_has_lost_a_linked_record(source: Source, links: Path, tmp_path: Path) -> None:
     path = source.csv.path  # type: ignore[union-attr]
     path.write_text("rec_id,name,age,town\n7,Ann,young,north\n8,Bo,,south\n")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.NOT_FOUND) as caught:
         attach(links, source, "rec_id", ["age"], tmp_path / "attached.csv")
-    assert caught.value.code is ErrorCode.NOT_FOUND
     assert caught.value.got == "1 of 2 links"
     assert not (tmp_path / "attached.csv").exists()
 
@@ -65,17 +67,15 @@ def test_a_source_that_has_lost_a_linked_record(source: Source, links: Path, tmp
     ("columns", "code"), [(["income"], ErrorCode.FIELD_MISSING), (["link_id"], ErrorCode.PARAMETER)]
 )
 def test_columns_that_cannot_be(source: Source, links: Path, tmp_path: Path, columns, code) -> None:
-    with pytest.raises(GemelError) as caught:
+    with refusal(code):
         attach(links, source, "rec_id", columns, tmp_path / "attached.csv")
-    assert caught.value.code is code
 
 
 def test_nothing_is_overwritten_and_what_is_no_result_is_refused(source: Source, links: Path, tmp_path: Path) -> None:
     out = tmp_path / "attached.csv"
     out.write_text("mine")
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.EXISTS):
         attach(links, source, "rec_id", ["age"], out)
-    assert caught.value.code is ErrorCode.EXISTS
     assert out.read_text() == "mine"
     with pytest.raises(GemelError, match="does not hold the links of a result"):
         attach(tmp_path, source, "rec_id", ["age"], tmp_path / "other.csv")
@@ -130,19 +130,32 @@ def test_every_error_has_a_kind(code: ErrorCode) -> None:
     assert condition_of(code) in set(project_pb2.CustodianCondition.values()) - {0}
 
 
-def test_records_above_the_limit_until_the_operator_overrides(make_world) -> None:
+def reports(world: World, conditions: dict[str, int]) -> None:
+    """Carole is told these of Alice's projects, in the end."""
+    eventually(lambda: world.carole.conditions.get(Side.ALICE) == conditions)
+
+
+REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
+
+
+def leaky(
+    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
+) -> LeakageReport:
+    return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
+
+
+def test_nothing_above_the_limit_is_uploaded_until_the_operator_overrides(make_world) -> None:
     world = make_world(text=REFUSING)
-    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
-    service.start()
-    try:
-        with running(world.bob):
-            leakage = {"people": project_pb2.CUSTODIAN_CONDITION_LEAKAGE}
-            eventually(lambda: world.carole.conditions.get(Side.ALICE) == leakage)
-            with Control.open(world.alice.config, world.alice.party) as control:
-                control.override("people", "a public register")
-            eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
-    finally:
-        service.close()
+    with running(world.alice, gate=leaky), running(world.bob):
+        reports(world, {"people": project_pb2.CUSTODIAN_CONDITION_LEAKAGE})
+        assert "field surname" in shown(world.alice).blocking_error
+        assert ("BeginUpload", Side.ALICE) not in world.carole.calls
+        with world.alice.control() as control:
+            with pytest.raises(GemelError, match="needs a reason"):
+                control.override("people", " ")
+            control.override("people", "a public register")
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+        reports(world, {})
 
 
 def test_a_source_that_does_not_fit_until_it_is_mended(make_world) -> None:
@@ -150,10 +163,9 @@ def test_a_source_that_does_not_fit_until_it_is_mended(make_world) -> None:
     whole = world.alice.source.read_text()
     world.alice.source.write_text(whole.replace("surname", "nom", 1))
     with running(world.alice):
-        source = {"people": project_pb2.CUSTODIAN_CONDITION_SOURCE}
-        eventually(lambda: world.carole.conditions.get(Side.ALICE) == source)
+        reports(world, {"people": project_pb2.CUSTODIAN_CONDITION_SOURCE})
         world.alice.source.write_text(whole)
-        eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
+        reports(world, {})
 
 
 def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(make_world) -> None:
@@ -174,14 +186,3 @@ def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(ma
         failing = False
         world.carole.wait_for(lambda: Side.ALICE in world.carole.approved)
         eventually(lambda: shown(world.alice).blocking_error == "")
-
-
-def test_an_operator_who_has_not_decided_and_then_declines(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice):
-        approval = {"people": project_pb2.CUSTODIAN_CONDITION_APPROVAL}
-        eventually(lambda: world.carole.conditions.get(Side.ALICE) == approval)
-        with Control.open(world.alice.config, world.alice.party) as control:
-            control.decline("people", "no agreement")
-        eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
-        assert "declined" in shown(world.alice).blocking_error

@@ -18,14 +18,11 @@ from gemel.custodian.cleaning import definition
 from gemel.custodian.steps.seed_agreement import Canary, canary
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown, true_links
+from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
 BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"
-TEXT = f"""
-version: 1
-project: keyed
-mode: block_keyed
-custodians: {{alice: {{identifier: id}}, bob: {{identifier: id}}}}
+TEXT = f"""{heading("keyed", "block_keyed")}
 fields:
   - {{name: surname, kind: name, bits: 64}}
   - {{name: given, kind: name, bits: 64, key_domain: surname}}
@@ -112,23 +109,17 @@ def test_another_salt_or_list_is_another_canary(mine: str, theirs: str) -> None:
     assert made(mine, digest_of=OPEN) != made(theirs, digest_of=OPEN)
 
 
-@pytest.mark.parametrize("setting", [BY_YEAR, "only_similar: [smith]"])
-def test_what_cleans_or_cuts_otherwise_shows_beside_a_salt_or_a_list(
-    setting: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a name that has no salt and is on no list: another cleaning of it must show all the same."""
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [(BY_YEAR, "zoe"), ("only_similar: [smith]", "zoe"), ("only_similar: [\u017bywiec]", "zywiec")],
+    ids=["beside a salt", "beside a list", "of the list"],
+)
+def test_what_cleans_otherwise_shows(setting: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a name that has no salt and is on no list."""
     before = fresh(with_names(setting))
     cleaned = definition.TEXT_STEPS["accents"]
-    monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zoe", "zo"))
+    monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace(name, "z"))
     assert fresh(with_names(setting)) != before
-
-
-def test_a_list_that_is_cleaned_otherwise_is_another_canary(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = with_names("only_similar: [\u017bywiec]")
-    before = fresh(text)
-    cleaned = definition.TEXT_STEPS["accents"]
-    monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zywiec", "z"))
-    assert fresh(text) != before
 
 
 # Granted columns at a custodian: a Carole who requests what she may not have, and passes on what was not sent.
@@ -157,10 +148,9 @@ def refused(folder: Any, words: str) -> None:
 
 
 def requested(world: Any, **changes: str) -> None:
-    with world.carole.lock:
+    with world.carole.changed():
         for side, recipient in changes.items():
             world.carole.to_send[Side(side)] = recipient
-        world.carole.lock.notify_all()
 
 
 def linked_of(folder: Any, run: str = RUN) -> Path:
@@ -188,9 +178,8 @@ def test_they_arrive_and_fit_and_no_other_message_is_taken_for_them(world: Any) 
     carole.wait_for(lambda: (Side.ALICE, "bob") in carole.variables)
     sealed = carole.variables[Side.ALICE, "bob"]
     assert b"postcode" not in sealed
-    with carole.lock:
+    with carole.changed():
         carole.to_receive[Side.BOB] = sealed[:-1] + bytes([sealed[-1] ^ 1])
-        carole.lock.notify_all()
     refused(world.bob, "does not open under this key and context")
     assert not linked_of(world.bob).exists()
     with carole.lock:
@@ -205,9 +194,8 @@ def test_they_arrive_and_fit_and_no_other_message_is_taken_for_them(world: Any) 
     assert provenance is not None
     assert provenance.specification_digest == specification_digest(load_specification(GRANTED_TEXT)).hex()
     release(world, "1" * 32)
-    with carole.lock:
+    with carole.changed():
         carole.to_receive[Side.BOB] = sealed  # of the former run
-        carole.lock.notify_all()
     refused(world.bob, "does not open under this key and context")
     assert not linked_of(world.bob, "1" * 32).exists()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
@@ -17,11 +17,11 @@ from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
 from gemel.common.specification import encoding_digest
 from gemel.custodian.agreement.seed_file import new_seed_file
-from gemel.custodian.operator.control import Control
 from gemel.custodian.steps.epochs import listed_owner, owner_of
 from gemel.custodian.steps.step_context import Task
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import DIGEST, ENCODING, SPEC, SPECIFICATION
+from tests.carole.refusals import refusal
 from tests.custodian.test_flow import KEYED, eventually, running, shown
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
@@ -38,20 +38,18 @@ def signed(world, party: str, epoch: int, reason: str = REASON) -> project_pb2.N
 def show_epoch(world, epoch: int, new: project_pb2.NewEpoch | None) -> None:
     """Carole goes to an epoch, and passes on what she says has opened it."""
     carole = world.carole
-    with carole.lock:
+    with carole.changed():
         carole.state, carole.epoch, carole.new_epoch = project_pb2.PROJECT_STATE_DRAFT, epoch, new
         for store in (carole.approved, carole.messages, carole.reports, carole.current):
             store.clear()
-        carole.lock.notify_all()
 
 
 def consent(folder) -> list[str]:
     """The operator's consent to what the service shows; the notes that it was shown."""
-    with Control.open(folder.config, folder.party) as control:
+    with folder.control() as control:
         found = control.specification("people")
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.EPOCH_MISMATCH):
             control.approve("people", found.digest)  # what was seen was the first epoch
-        assert caught.value.code is ErrorCode.EPOCH_MISMATCH
         control.approve("people", found.digest, found.epoch)
     return list(found.notes)
 
@@ -83,40 +81,30 @@ def test_a_new_epoch_needs_the_operators_consent_and_gives_other_keys(make_world
         assert not carole.approved
 
 
-def by_no_one(world) -> project_pb2.NewEpoch | None:
-    return None
-
-
-def by_bob(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "bob", 2)
-
-
-def by_carole(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "carole", 2)
-
-
-def of_another_number(world) -> project_pb2.NewEpoch | None:
-    return signed(world, "coordinator", 3)
-
-
-def of_another_reason(world) -> project_pb2.NewEpoch | None:
-    new = signed(world, "coordinator", 2)
-    new.reason = "nothing of importance has happened"
-    return new
-
-
-@pytest.mark.parametrize("opened", [by_no_one, by_bob, by_carole, of_another_number, of_another_reason])
-def test_only_the_coordinator_opens_an_epoch(make_world: Callable, opened: Callable) -> None:
+@pytest.mark.parametrize(
+    ("by", "epoch", "shown_reason"),
+    [
+        ("", 2, REASON),
+        ("bob", 2, REASON),
+        ("carole", 2, REASON),
+        ("coordinator", 3, REASON),
+        ("coordinator", 2, "nothing of importance has happened"),
+    ],
+    ids=["by no one", "by Bob", "by Carole", "of another number", "of another reason"],
+)
+def test_only_the_coordinator_opens_an_epoch(make_world: Callable, by: str, epoch: int, shown_reason: str) -> None:
     world = make_world(20)
+    new = signed(world, by, epoch) if by else None
+    if new is not None:
+        new.reason = shown_reason
     with running(world.alice):
         world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
-        show_epoch(world, 2, opened(world))
+        show_epoch(world, 2, new)
         expected = ("without the coordinator's signature", "was not made by the expected identity")
         eventually(lambda: any(words in shown(world.alice).blocking_error for words in expected))
         assert not shown(world.alice).waits_for_operator
-        with world.carole.lock:  # nor does she get work done in it
+        with world.carole.changed():  # nor does she get work done in it
             world.carole.state = KEYED
-            world.carole.lock.notify_all()
         eventually(lambda: "epoch" in shown(world.alice).blocking_error)
     assert not any(world.carole.uploads.values())
 
@@ -203,16 +191,14 @@ def test_the_owner_is_the_coordinator_that_has_signed_the_specification() -> Non
     ids=["another's", "another's under this name", "of another specification", "of an epoch to come", "none"],
 )
 def test_carole_cannot_name_another_coordinator_as_the_reader_of_handles(approval: project_pb2.Approval) -> None:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.SIGNATURE) as caught:
         owner_of(members(), task("two", approval))
-    assert caught.value.code is ErrorCode.SIGNATURE
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize("owner", ["steward", "alice", "carole", "stranger", ""])
 def test_who_is_no_listed_coordinator_owns_nothing(owner: str) -> None:
     for found in (listed_owner, owner_of):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.NOT_ADMITTED) as caught:
             found(members(), task(owner, *([owner_signed(owner)] if owner in IDENTITIES else [])))
-        assert caught.value.code is ErrorCode.NOT_ADMITTED
         assert owner in caught.value.got

@@ -10,14 +10,12 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
+from tests.custodian.test_flow import assert_everybody_is_linked, true_links
 
 CALLS = (
     "NextTask",
@@ -70,7 +68,7 @@ class Watchman:
 def stage_of(folder) -> str:
     """The stage that the service reports; empty while it is being started again."""
     try:
-        with Control.open(folder.config, folder.party) as control:
+        with folder.control() as control:
             return control.status().projects[0].stage
     except GemelError:
         return ""
@@ -104,15 +102,7 @@ def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: t
     bob = world.bob.start()
     try:
         carole.wait_for(lambda: carole.state == project_pb2.PROJECT_STATE_CONTRIBUTED, 90)
-        ours, theirs = (carole.contribution(side) for side in Side)
-        links = pl.DataFrame({"code": ours.fields["postcode"].codes, "alice": np.arange(n)}).join(
-            pl.DataFrame({"code": theirs.fields["postcode"].codes, "bob": np.arange(n)}), on="code"
-        )
-        carole.release(
-            links.with_columns(
-                pl.Series("link_id", [f"{number:016x}" for number in range(n)]), link_probability=pl.lit(0.9)
-            )
-        )
+        carole.release(true_links(carole))
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)
         deadline = time.monotonic() + 30
         while stage_of(world.alice) != "has its share of the result":
@@ -125,13 +115,7 @@ def test_killed_during_calls(make_world, tmp_path: Path, arrives: bool, calls: t
     assert sorted(killed) == sorted(calls)
     assert watchman.starts == len(calls) + 1
     assert len(carole.uploads[Side.ALICE]) == 1, "one upload, whatever happened while it was under way"
-    shares = [
-        pl.read_parquet(folder.configuration.results / "people" / carole.run / "links.parquet")
-        for folder in world.folders
-    ]
-    joined = shares[0].join(shares[1], on="link_id", suffix="_bob")
-    assert joined.height == n
-    assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
+    assert_everybody_is_linked(world)
     assert [path.name for path in (world.alice.configuration.results / "people").iterdir()] == [carole.run]
     state = world.alice.configuration.state
     assert sorted(path.suffix for path in (state / "uploads").iterdir()) == [".map"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,11 +10,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from gemel.common.audit.reason import MAX_REASON
+from gemel.common.audit.statements import MAX_REASON
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import AssessmentKeys
-from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Party, Side
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning.profile import Profile
@@ -25,10 +23,12 @@ from gemel.custodian.encoding.file_records import TableRecords
 from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.source.cleaned_file import CleanedFile
 from gemel.custodian.state.custodian_state import State
-from gemel.custodian.state.state_database import Upload
 from gemel.custodian.steps import leakage_gate
 from gemel.custodian.steps.leakage_gate import override, pass_gate, statement
-from gemel.custodian.steps.step_context import StepContext, Task
+from gemel.custodian.steps.step_context import Progress, StepContext, Task
+from gemel.protos.linkage.v1 import contribution_pb2
+from tests.carole.refusals import refusal
+from tests.custodian.conftest import PARTIES, kept_upload
 from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
@@ -71,21 +71,33 @@ Case = Callable[..., tuple[StepContext, Task, Measured]]
 
 
 @pytest.fixture
-def case(tmp_path: Path) -> Iterator[Case]:
+def case(state: State) -> Case:
     """A custodian with a real state and a gate that returns a given finding."""
-    state = State(tmp_path / "state", Vault(WrappingKeys.create()))
-    state.update("people")
 
     def made(recovered: float, text: str = TEXT) -> tuple[StepContext, Task, Measured]:
         gate = Measured(recovered)
-        progress = SimpleNamespace(update=lambda *_: None)
-        context = SimpleNamespace(gate=gate, state=state, progress=progress, party=Party(Side.ALICE, "Alice"))
+        context = SimpleNamespace(gate=gate, state=state, progress=Progress(), party=PARTIES[Side.ALICE])
         spec = load_specification(text, "test")
         task = SimpleNamespace(project="people", spec=spec, specification_digest=b"1" * 32, epoch=1)
         return cast(StepContext, context), cast(Task, task), gate
 
-    yield made
-    state.close()
+    return made
+
+
+def changed(task: Task, **values: object) -> Task:
+    return cast(Task, SimpleNamespace(**{**vars(task), **values}))
+
+
+def reported(context: StepContext) -> contribution_pb2.LeakageStatement:
+    """What Carole reads of it."""
+    found = statement(context, "people", b"1" * 32)
+    assert found is not None
+    return found
+
+
+def held_back(context: StepContext, task: Task, words: str = "than the limit") -> None:
+    with refusal(ErrorCode.LEAKAGE, words):
+        pass_gate(context, task, CLEANED)
 
 
 TABLE = TableInMemory()
@@ -95,60 +107,50 @@ CLEANED = CleanedFile(TableRecords(TABLE), Profile(1, ()), None, 5)
 
 def test_within_the_limit_nothing_is_held_back_and_it_is_reported_to_carole(case: Case) -> None:
     context, task, _ = case(0.1)
+    with pytest.raises(GemelError, match="no contribution of this project is above"):
+        override(context, "people", "why not")
     pass_gate(context, task, CLEANED)
-    reported = statement(context, "people", task.specification_digest)
-    assert reported is not None
-    assert (round(reported.worst, 6), reported.limit, reported.overridden) == (0.09, 0.1, False)
+    found = reported(context)
+    assert (round(found.worst, 6), found.limit, found.overridden) == (0.09, 0.1, False)
     assert statement(context, "people", b"2" * 32) is None
+    with pytest.raises(GemelError, match="no contribution of this project is above"):
+        override(context, "people", "why not")
 
 
-def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
+def test_above_the_limit_it_waits_for_a_reason_which_counts_for_one_specification(case: Case) -> None:
     context, task, gate = case(0.6)
     for _ in range(2):
-        with pytest.raises(GemelError, match=r"field surname: .*59.0%.*override people --reason") as raised:
-            pass_gate(context, task, CLEANED)
-        assert raised.value.code is ErrorCode.LEAKAGE
+        held_back(context, task, r"field surname: .*59.0%.*override people --reason")
     assert gate.times == 2, "measured again, since the source may have been corrected"
     override(context, "people", " the register is public anyway ")
     pass_gate(context, task, CLEANED)
     assert gate.times == 2
-    reported = statement(context, "people", task.specification_digest)
-    assert reported is not None
-    assert (reported.overridden, reported.reason) == (True, "the register is public anyway")
+    assert (reported(context).overridden, reported(context).reason) == (True, "the register is public anyway")
+    held_back(context, changed(task, specification_digest=b"2" * 32))
 
 
 def test_another_try_measures_by_the_same_keys_and_another_specification_by_others(case: Case) -> None:
     """Near a limit no party passes by trying again, and no other party can foresee by which keys."""
     context, task, gate = case(0.6)
-    other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
-    for each in (task, task, other):
-        with pytest.raises(GemelError):
-            pass_gate(context, each, CLEANED)
+    for each in (task, task, changed(task, specification_digest=b"2" * 32)):
+        held_back(context, each)
     assert gate.seeds[0] == gate.seeds[1] != gate.seeds[2]
-    public = AssessmentKeys.of_number(1).throw_away_seed("test")
-    assert public not in gate.seeds
+    assert AssessmentKeys.of_number(1).throw_away_seed("test") not in gate.seeds
 
 
 def test_epochs_in_which_records_were_signed_are_counted_together(case: Case) -> None:
     context, task, gate = case(0.1)
-    bits = task.spec.fields[0].bits
     for epoch, times in ((1, 1), (2, 2), (3, 3)):
-        pass_gate(context, cast(Task, SimpleNamespace(**{**vars(task), "epoch": epoch})), CLEANED)
-        assert gate.bits == times * bits
+        pass_gate(context, changed(task, epoch=epoch), CLEANED)
+        assert gate.bits == times * task.spec.fields[0].bits
         for name in "ab":  # sent once more in the same epoch, under the same keys
-            upload = Upload(
-                id=f"{epoch}{name}" * 16, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3
-            )
-            with context.state.uploads.writing(upload.id) as files:
-                files.payload.write(b"payload")
-            context.state.uploads.add(upload, files, map_days=1)
+            kept_upload(context.state, f"{epoch}{name}", epoch=epoch)
         context.state.forget_leakage("people")
 
 
 def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> None:
     context, task, gate = case(0.6)
-    with pytest.raises(GemelError):
-        pass_gate(context, task, CLEANED)
+    held_back(context, task)
 
     def measures_slowly(*given: Any) -> LeakageReport:
         override(context, "people", "agreed meanwhile")
@@ -156,38 +158,16 @@ def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> 
 
     context.gate = measures_slowly  # type: ignore[misc]
     pass_gate(context, task, CLEANED)
-    reported = statement(context, "people", task.specification_digest)
-    assert reported is not None
-    assert (reported.overridden, reported.reason) == (True, "agreed meanwhile")
-
-
-def test_an_override_counts_for_one_specification(case: Case) -> None:
-    context, task, _ = case(0.6)
-    with pytest.raises(GemelError):
-        pass_gate(context, task, CLEANED)
-    override(context, "people", "agreed")
-    other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
-    with pytest.raises(GemelError, match="than the limit"):
-        pass_gate(context, other, CLEANED)
+    assert (reported(context).overridden, reported(context).reason) == (True, "agreed meanwhile")
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
 def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason: str) -> None:
     context, task, _ = case(0.6)
-    with pytest.raises(GemelError):
-        pass_gate(context, task, CLEANED)
+    held_back(context, task)
     with pytest.raises(GemelError, match="reason"):
         override(context, "people", reason)
-    assert statement(context, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
-
-
-def test_nothing_to_override(case: Case) -> None:
-    context, task, _ = case(0.05)
-    with pytest.raises(GemelError, match="no contribution of this project is above"):
-        override(context, "people", "why not")
-    pass_gate(context, task, CLEANED)
-    with pytest.raises(GemelError, match="no contribution of this project is above"):
-        override(context, "people", "why not")
+    assert not reported(context).overridden
 
 
 @pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])

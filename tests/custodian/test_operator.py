@@ -28,12 +28,14 @@ from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.operator import operator_service as operator
 from gemel.custodian.operator import screen
-from gemel.custodian.operator.control import ADDRESS_FILE, Control, running_address
+from gemel.custodian.operator.control import ADDRESS_FILE, running_address
 from gemel.custodian.operator.restored_log import kept_checkpoints
 from gemel.custodian.service import CustodianService
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc
+from tests.carole.refusals import refusal
+from tests.custodian.test_flow import running
 
 ALICE = Party(Side.ALICE, "Alice")
 DIGEST = "ab" * 32
@@ -41,25 +43,21 @@ DIGEST = "ab" * 32
 
 def test_only_the_custodians_own_key_is_admitted(make_world, parties) -> None:
     world = make_world(approve=False)
-    service = world.alice.start()
-    try:
+    with running(world.alice) as (service,):
         name = server_name(Role.CUSTODIAN_A)
         request = operator_pb2.StatusRequest()
         for caller, role in (("bob", Role.CUSTODIAN_B), ("coordinator", Role.COORDINATOR), ("carole", Role.LINKER)):
             credentials = TlsFiles.load(parties.parties[caller].path, role).channel(role)
             with Connection(service.address, name, credentials) as connection:
                 stub = connection.stub(operator_pb2_grpc.OperatorStub)
-                with pytest.raises(GemelError) as refused:
+                with refusal(ErrorCode.NOT_ADMITTED):
                     connection.call(stub.Status, request)
-                assert refused.value.code is ErrorCode.NOT_ADMITTED
         own = channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A, Role.CUSTODIAN_A)
         with Connection(service.address, name, own) as connection:
             stub = connection.stub(operator_pb2_grpc.OperatorStub)
             assert connection.call(stub.Status, request).party == "alice"
         with grpc.insecure_channel(service.address) as plain, pytest.raises(grpc.RpcError):
             operator_pb2_grpc.OperatorStub(plain).Status(request, timeout=5)
-    finally:
-        service.close()
 
 
 def test_the_address_is_in_the_state_folder_while_the_service_runs(make_world) -> None:
@@ -67,13 +65,10 @@ def test_the_address_is_in_the_state_folder_while_the_service_runs(make_world) -
     state = world.alice.configuration.state
     with pytest.raises(GemelError, match="`gemel alice serve`"):
         running_address(state, "alice")
-    service = world.alice.start()
-    try:
+    with running(world.alice) as (service,):
         assert running_address(state, "alice").address == service.address
         assert service.address.startswith("127.0.0.1:")
         assert stat.S_IMODE((state / ADDRESS_FILE).stat().st_mode) == 0o600
-    finally:
-        service.close()
     assert not (state / ADDRESS_FILE).exists()
 
 
@@ -89,9 +84,8 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
     state.close()
     assert kept_checkpoints(alice.config, ALICE) == kept
     monkeypatch.setattr(agent, "witness", lambda context, *, released: None)
-    service = alice.start()
-    try:
-        with Control.open(alice.config, ALICE) as control:
+    with running(alice):
+        with alice.control() as control:
             assert list(control.checkpoints()) == kept
         assert kept_checkpoints(alice.config, ALICE) == kept
         printed = CliRunner().invoke(build(ALICE), ["checkpoints", "--config", str(alice.config)])
@@ -101,11 +95,8 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
         # A service that does not answer still has its state to itself.
         address = alice.configuration.state / ADDRESS_FILE
         address.unlink()
-        with pytest.raises(GemelError) as refused:
+        with refusal(ErrorCode.BUSY):
             kept_checkpoints(alice.config, ALICE)
-        assert refused.value.code is ErrorCode.BUSY
-    finally:
-        service.close()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "localhost:0", "192.0.2.7:80", "127.0.0.1"])
@@ -134,17 +125,15 @@ def test_another_identity_of_the_peer_than_the_configured_one_is_refused(make_wo
     other = world.carole.parties.members.in_role(Role.LINKER).identity.fingerprint
     real = world.carole.parties.members.in_role(Role.CUSTODIAN_B).identity.fingerprint
     world.alice.config.write_text(world.alice.config.read_text().replace(real, other))
-    with pytest.raises(GemelError) as refused:
+    with refusal(ErrorCode.CONFIGURATION) as refused:
         CustodianService(ALICE, world.alice.configuration)
-    assert refused.value.code is ErrorCode.CONFIGURATION
     assert "telephone" in str(refused.value)
 
 
 def test_bobs_folder_does_not_make_alice(make_world) -> None:
     world = make_world()
-    with pytest.raises(GemelError) as refused:
+    with refusal(ErrorCode.CERTIFICATE):
         CustodianService(ALICE, world.bob.configuration)
-    assert refused.value.code is ErrorCode.CERTIFICATE
 
 
 def test_a_folder_that_is_not_the_listed_member_is_refused(make_world, tmp_path: Path) -> None:
@@ -176,8 +165,7 @@ def test_the_commands_show_approve_and_stop(make_world) -> None:
         return run.invoke(build(ALICE), [*arguments, "--config", str(world.alice.config)], env={"COLUMNS": "200"})
 
     assert isinstance(gemel("status").exception, GemelError)
-    service = world.alice.start()
-    try:
+    with running(world.alice) as (service,):
         world.carole.wait_for(lambda: ("NextTask", Side.ALICE) in world.carole.calls)
         for _ in range(200):
             found = json.loads(gemel("status", "--json").output)
@@ -199,8 +187,6 @@ def test_the_commands_show_approve_and_stop(make_world) -> None:
         assert world.carole.approved == {Side.ALICE}
         assert "Stopping" in gemel("stop").output
         service.wait()
-    finally:
-        service.close()
 
 
 def test_a_seed_file_is_made_once(tmp_path: Path) -> None:

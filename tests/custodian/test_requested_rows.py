@@ -7,7 +7,6 @@ she holds, not from what the custodian has stored.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -32,8 +31,9 @@ from gemel.custodian.steps.handle_submission import handles_of
 from gemel.custodian.steps.requested_rows import count_requested
 from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import contribution_pb2, project_pb2
+from tests.carole.refusals import refusal
 from tests.common.specification.test_block_keyed import TEXT
-from tests.custodian.conftest import PARTIES
+from tests.custodian.conftest import PARTIES, everything
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
 from tests.specifications import heading
 
@@ -101,21 +101,13 @@ def joined(answers: list[tuple[list[int], np.ndarray]]) -> int:
 
 
 @pytest.fixture
-def vault() -> Vault:
-    return Vault(WrappingKeys.create())
-
-
-@pytest.fixture
-def custodian(tmp_path: Path, vault: Vault) -> Any:
-    state = State(tmp_path / "state", vault)
-    yield Custodian(state)
-    state.close()
+def custodian(state: State) -> Custodian:
+    return Custodian(state)
 
 
 def refused(custodian: Custodian, rows: list[int], cap: float = 0.1, **given: Any) -> GemelError:
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.LEAKAGE) as caught:
         custodian.request(rows, cap, **given)
-    assert caught.value.code is ErrorCode.LEAKAGE
     assert caught.value.remedy
     assert "Wolfe" not in str(caught.value)
     return caught.value
@@ -226,24 +218,21 @@ def test_the_records_may_be_capped_too(custodian: Custodian) -> None:
     assert custodian.request([row(0, N - 1)])[1] == Requested(N // 2 + 1, 0)
 
 
-def test_it_outlives_a_restart_an_erasure_and_the_maps(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    custodian = Custodian(state)
-    made = custodian.upload("a")
+def test_it_outlives_a_restart_an_erasure_and_the_maps(custodian: Custodian, vault: Vault) -> None:
+    state, made = custodian.state, custodian.upload("a")
     with state.uploads.writing(made.id) as files:
         files.payload.write(b"body")
     upload = state.uploads.add(made, files, map_days=1)
     state.uploads.mark_committed(upload.id)
-    now = upload.created_at
     assert custodian.request([row(rule, record) for record in range(2) for rule in range(3)])[1] == Requested(2, 4)
     # An erasure that Carole reports does not begin the count again.
     state.erase_secrets("keyed")
     state.close()
-    assert b"Wolfe" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    state = State(tmp_path, vault)
+    assert b"Wolfe" not in everything(state.folder)
+    state = State(state.folder, vault)
     custodian = Custodian(state)
     assert custodian.request([])[1] == Requested(2, 4)
-    state.uploads.erase_expired_maps(now + 1.5 * DAY_SECONDS)
+    state.uploads.erase_expired_maps(upload.created_at + 1.5 * DAY_SECONDS)
     assert all(state.secret("keyed", 0, kind) is None for kind in FROM_MAPS)
     # No identifier is left; the numbers are, and what is requested of a further upload is added.
     assert custodian.request([row(0, 5), row(1, 5), row(2, 5)])[1] == Requested(3, 6)

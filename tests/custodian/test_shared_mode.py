@@ -5,30 +5,22 @@ from __future__ import annotations
 
 import io
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import polars as pl
-import pytest
 from rich.console import Console
 
-from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.members import compute_members
 from gemel.common.signatures.party_sets import PartyContribution
 from gemel.common.signatures.signature_sets import unpack_values
-from gemel.common.specification import Specification, load_specification, specification_digest
-from gemel.common.wire.manifest import manifest_from_wire
+from gemel.common.specification import load_specification, specification_digest
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, seal_row_share
 from gemel.common.wire.share_headers import HeaderAbout, open_header
-from gemel.custodian.leakage_report import Finding, LeakageReport
 from gemel.custodian.operator import screen
-from gemel.custodian.operator.control import Control
-from gemel.custodian.service import CustodianService
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring, unpack_map
 from tests.custodian import test_requested_rows as lying
@@ -43,10 +35,7 @@ RUN = f"{1:032}"
 def contributions(world: Any, side: Side) -> list[PartyContribution]:
     """What a custodian has sent, as each of the three parties reads it."""
     carole, parties = world.carole, world.carole.parties
-    name = carole.current[side]
-    upload = carole.uploads[side][name]
-    manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
-    payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+    name, (manifest, payload) = carole.current[side], carole.committed(side)
     ends = np.cumsum([part.total_bytes for part in manifest.layout.sets]).tolist()
 
     def read(number: int, size: int) -> bytes:
@@ -86,9 +75,8 @@ def named_rows(world: Any, side: Side, rows: list[int], run: str = RUN) -> bytes
 
 
 def request(world: Any, side: Side, artifact: bytes) -> None:
-    with world.carole.lock:
+    with world.carole.changed():
         world.carole.requests[side] = RUN, artifact
-        world.carole.lock.notify_all()
 
 
 def test_shares_are_sent_and_rows_are_named_to_their_custodian_alone(
@@ -156,7 +144,7 @@ def test_a_policy_that_does_not_name_the_mode_approves_nothing_in_it(make_world,
         assert world.carole.approved == set()
         output = io.StringIO()
         monkeypatch.setattr(screen, "console", Console(file=output, width=200))
-        with Control.open(world.alice.config, world.alice.party) as control:
+        with world.alice.control() as control:
             status = control.status()
             screen.show_status(status, world.alice.party)
             assert "trusted: values are sent" in output.getvalue()
@@ -184,33 +172,3 @@ def test_a_policy_that_names_it_does_and_values_arrive(make_world) -> None:
         assert len(values) == field.n_distinct
         assert all(value == value.casefold() and value.isprintable() for value in values)
         assert part.blocks["born"].any()
-
-
-# The gate in a running service: it waits above the limit, and an override reaches Carole with the upload.
-
-REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
-
-
-def leaky(
-    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
-) -> LeakageReport:
-    return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
-
-
-def test_nothing_is_uploaded_before_the_override(make_world) -> None:
-    world = make_world(text=REFUSING)
-    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
-    service.start()
-    try:
-        with running(world.bob):
-            eventually(lambda: "than the limit" in shown(world.alice).blocking_error)
-            assert "field surname" in shown(world.alice).blocking_error
-            assert ("BeginUpload", Side.ALICE) not in world.carole.calls
-            with Control.open(world.alice.config, world.alice.party) as control:
-                with pytest.raises(GemelError, match="needs a reason"):
-                    control.override("people", " ")
-                control.override("people", "a public register")
-            world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-    finally:
-        service.close()
-    assert ("BeginUpload", Side.ALICE) in world.carole.calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.vault import Vault, WrappingKeys
@@ -35,6 +35,7 @@ from gemel.custodian.steps import signing
 from gemel.custodian.steps.held_memory import FileSize, MemoryLimit, high_water, require_room, resident
 from gemel.custodian.steps.signing import portions, sign_into
 from gemel.custodian.steps.step_context import StepContext, StoppedError, Task
+from tests.carole.refusals import refusal
 from tests.custodian.encoding.encoded_rows import TableInMemory
 from tests.specifications import heading
 
@@ -72,26 +73,32 @@ def test_what_does_not_fit_is_refused(mode: str, more: str, what: str, remedy: s
     spec = specification(mode, more)
     file = file_of(spec)
     require_room(FileSize.of(file), spec, MemoryLimit(ENOUGH))
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.MEMORY) as caught:
         require_room(FileSize.of(file), spec, MemoryLimit(resident() + (100 << 20)))
-    assert caught.value.code is ErrorCode.MEMORY
     assert what in str(caught.value)
     assert "into this custodian's limits.memory of " in str(caught.value)
     assert "50 records" in str(caught.value)
     assert caught.value.remedy.endswith(remedy)
 
 
-@pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
-def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
-    spec, noise, seed = specification(mode), NoiseKey(bytes(32)), Seed(bytes(range(32)))
-    file = file_of(spec)
-    whole = encode_records(file.columns(spec), spec, seed, 1, noise=noise)
-    made = list(
+NOISE, SEED = NoiseKey(bytes(32)), Seed(bytes(range(32)))
+
+
+def in_portions(file: CleanedFile, spec: Specification, known: Sequence[SignatureSet] = ()) -> list[Portion]:
+    return list(
         portions(
-            file, spec, seed, 1, noise=noise, make=TableInMemory, memory=MemoryLimit(ENOUGH),
-            progress=lambda doing, done: None,
+            file, spec, SEED, 1, noise=NOISE, make=TableInMemory, memory=MemoryLimit(ENOUGH),
+            progress=lambda doing, done: None, known=known,
         )
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
+def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
+    spec = specification(mode)
+    file = file_of(spec)
+    whole = encode_records(file.columns(spec), spec, SEED, 1, noise=NOISE)
+    made = in_portions(file, spec)
     assert b"".join(part for each in made for part in to_bytes(each.sets)) == b"".join(to_bytes(whole.sets))
     names = [name for each in made for some in each.identifiers for name in some]
     assert names == [f"r{row}" for row in whole.order.tolist()]
@@ -101,29 +108,14 @@ def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
 def test_known_records_come_last_and_are_no_rows_of_the_file(mode: str) -> None:
     """Their identifiers are no one's; the codes of the file's own records stay where Carole finds them."""
     variables = "variables: [{name: home, holder: bob, categories: [city, sea]}]\n"
-    spec, noise, seed = specification(mode, variables), NoiseKey(bytes(32)), Seed(bytes(range(32)))
+    spec = specification(mode, variables)
     file = file_of(spec)
+    three, two = ({"home": VariableCodes(2, np.array(codes, dtype=np.int16))} for codes in ([0, 1, 1], [0, 1]))
     known = [
-        SignatureSet(TRAINING, 3, {}, {}, {"home": VariableCodes(2, np.array([0, 1, 1], dtype=np.int16))}),
-        SignatureSet(
-            JOINT,
-            2,
-            {},
-            {},
-            {"home": VariableCodes(2, np.array([0, 1], dtype=np.int16))},
-            counts=np.array([0.25, 0.75]),
-        ),
+        SignatureSet(TRAINING, 3, {}, {}, three),
+        SignatureSet(JOINT, 2, {}, {}, two, counts=np.array([0.25, 0.75])),
     ]
-
-    def made(known: list[SignatureSet]) -> list[Portion]:
-        return list(
-            portions(
-                file, spec, seed, 1, noise=noise, make=TableInMemory, memory=MemoryLimit(ENOUGH),
-                progress=lambda doing, done: None, known=known,
-            )
-        )  # fmt: skip
-
-    before, after = made([]), made(known)
+    before, after = in_portions(file, spec), in_portions(file, spec, known)
     assert len(after) == len(before) + 1
     assert len(after[-1].order) == 0
     assert list(after[-1].identifiers) == []
@@ -155,11 +147,11 @@ def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
     )
     task = SimpleNamespace(project="people", spec=spec, epoch=1, encoding_digest=encoding_digest(spec))
     state.update("people")
-    file, seed = file_of(spec, 150), Seed(bytes(range(32)))
+    file = file_of(spec, 150)
 
     def signed(progress: Callable[[str, float], None], rows: int) -> Upload:
         monkeypatch.setattr(signing, "_MAX_ROWS", rows)
-        return sign_into(cast(StepContext, context), cast(Task, task), file, seed, progress).upload
+        return sign_into(cast(StepContext, context), cast(Task, task), file, SEED, progress).upload
 
     for moment in range(1, 20, 6):
         calls = itertools.count(1)
@@ -188,6 +180,5 @@ def test_the_process_is_stopped_by_what_it_has_held(monkeypatch: pytest.MonkeyPa
     former.check("project people")  # it was more before the step began
     monkeypatch.setattr(memory, "high_water", lambda: limit.limit + 1)
     for each in (limit, former):
-        with pytest.raises(GemelError, match="the process has held more than this") as caught:
+        with refusal(ErrorCode.MEMORY, "the process has held more than this"):
             each.check("project people")
-        assert caught.value.code is ErrorCode.MEMORY

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -35,25 +35,11 @@ from gemel.custodian.state.pending_uploads import (
     read_encrypted_chunk,
 )
 from gemel.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
-from gemel.custodian.state.state_database import Base, Upload
+from gemel.custodian.state.state_database import Base
+from tests.carole.refusals import refusal
+from tests.custodian.conftest import everything, kept_upload
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
-
-
-@pytest.fixture
-def vault() -> Vault:
-    return Vault(WrappingKeys.create())
-
-
-def upload(identifier: str, *, epoch: int = 1) -> Upload:
-    return Upload(id=identifier * 32, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3)
-
-
-def added(state: State, one: Upload, payload: bytes, row_map: bytes, map_days: int) -> Upload:
-    with state.uploads.writing(one.id) as files:
-        files.payload.write(payload)
-        files.row_map.write(row_map)
-    return state.uploads.add(one, files, map_days)
 
 
 def packed_map(identifiers: list[str | None], order: list[int], n_records: int, decoys: int = 0, cut: int = 3) -> bytes:
@@ -67,106 +53,77 @@ def packed_map(identifiers: list[str | None], order: list[int], n_records: int, 
     return bytes(packed)
 
 
-def everything(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+def reopened(state: State, vault: Vault) -> closing[State]:
+    """The same folder in another service, after this one has ended."""
+    state.close()
+    return closing(State(state.folder, vault))
 
 
-def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path / "state", vault)
-    state.update("people", stage="x")
+def test_no_secret_body_or_identifier_is_in_the_folder(state: State, vault: Vault) -> None:
     state.keep_secret("people", 1, "seed", PLANTED)
-    added(state, upload("a"), PLANTED, PLANTED, 1)
+    kept_upload(state, "a", payload=PLANTED, row_map=PLANTED)
     assert state.secret("people", 1, "seed") == PLANTED
     kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
-    assert state.uploads.payload_chunk(kept, 0) == PLANTED
-    assert state.uploads.row_map(kept) == PLANTED
-    state.close()
-    assert PLANTED not in everything(tmp_path)
-    for path in (tmp_path / "state").rglob("*"):
+    assert state.uploads.payload_chunk(kept, 0) == state.uploads.row_map(kept) == PLANTED
+    with reopened(state, Vault(WrappingKeys.create())) as other, refusal(ErrorCode.VAULT):
+        other.secret("people", 1, "seed")
+    assert PLANTED not in everything(state.folder)
+    for path in state.folder.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, f"{path.name} is open to others"
 
 
-def test_another_vault_reads_nothing(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people")
-    state.keep_secret("people", 1, "seed", PLANTED)
-    state.close()
-    other = State(tmp_path, Vault(WrappingKeys.create()))
-    with pytest.raises(GemelError) as caught:
-        other.secret("people", 1, "seed")
-    assert caught.value.code is ErrorCode.VAULT
-    other.close()
-
-
-def test_the_noise_key_is_made_once_and_kept_encrypted(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
+def test_the_noise_key_is_made_once_and_kept_encrypted(state: State, vault: Vault, tmp_path: Path) -> None:
     key = state.noise_key().reveal()
     assert state.noise_key().reveal() == key
-    state.update("people")
     state.erase_secrets("people")
-    state.close()
-    for form in (key, key.hex().encode()):
-        assert form not in everything(tmp_path)
-    state = State(tmp_path, vault)
-    assert state.noise_key().reveal() == key
-    state.close()
-    other = State(tmp_path, Vault(WrappingKeys.create()))
-    with pytest.raises(GemelError) as caught:
+    with reopened(state, vault) as again:
+        for form in (key, key.hex().encode()):
+            assert form not in everything(state.folder)
+        assert again.noise_key().reveal() == key
+    with closing(State(state.folder, Vault(WrappingKeys.create()))) as other, refusal(ErrorCode.VAULT):
         other.noise_key()
-    assert caught.value.code is ErrorCode.VAULT
-    other.close()
+    with closing(State(tmp_path / "another custodian's", vault)) as other:
+        assert other.noise_key().reveal() != key
 
 
-def test_another_custodian_has_another_noise_key(tmp_path: Path, vault: Vault) -> None:
-    keys = set()
-    for name in ("alice", "bob"):
-        state = State(tmp_path / name, vault)
-        keys.add(state.noise_key().reveal())
-        state.close()
-    assert len(keys) == 2
-
-
-def test_state_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path, vault: Vault) -> None:
+def test_state_of_a_newer_version_or_a_damaged_one_is_refused_and_left_as_it_is(tmp_path: Path, vault: Vault) -> None:
     State(tmp_path, vault).close()
+    file = tmp_path / "custodian.sqlite"
     for version in (CUSTODIAN_STATE + 1, CUSTODIAN_STATE + 9):
-        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        with sqlite3.connect(file) as database:
             database.execute(f"PRAGMA user_version = {version}")
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.DATABASE):
             State(tmp_path, vault)
-        assert caught.value.code is ErrorCode.DATABASE
-        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        with sqlite3.connect(file) as database:
             assert database.execute("PRAGMA user_version").fetchone() == (version,)
+    file.write_bytes(b"no database" * 1000)
+    with refusal(ErrorCode.DATABASE):
+        State(tmp_path, vault)
 
 
-def test_a_checkpoint_that_a_restoration_has_cut_is_kept_apart(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
+def test_a_checkpoint_that_a_restoration_has_cut_is_kept_apart(state: State) -> None:
     state.see(checkpoint := Checkpoint("ab" * 16, 3, b"r" * 32, 1, b"s" * 64))
     state.set_aside(7, 2)
     assert (state.seen(), state.lost(7), state.lost(8)) == ([], checkpoint, None)
-    state.close()
 
 
-def test_what_is_written_to_a_state_that_was_moved_away_is_not_acknowledged(tmp_path: Path, vault: Vault) -> None:
-    state, file = State(tmp_path, vault), tmp_path / "custodian.sqlite"
-    state.update("before")
-    for put_back in (lambda: (tmp_path / "moved").rename(file), lambda: None):
-        file.rename(tmp_path / "moved")
-        with pytest.raises(GemelError, match="put the same file back") as caught:
+def test_what_is_written_to_a_state_that_was_moved_away_is_not_acknowledged(state: State) -> None:
+    file, moved = state.folder / "custodian.sqlite", state.folder / "moved"
+    for put_back in (lambda: moved.rename(file), lambda: None):
+        file.rename(moved)
+        with refusal(ErrorCode.DATABASE, "put the same file back"):
             state.update("meanwhile")
-        assert caught.value.code is ErrorCode.DATABASE
         put_back()
-    file.write_bytes((tmp_path / "moved").read_bytes())
+    file.write_bytes(moved.read_bytes())
     with pytest.raises(GemelError):  # a copy is another file
         state.update("meanwhile")
-    (tmp_path / "moved").rename(file)
+    moved.rename(file)
     state.update("after")
-    assert {project.name for project in state.projects()} == {"before", "after"}
-    state.close()
+    assert {project.name for project in state.projects()} == {"people", "after"}
 
 
-def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
+def test_a_secret_belongs_to_its_project_epoch_and_kind(state: State) -> None:
     for name in ("one", "two"):
         state.update(name)
         for epoch in (1, 2):
@@ -178,89 +135,62 @@ def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: V
     state.erase_secrets("one")
     assert state.secret("one", 2, "seed") is None
     assert state.secret("two", 1, "seed") == b"two1"
-    state.close()
 
 
-def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    with pytest.raises(GemelError) as caught:
-        State(tmp_path, vault)
-    assert caught.value.code is ErrorCode.BUSY
-    state.close()
-    State(tmp_path, vault).close()
+def test_one_service_at_a_time(state: State, vault: Vault) -> None:
+    with refusal(ErrorCode.BUSY):
+        State(state.folder, vault)
+    with reopened(state, vault):
+        pass
 
 
-def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people")
-    added(state, upload("a"), b"1", b"map a", 1)
-    state.uploads.mark_committed("a" * 32)
-    added(state, upload("b"), b"2", b"map b", 1)
-    added(state, upload("c"), b"3", b"map c", 1)
-    assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
-        "a.map",
-        "c.map",
-        "c.payload",
-    ]
+def files_of(state: State) -> list[str]:
+    """First letter and kind of each file of an upload."""
+    return sorted(path.name[0] + path.suffix for path in (state.folder / "uploads").iterdir())
+
+
+def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(state: State) -> None:
+    for name in "abc":
+        kept_upload(state, name, row_map=f"map {name}".encode(), committed=name == "a")
+    assert files_of(state) == ["a.map", "c.map", "c.payload"]
     newest = state.uploads.newest("people")
     assert newest is not None
     assert state.uploads.row_map(newest) == b"map c"
-    state.close()
 
 
-def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people")
-    added(state, upload("a"), b"body", b"map", 1)
-    state.close()
-    (tmp_path / "uploads" / "stray.payload").write_bytes(b"x")
-    (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
-    state = State(tmp_path, vault)
-    assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".map", ".payload"]
-    kept = state.uploads.of_epoch("people", 1)
-    assert kept is not None
-    assert state.uploads.payload_chunk(kept, 0) == b"body"
-    state.close()
+def test_leftovers_of_a_crash_are_removed_at_the_next_start(state: State, vault: Vault) -> None:
+    kept_upload(state, "a")
+    for stray in ("stray.payload", ".half.map.12"):
+        (state.folder / "uploads" / stray).write_bytes(b"x")
+    with reopened(state, vault) as again:
+        assert files_of(again) == ["a.map", "a.payload"]
+        kept = again.uploads.of_epoch("people", 1)
+        assert kept is not None
+        assert again.uploads.payload_chunk(kept, 0) == b"body"
 
 
-def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people")
-    added(state, upload("a"), b"body", b"map", 2)
-    now = time.time()
-    assert state.uploads.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
-    assert state.uploads.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
-    assert list((tmp_path / "uploads").iterdir()) == []
+def test_a_map_is_erased_when_its_days_are_over(state: State) -> None:
+    upload = kept_upload(state, "a", map_days=2)
+    assert state.uploads.erase_expired_maps(upload.created_at + 1.9 * DAY_SECONDS) == []
+    assert state.uploads.erase_expired_maps(upload.created_at + 2.1 * DAY_SECONDS) == ["people"]
+    assert files_of(state) == []
     erased = state.uploads.newest("people")
     assert erased is not None
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.NOT_FOUND):
         state.uploads.row_map(erased)
-    assert caught.value.code is ErrorCode.NOT_FOUND
     assert state.uploads.of_epoch("people", 1) is None
-    state.close()
 
 
-def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, vault: Vault) -> None:
-    (tmp_path / "custodian.sqlite").write_bytes(b"no database" * 1000)
-    with pytest.raises(GemelError) as caught:
-        State(tmp_path, vault)
-    assert caught.value.code is ErrorCode.DATABASE
-
-
-def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people")
-    kept = added(state, upload("a"), b"body", b"map", 1)
-    path = next((tmp_path / "uploads").glob("*.payload"))
+def test_a_damaged_payload_is_reported(state: State) -> None:
+    kept = kept_upload(state, "a")
+    path = next((state.folder / "uploads").glob("*.payload"))
     *rest, last = path.read_bytes()
     path.write_bytes(bytes([*rest, last ^ 1]))
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.VAULT):
         state.uploads.payload_chunk(kept, 0)
-    assert caught.value.code is ErrorCode.VAULT
     path.unlink()
     with pytest.raises(GemelError, match="cannot be read"):
         state.uploads.payload_chunk(kept, 0)
-    state.close()
 
 
 @given(st.lists(st.integers(0, 3 * CHUNK_BYTES // 2), max_size=5))
@@ -333,9 +263,8 @@ def test_a_map_without_rows_and_one_cut_short_or_of_another_format() -> None:
     assert unpack_map(packed_map([], [], 0)).to_list() == []
     whole = packed_map(["a"], [0, 0], 1)
     for packed in (whole[:-1], whole[1:], b""):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.VAULT):
             unpack_map(packed)
-        assert caught.value.code is ErrorCode.VAULT
 
 
 # A custodian's state under the schema of a later release: whole after a kill, and left alone by this release.
@@ -367,21 +296,12 @@ state_database.Database(Path(sys.argv[1])).close()
 
 
 @pytest.fixture
-def migrations_vault(tmp_path: Path) -> Vault:
-    path = tmp_path / "wrapping.key"
-    WrappingKeys.create().save(path)
-    return Vault(WrappingKeys.load(path))
-
-
-@pytest.fixture
-def former(tmp_path: Path, migrations_vault: Vault) -> Path:
-    """The state folder of a custodian of this version, who knows two projects."""
-    folder = tmp_path / "state"
-    state = State(folder, migrations_vault)
+def former(state: State) -> Path:
+    """The state folder of a custodian of this version, who knows two projects; no service has it."""
     for name in ("people", "waiting"):
         state.update(name, stage="uploading")
     state.close()
-    return folder
+    return state.folder
 
 
 def content(folder: Path) -> tuple[int, list[str]]:
@@ -402,7 +322,7 @@ def test_the_schema_is_that_of_the_tables(former: Path) -> None:
 
 
 def test_an_upgrade_that_is_killed_has_changed_nothing_and_is_done_at_the_next_start(
-    former: Path, migrations_vault: Vault, tmp_path: Path
+    former: Path, vault: Vault, tmp_path: Path
 ) -> None:
     before, target = content(former), CUSTODIAN_STATE + 1
     steps = tmp_path / "steps"
@@ -416,7 +336,6 @@ def test_an_upgrade_that_is_killed_has_changed_nothing_and_is_done_at_the_next_s
     assert version == target
     assert sum("upgraded" in line and "nobody" in line for line in lines) == 2
     # This release refuses it from now on, and leaves it as it is.
-    with pytest.raises(GemelError, match="by a newer version of Gemel") as caught:
-        State(former, migrations_vault)
-    assert caught.value.code is ErrorCode.DATABASE
+    with refusal(ErrorCode.DATABASE, "by a newer version of Gemel"):
+        State(former, vault)
     assert content(former) == (version, lines)

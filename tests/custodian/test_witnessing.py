@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -14,27 +13,19 @@ from gemel.common.audit.merkle import leaf_hash
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Side
-from gemel.custodian.operator.control import Control
 from gemel.custodian.steps import witnessing
 from gemel.protos.linkage.v1 import project_pb2
 from tests.console.custodian.served import served
-from tests.custodian.test_flow import running
+from tests.custodian.conftest import Folder
+from tests.custodian.test_flow import eventually, running, shown
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 OTHER = leaf_hash(b"another history")
 
 
-def blocking_error(folder) -> str:
-    with Control.open(folder.config, folder.party) as control:
-        found = control.status().projects
-    return found[0].blocking_error if found else ""
-
-
-def reported(folder, words: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while words not in blocking_error(folder):
-        assert time.monotonic() < deadline, f"the operator sees {blocking_error(folder)!r}"
-        time.sleep(0.05)
+def reported(*folders: Folder, words: str) -> None:
+    """The operator of one of them reads this, in the end."""
+    eventually(lambda: any(words in shown(folder).blocking_error for folder in folders), 60.0)
 
 
 def edit(log) -> None:
@@ -79,7 +70,7 @@ def test_nothing_is_sent_to_a_carole_whose_log_was_changed(make_world, change: C
     carole.before = before
     with running(world.alice, world.bob):
         for folder in world.folders:
-            reported(folder, words)
+            reported(folder, words=words)
     assert not any(carole.uploads.values())
 
 
@@ -90,10 +81,7 @@ def test_a_log_shown_differently_to_the_two_is_found_before_a_result_is_fetched(
     carole.audit.leaves[Side.BOB][0] = OTHER
     with running(world.alice, world.bob):
         # Whoever looks second finds it, and does not go on; the other waits for it.
-        deadline = time.monotonic() + 20
-        while not any("another audit log" in blocking_error(folder) for folder in world.folders):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        reported(*world.folders, words="another audit log")
     assert not any(carole.uploads.values())
 
 
@@ -117,12 +105,12 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
         carole.audit.frozen = dict(carole.audit.noted)
         carole.release(links_of(world.people))
-        reported(world.alice, f"Bob {WAITS}")
-        reported(world.bob, f"Alice {WAITS}")
+        reported(world.alice, words=f"Bob {WAITS}")
+        reported(world.bob, words=f"Alice {WAITS}")
         assert not any(method == "FetchResult" for method, _ in carole.calls)
         # Alice's operator has her share without Bob's countersignature; Bob's has not decided.
         with (
-            Control.open(world.alice.config, world.alice.party) as operator,
+            world.alice.control() as operator,
             pytest.raises(GemelError, match="a decision needs a reason"),
         ):
             operator.fetch_alone(carole.spec.project, " ")
@@ -134,8 +122,9 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         carole.audit.frozen = None
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)
         assert carole.alone == {Side.ALICE: "Bob's registry was closed in May", Side.BOB: ""}
+        eventually(lambda: "fetch-alone" not in shown(world.bob).decisions)
         with (
-            Control.open(world.bob.config, world.bob.party) as operator,
+            world.bob.control() as operator,
             pytest.raises(GemelError, match="no share waits for the other custodian's countersignature"),
         ):
             operator.fetch_alone(carole.spec.project, "there is nothing to fetch")
@@ -151,10 +140,7 @@ def test_a_fork_after_the_last_common_view_is_found_before_the_fetch(make_world)
             carole.audit.leaves[side].append(leaf_hash(f"shown to {side} alone".encode()))
         carole.release(links_of(world.people))
         # Whoever looks first finds nothing newer of the other's, and countersigns: then the other finds the fork.
-        deadline = time.monotonic() + 60
-        while not any("another audit log" in blocking_error(folder) for folder in world.folders):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        reported(*world.folders, words="another audit log")
     assert not any(method == "FetchResult" for method, _ in carole.calls)
 
 
@@ -171,15 +157,14 @@ def test_a_release_that_is_not_in_the_log_is_not_fetched(make_world, shown: str)
         elif shown == "not in the log":
             log.release(carole.spec.project, run)
             log.releases[run] = replace(log.releases[run], at=2)
-        with carole.lock:
+        with carole.changed():
             carole.run, carole.state = run, project_pb2.PROJECT_STATE_RELEASED
-            carole.lock.notify_all()
         words = {
             "none": "a released run whose release is not in her audit log",
             "of another run": "another entry of her audit log for a run's release",
             "not in the log": "an entry that is not in the log she has signed",
         }
-        reported(world.alice, words[shown])
+        reported(world.alice, words=words[shown])
     assert not any(method == "FetchResult" for method, _ in carole.calls)
 
 

@@ -12,23 +12,10 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from tests.architecture.tree import PRODUCT
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
-OWN = (
-    "gemel",
-    "protos",
-    "common",
-    "party",
-    "records",
-    "custodian",
-    "risk",
-    "alice",
-    "bob",
-    "shared",
-    "carole",
-    "coordinator",
-    "console",
-)
+OWN = ("gemel", *(str(folder) for folder in PRODUCT.values()))
 NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)

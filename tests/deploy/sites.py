@@ -14,15 +14,31 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from gemel.common.parties import Role
 from tests.ports import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 PARTIES = ("alice", "bob", "carole", "coordinator", "steward")
 CALLERS = ("alice", "bob", "coordinator", "steward")
+CUSTODIANS = ("alice", "bob")
+SERVICES = ("carole", *CUSTODIANS)
+COMMANDS = ("coordinator", "steward")
+ROLES = {
+    "alice": Role.CUSTODIAN_A,
+    "bob": Role.CUSTODIAN_B,
+    "carole": Role.LINKER,
+    "coordinator": Role.COORDINATOR,
+    "steward": Role.STEWARD,
+}
+PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
+"""Of metrics and probes."""
+NOBODY = " ".join(["0000"] * 16)
+"""The fingerprint of the other custodian before the operators have made their call."""
 
 _PREFIX = "gemel-test"
 _NAMED = Path("/run/netns")
@@ -31,6 +47,14 @@ _FILES = Path("/etc/netns")
 
 class Unavailable(Exception):
     """This machine does not permit such a site."""
+
+
+def until(condition: Callable[[], object], *, seconds: float = 120.0, shown: Callable[[], object] = str) -> None:
+    """Wait until it holds; after so many `seconds` the test fails with what is `shown`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, shown()
+        time.sleep(0.05)
 
 
 class Loopback:
@@ -167,13 +191,7 @@ def _remove_strays() -> None:
 
 
 def listening(pid: int, *, own: bool) -> set[tuple[str, int]]:
-    """TCP sockets that listen, and UDP sockets that are bound, in the network of a process.
-
-    Parameters
-    ----------
-    own
-        Only those of the process itself.
-    """
+    """TCP sockets that listen, and UDP sockets that are bound, in the network of a process or only its `own`."""
     inodes = set()
     if own:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

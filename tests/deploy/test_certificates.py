@@ -9,7 +9,6 @@ import pytest
 
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.vault import WrappingKeys
-from gemel.common.parties import Role
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.folders import PartyFolder
@@ -17,15 +16,7 @@ from gemel.common.pki.members import Members
 from gemel.common.rpc.tls import TlsFiles
 from tests.deploy.documents import lines, sections
 from tests.deploy.procedure import OWN_AUTHORITY, Procedure, carry_out
-from tests.deploy.sites import DEPLOY, PARTIES
-
-ROLES = {
-    "alice": Role.CUSTODIAN_A,
-    "bob": Role.CUSTODIAN_B,
-    "carole": Role.LINKER,
-    "coordinator": Role.COORDINATOR,
-    "steward": Role.STEWARD,
-}
+from tests.deploy.sites import DEPLOY, PARTIES, ROLES
 
 
 @pytest.fixture

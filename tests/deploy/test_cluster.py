@@ -19,8 +19,8 @@ from gemel.carole.configuration import load_carole, template
 from gemel.common.configuration import load_configuration
 from gemel.common.keys.vault import WrappingKeys
 from tests.deploy.documents import blocks, sections, typed_commands
-from tests.deploy.rendering import CONFINED, answer_of, assert_accepted
-from tests.deploy.sites import DEPLOY, REPOSITORY
+from tests.deploy.rendering import Rendered, answer_of, assert_answers, assert_confined
+from tests.deploy.sites import DEPLOY, REPOSITORY, until
 from tests.ports import free_port
 
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.cluster.yaml").read_text())
@@ -53,14 +53,11 @@ def answer() -> dict[str, Any]:
 
 
 def of(answer: dict[str, Any], name: str, kind: str) -> dict[str, dict[str, Any]]:
-    objects = answer["rendered"][name]["objects"]
-    return {one["metadata"]["name"]: one for one in objects if one["kind"] == kind}
+    return {one["metadata"]["name"]: one for one in Rendered(answer, name).of(kind)}
 
 
 def test_the_tools_accept_what_is_meant_and_refuse_the_rest(answer: dict[str, Any]) -> None:
-    assert_accepted(answer, GOOD)
-    for name, (_, named) in BAD.items():
-        assert named in answer["rendered"][name]["error"]
+    assert_answers(answer, GOOD, BAD)
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -69,12 +66,8 @@ def test_pods_are_confined_and_see_no_more_than_they_need(answer: dict[str, Any]
     assert set(deployments) == set(PORTS)
     for part, deployment in deployments.items():
         spec = deployment["spec"]["template"]["spec"]
-        assert spec["automountServiceAccountToken"] is False
-        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert_confined(spec, "gemel-carole:0.1.0")
         (container,) = spec["containers"]
-        for one in (*spec["initContainers"], container):
-            assert one["image"] == "gemel-carole:0.1.0"
-            assert one["securityContext"] == CONFINED
         assert container["command"] == ["gemel", "carole", part, "--config", f"/etc/gemel/{part}.yaml"]
         assert [port["containerPort"] for port in container["ports"]] == [PORTS[part]]
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
@@ -178,8 +171,7 @@ def test_the_recipe_by_hand_makes_a_cluster(tmp_path: Path) -> None:
     }  # fmt: skip
     processes = [begin([*serve, "--ready-file", str(tmp_path / "ready")])]
     try:
-        while not (tmp_path / "ready").exists():
-            assert processes[0].poll() is None
+        until(lambda: (tmp_path / "ready").exists() or processes[0].poll() is not None)
         processes.append(begin(work))
         configured = load_carole(tmp_path / "carole.yaml").engine
         assert isinstance(configured, DaskEngine)

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from tests.deploy.dockerfile import stages
-from tests.deploy.sites import CALLERS, DEPLOY, PARTIES
+from tests.deploy.sites import CALLERS, CUSTODIANS, DEPLOY, PARTIES
+from tests.deploy.sites import COMMANDS as COMPUTING
 
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 REMOTE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.remote.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-COMPUTING = ("coordinator", "steward")
 
 
 def test_one_service_per_party_from_the_partys_target() -> None:
@@ -60,7 +60,7 @@ def test_a_container_may_write_to_its_volume_only(party: str) -> None:
     assert not {"privileged", "cap_add", "devices", "pid", "ipc", "env_file", "environment"} & service.keys()
     mounts = {mount["target"]: mount for mount in service["volumes"]}
     own = f"/etc/gemel/{party}"
-    records = {f"/srv/gemel/{party}"} if party in ("alice", "bob") else set()
+    records = {f"/srv/gemel/{party}"} if party in CUSTODIANS else set()
     assert set(mounts) == {f"{own}/{party}.yaml", f"{own}/keys", f"/var/lib/gemel/{party}"} | records
     for target, mount in mounts.items():
         if target.startswith("/var/lib"):

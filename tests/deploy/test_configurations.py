@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +19,8 @@ from gemel.common.pki.provisioning import provision
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.state.row_map import Keyring
-from tests.deploy.sites import DEPLOY, PARTIES
+from tests.deploy.sites import DEPLOY, PARTIES, PORTS
 
-PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
-"""Of metrics and probes."""
 CONFIGURATIONS: dict[str, str] = runpy.run_path(str(DEPLOY / "configurations.py"))["configurations"]()
 
 
@@ -40,17 +39,11 @@ def test_there_is_one_per_party() -> None:
 @pytest.mark.parametrize("party", PORTS)
 def test_in_a_pod_only_metrics_and_probes_are_elsewhere(party: str) -> None:
     here = f'  listen: "127.0.0.1:{PORTS[party]}"'
-    there = f'  listen: "0.0.0.0:{PORTS[party]}"'
-    changed = []
-    for line in CONFIGURATIONS[f"{party}/{party}.yaml"].splitlines():
-        if line.startswith(here):
-            changed += [there, "  allow_remote: true"]
-        else:
-            changed.append(line)
-    found = CONFIGURATIONS[f"helm/{party}.yaml"].splitlines()
-    assert [line.partition(" #")[0].rstrip() for line in found] == [
-        line.partition(" #")[0].rstrip() for line in changed
-    ]
+    there = f'  listen: "0.0.0.0:{PORTS[party]}"\n  allow_remote: true'
+    everywhere, in_a_pod = (
+        re.sub(r" +#.*", "", CONFIGURATIONS[f"{folder}/{party}.yaml"]) for folder in (party, "helm")
+    )
+    assert in_a_pod == everywhere.replace(here, there)
 
 
 @pytest.mark.parametrize("side", list(Side))

@@ -15,6 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from gemel.command import app, subcommand
+from tests.architecture.tree import product
 from tests.deploy.documents import DOCUMENTS, ERRORS, lines, named_commands, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
@@ -139,13 +140,14 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 def messages() -> str:
     """Every text in the code, docstrings left out."""
     chunks = []
-    for package in ("common", "party", "records", "custodian", "carole", "shared", "coordinator", "console"):
-        for path in sorted((REPOSITORY / package).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
-                    chunks.append(node.value)
+    for module in product().values():
+        nodes = list(ast.walk(module.tree))
+        remarks = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        chunks += [
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks
+        ]
     return "\n".join(chunks)
 
 

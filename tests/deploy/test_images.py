@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -26,17 +25,15 @@ from tests.deploy.dockerfile import (
     python_files,
     requirements,
     stages,
-)
+)  # fmt: skip
 from tests.deploy.machine import requirements as locked
-from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
+from tests.deploy.sites import DEPLOY, NOBODY, PARTIES, PORTS, REPOSITORY, SERVICES, until
 from tests.ports import free_port
 
 STAGES = stages()
-SERVICES = ("alice", "bob", "carole")
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE"}
 NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py"}
 PROBE = {"deploy/ready.py"}
-PORTS = {"carole": "9464", "alice": "9465", "bob": "9466"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
 
@@ -127,7 +124,7 @@ def test_starts_its_party_with_its_configuration(party: str) -> None:
     assert json.loads(command) == ["python", "-m", f"gemel.{party}", "--config", path]
     (check,) = STAGES[party].of("HEALTHCHECK")
     words = json.loads(check[check.index("CMD ") + 4 :])
-    assert words == ["python", "-I", "-S", "/opt/ready.py", PORTS[party]]
+    assert words == ["python", "-I", "-S", "/opt/ready.py", str(PORTS[party])]
     assert f'listen: "127.0.0.1:{PORTS[party]}"' in (DEPLOY / party / f"{party}.yaml").read_text()
     if party != "carole":
         assert STAGES[party].of("ENV") == [f"GEMEL_{party.upper()}={path}"]
@@ -224,18 +221,8 @@ print(json.dumps({
 """
 
 OTHERS = (
-    "gemel.alice",
-    "gemel.bob",
-    "gemel.carole",
-    "gemel.coordinator",
-    "alice",
-    "common",
-    "scipy",
-    "altair",
-    "vl_convert",
-    "jinja2",
-    "grpc_tools",
-    "pytest",
+    *("gemel.alice", "gemel.bob", "gemel.carole", "gemel.coordinator", "alice", "common"),
+    *("scipy", "altair", "vl_convert", "jinja2", "grpc_tools", "pytest"),
 )
 
 
@@ -260,7 +247,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     image = Image("alice", tmp_path)
     keys = provision(tmp_path / "parties", linker_names=["carole"])
     peer = keys.members.named("bob").identity.fingerprint
-    text = (DEPLOY / "alice/alice.yaml").read_text().replace(" ".join(["0000"] * 16), peer)
+    text = (DEPLOY / "alice/alice.yaml").read_text().replace(NOBODY, peer)
     text = text.replace("/etc/gemel/alice/keys", str(keys.parties["alice"].path))
     text = text.replace("/var/lib/gemel", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
     port = free_port()
@@ -270,11 +257,8 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     with (image.work / "log").open("w") as log:
         service = image.start(*arguments, stderr=log)
         try:
-            deadline = time.monotonic() + 60
-            while not (image.work / "ready").exists():
-                assert service.poll() is None, (image.work / "log").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            until(lambda: (image.work / "ready").exists() or service.poll() is not None)
+            assert service.poll() is None, (image.work / "log").read_text()
             # The health check of the image, and what the operator calls.
             image.run("-I", str(DEPLOY / "ready.py"), str(port))
             status = json.loads(image.run("-m", "gemel.command", "alice", "status", "--json", "--config", "alice.yaml"))

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import stat
 import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +15,13 @@ import yaml
 
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.vault import WrappingKeys
-from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.rpc.tls import TlsFiles
 from tests.deploy.dockerfile import stages
-from tests.deploy.rendering import CONFINED, answer_of, assert_accepted
-from tests.deploy.sites import DEPLOY, PARTIES
+from tests.deploy.rendering import Rendered, answer_of, assert_answers, assert_confined
+from tests.deploy.sites import CALLERS, CUSTODIANS, DEPLOY, PARTIES, PORTS, ROLES, SERVICES, until
 
-SERVICES = ("alice", "bob", "carole")
-CUSTODIANS = ("alice", "bob")
-PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
-ROLES = {"alice": Role.CUSTODIAN_A, "bob": Role.CUSTODIAN_B, "carole": Role.LINKER}
 COMMANDS = {"coordinator": ["project", "status"], "steward": ["steward", "list"]}
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -72,34 +65,8 @@ def answer() -> dict[str, Any]:
     return answer_of("gemel", GOOD, BAD, "compose.yaml", "compose.remote.yaml")
 
 
-class Rendered:
-    """The objects of one release."""
-
-    def __init__(self, answer: dict[str, Any], name: str) -> None:
-        self.objects: list[dict[str, Any]] = answer["rendered"][name]["objects"]
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [one for one in self.objects if one["kind"] == kind]
-
-    @property
-    def pod(self) -> dict[str, Any]:
-        """Of the job if there is one, else of the service."""
-        (owner,) = self.of("Job") or self.of("Deployment")
-        spec: dict[str, Any] = owner["spec"]["template"]["spec"]
-        return spec
-
-    def containers(self) -> Iterator[dict[str, Any]]:
-        yield from self.pod["initContainers"]
-        yield from self.pod["containers"]
-
-
-def test_the_tools_accept_what_is_meant(answer: dict[str, Any]) -> None:
-    assert_accepted(answer, GOOD)
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_values_that_cannot_be_meant_are_refused(answer: dict[str, Any], name: str) -> None:
-    assert BAD[name][1] in answer["rendered"][name]["error"]
+def test_the_tools_accept_what_is_meant_and_refuse_the_rest(answer: dict[str, Any]) -> None:
+    assert_answers(answer, GOOD, BAD)
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -107,16 +74,7 @@ def test_a_pod_is_confined(answer: dict[str, Any], name: str) -> None:
     rendered = Rendered(answer, name)
     party = GOOD[name]["party"]
     assert party in stages()
-    spec = rendered.pod
-    assert spec["automountServiceAccountToken"] is False
-    assert spec["securityContext"]["runAsNonRoot"] is True
-    assert spec["securityContext"]["runAsUser"] == spec["securityContext"]["fsGroup"] == 10001
-    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
-    for container in rendered.containers():
-        assert container["securityContext"] == CONFINED
-        image = f"gemel-{party}@{DIGEST}" if name == "upgrade" else f"gemel-{party}:0.1.0"
-        assert container["image"] == image
+    assert_confined(rendered.pod, f"gemel-{party}@{DIGEST}" if name == "upgrade" else f"gemel-{party}:0.1.0")
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -132,7 +90,8 @@ def test_the_layout_and_what_is_read_only(answer: dict[str, Any], name: str) -> 
     assert set(mounts) == writable | read_only
     assert all(mounts[path].get("readOnly") is True for path in read_only)
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
-    assert {mount["name"] for each in rendered.containers() for mount in each["volumeMounts"]} == set(volumes)
+    containers = (*spec["initContainers"], container)
+    assert {mount["name"] for each in containers for mount in each["volumeMounts"]} == set(volumes)
     # The copy of the keys is in memory and goes with the pod; the service never sees the secret itself.
     assert volumes["keys"]["emptyDir"]["medium"] == "Memory"
     assert "secret" not in {mount["name"] for mount in container["volumeMounts"]}
@@ -204,7 +163,7 @@ def test_only_carole_has_a_service_and_lets_anybody_in(answer: dict[str, Any]) -
     ("name", "carole"),
     [
         *((party, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gemel-carole"}}})
-          for party in ("alice", "bob", "coordinator", "steward")),
+          for party in CALLERS),
         ("elsewhere", {"ipBlock": {"cidr": "192.0.2.7/32"}}),
         ("elsewhere by IPv6", {"ipBlock": {"cidr": "2001:db8::7/128"}}),
     ],
@@ -304,22 +263,16 @@ def test_what_changes_in_the_secret_reaches_the_service_while_it_runs(
     def copied() -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in keys.iterdir() if file.name != ".new"}
 
-    def eventually(content: dict[str, bytes]) -> None:
-        end = time.monotonic() + 60
-        while copied() != content:
-            assert time.monotonic() < end, sorted(copied())
-            time.sleep(0.05)
-
     _, renewals = Rendered(answer, "carole").pod["initContainers"]
     assert (renewals["restartPolicy"], renewals["workingDir"]) == ("Always", "/etc/gemel/carole/keys")
     command = renewals["command"][2].replace("/run/secrets/gemel", str(secret)).replace("sleep 5", "sleep 0.2")
     project("..1", files)
     with subprocess.Popen([*renewals["command"][:2], command], cwd=keys) as running:
         try:
-            eventually(files)
+            until(lambda: copied() == files, shown=copied)
             newer = {**files, "certificate.pem": b"renewed", "tls.key": b"renewed"}
             project("..2", newer)
-            eventually(newer)
+            until(lambda: copied() == newer, shown=copied)
             assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o400}
         finally:
             running.terminate()

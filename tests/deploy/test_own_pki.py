@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from gemel.common.rpc.tls import TlsFiles
 from tests.common.pki.own_pki import OwnPki
 from tests.deploy.documents import blocks, lines, sections
 from tests.deploy.procedure import Procedure
-from tests.deploy.sites import REPOSITORY
+from tests.deploy.sites import PARTIES, REPOSITORY
 from tests.deploy.test_certificates import admitted
 
 SECTION = sections(REPOSITORY / "docs/certificates.md")["Certificates of an organisation's own PKI"]
@@ -53,13 +54,9 @@ def procedure(tmp_path: Path) -> Procedure:
     return procedure
 
 
-_PKIS: dict[str, OwnPki] = {}
-
-
+@cache
 def pkis() -> dict[str, OwnPki]:
-    if not _PKIS:
-        _PKIS.update(unit=OwnPki("unit"), hospital=OwnPki("hospital"))
-    return _PKIS
+    return {name: OwnPki(name) for name in ("unit", "hospital")}
 
 
 def test_both_are_members_by_the_names_in_the_example(procedure: Procedure) -> None:
@@ -76,5 +73,5 @@ def test_both_are_members_by_the_names_in_the_example(procedure: Procedure) -> N
         pkis()["hospital"].renew(procedure.keys("alice"), dns=[alice.dns], uris=[alice.spiffe])
         TlsFiles.load(procedure.keys("carole"), Role.LINKER)
         TlsFiles.load(procedure.keys("alice"), Role.CUSTODIAN_A)
-        assert all(admitted(procedure, party) for party in ("alice", "bob", "carole", "coordinator", "steward"))
+        assert all(admitted(procedure, party) for party in PARTIES)
     assert members.in_role(Role.LINKER).server_name == certificate["dnsNames"][0]

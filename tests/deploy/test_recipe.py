@@ -17,13 +17,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -31,18 +27,14 @@ import pytest
 
 from tests.deploy.documents import blocks, lines, sections
 from tests.deploy.machine import Failed, Machine, Unavailable, require
-from tests.deploy.sites import DEPLOY, REPOSITORY
+from tests.deploy.sites import COMMANDS, CUSTODIANS, DEPLOY, NOBODY, REPOSITORY, SERVICES, until
+from tests.deploy.terminal import Terminal
 from tests.e2e.deployment import people, specification
 
 PAGE = sections(DEPLOY / "README.md")
-SERVICES = ("carole", "alice", "bob")
-COMMANDS = ("coordinator", "steward")
-CUSTODIANS = ("alice", "bob")
-NEVER = " ".join(["0000"] * 16)
 SOURCE = "/opt/source"
 RECEIVED = "/opt/received"
 NO_SOURCE = (".*", "*.egg-info", "__pycache__", "benchmarks", "build", "tests", "docs", "demo")
-PATIENCE = 180.0
 PEOPLE, COMMON = 60, 40
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
@@ -66,7 +58,7 @@ class Estate:
         self.folder = folder
         self.desk = folder / "desk"
         self.machines: dict[str, Machine] = {}
-        self._terminal: subprocess.Popen[str] | None = None
+        self._terminal: Terminal | None = None
 
     def __getitem__(self, party: str) -> Machine:
         return self.machines[party]
@@ -103,53 +95,24 @@ class Estate:
             (self.desk / party / f"{party}.yaml").write_text(text)
         (self.desk / "requests").mkdir()
         (self.desk / "hosts").write_text("127.0.0.1 localhost carole\n")
-        self.open_terminal()
-
-    def open_terminal(self) -> None:
-        """In the network of Carole's machine as it is now."""
         program = f'mount --bind "{self.desk}/hosts" /etc/hosts; exec "$@"'
-        command = [
-            "nsenter",
-            "--net",
-            "--target",
-            str(self["carole"].first),
-            "unshare",
-            "--mount",
-            "sh",
-            "-euc",
-            program,
-        ]
-        self._terminal = subprocess.Popen(
-            [*command, "sh", sys.executable, "-m", "tests.deploy.terminal"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=self.desk,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(REPOSITORY),
-                "COLUMNS": "200",
-                "GEMEL_COORDINATOR": str(self.desk / "coordinator/coordinator.yaml"),
-            },
+        command = f"nsenter --net --target {self['carole'].first} unshare --mount sh -euc".split()
+        self._terminal = Terminal(
+            [*command, program, "sh", *Terminal.PROGRAM],
+            self.desk,
+            GEMEL_COORDINATOR=str(self.desk / "coordinator/coordinator.yaml"),
         )
 
     def type(self, block: str) -> str:
         """Lines of the page at this desk; what they print."""
         shown = []
         assert self._terminal is not None
-        assert self._terminal.stdin is not None
-        assert self._terminal.stdout is not None
         for words in lines(f"```sh\n{block}\n```\n"):
             if words[:2] == ["mkdir", "-p"]:
                 (self.desk / words[2]).mkdir()
                 continue
             assert words[0] == "gemel"
-            arguments = [word.replace("/etc/gemel", str(self.desk)) for word in words[1:]]
-            self._terminal.stdin.write(json.dumps(arguments) + "\n")
-            self._terminal.stdin.flush()
-            status, text = json.loads(self._terminal.stdout.readline())
-            assert status == 0, f"{words}: {text}"
-            shown.append(text)
+            shown.append(self._terminal.type(*(word.replace("/etc/gemel", str(self.desk)) for word in words[1:])))
         return "".join(shown)
 
     def certify(self) -> None:
@@ -174,8 +137,8 @@ class Estate:
         for party, other in zip(CUSTODIANS, reversed(CUSTODIANS), strict=True):
             configuration = self[party].disk / f"etc/gemel/{party}/{party}.yaml"
             text = configuration.read_text()
-            assert NEVER in text
-            configuration.write_text(text.replace(NEVER, identities[other]))
+            assert NOBODY in text
+            configuration.write_text(text.replace(NOBODY, identities[other]))
 
     def _as(self, party: str, line: str) -> str:
         """A line as the page says: as the party's user."""
@@ -194,8 +157,7 @@ class Estate:
     def stop(self) -> None:
         """Cut the power of all."""
         if self._terminal is not None:
-            self._terminal.kill()
-            self._terminal.wait()
+            self._terminal.close()
         for machine in self.machines.values():
             machine.stop()
 
@@ -205,13 +167,6 @@ def by_party(block: str) -> dict[str, str]:
     found = {words[words.index("--name") + 1]: shlex.join(words) for words in lines(f"```sh\n{block}```\n")}
     assert set(found) == {*SERVICES, *COMMANDS}
     return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def properties(machine: Machine, unit: str) -> Mapping[str, str]:

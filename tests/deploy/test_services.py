@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,24 @@ import polars as pl
 import pytest
 
 from tests.deploy.procedure import carry_out
-from tests.deploy.sites import CALLERS, PARTIES, REPOSITORY, Loopback, Namespaces, Unavailable, install, listening
+from tests.deploy.sites import (
+    CALLERS,
+    CUSTODIANS,
+    NOBODY,
+    PARTIES,
+    SERVICES,
+    Loopback,
+    Namespaces,
+    Unavailable,
+    install,
+    listening,
+    until,
+)
+from tests.deploy.terminal import Terminal
 from tests.specifications import heading
 
-SERVICES = ("carole", "alice", "bob")
-CUSTODIANS = ("alice", "bob")
-NOBODY = " ".join(["0000"] * 16)
+Site = Loopback | Namespaces
 PEOPLE = 120
-PATIENCE = 120.0
 
 SPECIFICATION = (
     heading("deployed")
@@ -59,21 +68,14 @@ def people(prefix: str, offset: int) -> pl.DataFrame:
 class Service:
     """One of the three, as its party runs it."""
 
-    def __init__(self, party: str, site: Loopback | Namespaces, configuration: Path) -> None:
+    def __init__(self, party: str, site: Site, configuration: Path) -> None:
         self.party = party
         self.folder = site.root / "run" / party
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ready_file = self.folder / "ready"
         self.log = self.folder / "log"
-        program = [
-            sys.executable,
-            "-m",
-            f"gemel.{party}",
-            "--config",
-            str(configuration),
-            "--ready-file",
-            str(self.ready_file),
-        ]
+        program = [sys.executable, "-m", f"gemel.{party}", "--config", str(configuration)]
+        program += ["--ready-file", str(self.ready_file)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 site.command(party, program),
@@ -86,11 +88,8 @@ class Service:
             )
 
     def wait_ready(self) -> dict[str, object]:
-        deadline = time.monotonic() + PATIENCE
-        while not self.ready_file.exists():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.02)
+        until(lambda: self.ready_file.exists() or self.process.poll() is not None, shown=self.log.read_text)
+        assert self.process.poll() is None, self.log.read_text()
         found: dict[str, object] = json.loads(self.ready_file.read_text())
         return found
 
@@ -103,44 +102,8 @@ class Service:
             return self.process.wait()
 
 
-class Terminal:
-    """An operator's terminal in a party's network."""
-
-    def __init__(self, party: str, site: Loopback | Namespaces, configuration: Path) -> None:
-        self._configuration = configuration
-        program = [sys.executable, "-m", "tests.deploy.terminal"]
-        self._process = subprocess.Popen(
-            site.command(party, program),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=site.root / "run" / party,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
-        )
-
-    def attempt(self, *arguments: str) -> tuple[int, str]:
-        """Type ``gemel ARGUMENTS --config ...``; status and output."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([*arguments, "--config", str(self._configuration)]) + "\n")
-        self._process.stdin.flush()
-        status, shown = json.loads(self._process.stdout.readline())
-        return status, shown
-
-    def type(self, *arguments: str) -> str:
-        """As `attempt`, for what must succeed."""
-        status, shown = self.attempt(*arguments)
-        assert status == 0, f"gemel {' '.join(arguments)}: {shown}"
-        return shown
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(20)
-
-
 @pytest.fixture(params=[Loopback, Namespaces], ids=["loopback addresses", "network namespaces"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loopback | Namespaces]:
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     for party in PARTIES:
         for folder in ("var/lib/gemel", "srv/gemel", "run"):
             (tmp_path / folder / party).mkdir(parents=True)
@@ -153,7 +116,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loopback | 
 
 
 @pytest.mark.long
-def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces, tmp_path: Path) -> None:
+def test_a_linkage_from_the_configurations_in_deploy(site: Site, tmp_path: Path) -> None:
     procedure = carry_out(tmp_path, tmp_path / "coordinator")
     peers = {"alice": procedure.fingerprint("bob"), "bob": procedure.fingerprint("alice")}
     configurations = install(tmp_path, site, {party: {NOBODY: found} for party, found in peers.items()})
@@ -162,9 +125,12 @@ def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces
     (tmp_path / "linkage.yaml").write_text(SPECIFICATION)
     before = snapshot(tmp_path / "etc", tmp_path / "srv")
     with contextlib.ExitStack() as stack:
-        terminals = {party: Terminal(party, site, configurations[party]) for party in PARTIES}
-        for terminal in terminals.values():
-            stack.callback(terminal.close)
+        terminals = {}
+        for party in PARTIES:
+            options = "--config", str(configurations[party])
+            folder = tmp_path / "run" / party
+            terminals[party] = Terminal(site.command(party, Terminal.PROGRAM), folder, options)
+            stack.callback(terminals[party].close)
         assert terminals["carole"].type("carole", "init").startswith("Made the store ")
         services: dict[str, Service] = {}
         for party in SERVICES:
@@ -208,13 +174,6 @@ def link(terminals: dict[str, Terminal], root: Path) -> None:
     assert json.loads((root / "run/coordinator/results/model.json").read_text())
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def wait_for(terminal: Terminal, party: str, condition: Callable[[dict[str, Any]], object]) -> None:
     """Until the operator sees it of the project."""
 
@@ -237,9 +196,7 @@ def check_links(root: Path) -> None:
     assert found == {(f"a{number}", f"b{number}") for number in range(PEOPLE // 2, PEOPLE)}
 
 
-def check_who_listens(
-    site: Loopback | Namespaces, services: dict[str, Service], ready: dict[str, dict[str, object]]
-) -> None:
+def check_who_listens(site: Site, services: dict[str, Service], ready: dict[str, dict[str, object]]) -> None:
     """A custodian listens on its own loopback address only; Carole on one port, and on loopback for her probes."""
     host, _, port = site.carole.rpartition(":")
     pages = {party: tuple(str(ready[party]["observability"]).rsplit(":", 1)) for party in SERVICES}
@@ -261,12 +218,12 @@ def check_who_listens(
         assert reach(site, caller, "carole", 7443) == "connected"
 
 
-def by_service(site: Loopback | Namespaces, service: Service) -> set[tuple[str, int]]:
+def by_service(site: Site, service: Service) -> set[tuple[str, int]]:
     # In a namespace of its own, everything in it: no other process can listen there for the party unseen.
     return listening(service.process.pid, own=not site.isolated)
 
 
-def reach(site: Loopback | Namespaces, party: str, host: str, port: int) -> str:
+def reach(site: Site, party: str, host: str, port: int) -> str:
     """What comes of connecting from a party's network."""
     program = f"""
 import socket

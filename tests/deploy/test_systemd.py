@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import copied, stages
-from tests.deploy.sites import DEPLOY, REPOSITORY
+from tests.deploy.sites import COMMANDS, DEPLOY, REPOSITORY, SERVICES
 
-SERVICES = ("alice", "bob", "carole")
 UNITS = (*SERVICES, "compute@")
 FOLDER = DEPLOY / "systemd"
 
@@ -51,7 +50,7 @@ def test_starts_its_party_as_its_own_user(party: str) -> None:
     assert f"NUMBA_CACHE_DIR=/var/cache/gemel/{party}" in service["Environment"][0].split()
 
 
-@pytest.mark.parametrize("party", ["coordinator", "steward"])
+@pytest.mark.parametrize("party", COMMANDS)
 def test_computes_for_its_party_as_the_user_of_its_commands(party: str) -> None:
     found = {
         key: [value.replace("%i", party) for value in values] for key, values in unit("compute@")["Service"].items()
@@ -100,7 +99,8 @@ def test_is_confined(party: str) -> None:
 def test_what_is_gathered_is_what_the_image_of_the_party_holds(party: str, tmp_path: Path) -> None:
     """There is one list, in the Dockerfile; the tests read it by other means."""
     folder = tmp_path / "build"
-    subprocess.run([sys.executable, "-I", "-S", str(DEPLOY / "gather.py"), party, str(folder)], check=True)
+    gather = [sys.executable, "-I", "-S", str(DEPLOY / "gather.py"), party, str(folder)]
+    subprocess.run(gather, check=True)
     expected = {}
     for source, into in copied(stages(), f"build-{party}").items():
         path = REPOSITORY / source
@@ -109,12 +109,7 @@ def test_what_is_gathered_is_what_the_image_of_the_party_holds(party: str, tmp_p
     expected = {name: content for name, content in expected.items() if "__pycache__" not in name}
     found = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     assert found == expected
-    again = subprocess.run(
-        [sys.executable, "-I", "-S", str(DEPLOY / "gather.py"), party, str(folder)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    again = subprocess.run(gather, check=False, capture_output=True, text=True)
     assert (again.returncode, again.stderr) == (1, f"{folder} exists: remove it, or name another folder\n")
 
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from gemel.carole.engine.resolution import resolution_exchange as resolution
-from gemel.common.audit.resolver_result import sign_result, verify_result
+from gemel.common.audit.statements import ResolverResult
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity
 from gemel.common.keys.identity_configuration import open_identity
@@ -198,7 +198,8 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         # Whoever has the log and the membership list sees for which result the resolver answers.
         (resolved,) = (entry["details"] for entry in made.audited() if entry["action"] == "resolve-run")
         resolver = made.made.members.in_role(Role.COORDINATOR).identity
-        verify_result(resolver, bytes.fromhex(resolved["signature"]), project, run, bytes.fromhex(resolved["result"]))
+        result = ResolverResult(project, run, bytes.fromhex(resolved["result"]))
+        result.verify(resolver, bytes.fromhex(resolved["signature"]))
 
 
 def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
@@ -222,7 +223,9 @@ def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None
     connection = made.connection("coordinator")
     stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
     chunk = Content.of(b"a result").chunk(0)
-    others = sign_result(open_identity(None, made.made.parties["coordinator"].identity), project, run, bytes(32))
+    others = ResolverResult(project, run, bytes(32)).sign(
+        open_identity(None, made.made.parties["coordinator"].identity)
+    )
     for signature in (b"", others):
         request = resolution_pb2.PutArtifactRequest(
             project=project,

@@ -1,7 +1,4 @@
-"""The wire of this release is read by the former one: `buf breaking` against the definitions that it had.
-
-`tests/vectors/wire.binpb` has them; CONTRIBUTING.md, *A release*, has how the next ones are written.
-"""
+"""The generated wire code is what the definitions make, and compatible with the release before."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorSet
 
+from gemel.protos.compile import ROOT, compile_protos
 from tests.vectors.make_wire import PATH as FORMER
 from tests.vectors.make_wire import write_definitions
 
@@ -66,3 +64,13 @@ def test_a_change_that_breaks_the_wire_is_found(change: Callable[[FileDescriptor
     change(found)
     (tmp_path / "changed.binpb").write_bytes(found.SerializeToString())
     assert broken(tmp_path / "changed.binpb")
+
+
+def test_generated_code_is_up_to_date(tmp_path: Path) -> None:
+    compile_protos(tmp_path)
+    fresh = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*_pb2*")}
+    folder = ROOT / "gemel" / "protos" / "linkage" / "v1"
+    committed = {path.relative_to(ROOT): path.read_bytes() for path in folder.glob("*_pb2*") if path.is_file()}
+    assert fresh.keys() == committed.keys()
+    stale = sorted(str(name) for name in fresh if fresh[name] != committed[name])
+    assert not stale, f"run `make protos` and commit: {stale}"

@@ -28,14 +28,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from gemel.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
 from gemel.carole.store.backup import Manifest as BackupManifest
 from gemel.common.audit.checkpoint import Checkpoint
-from gemel.common.audit.custodian_decline import sign_decline
 from gemel.common.audit.entry import AuditEntry, canonical
-from gemel.common.audit.file_statement import FileStatement
-from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.audit.resolver_result import sign_result
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import Cosignature
-from gemel.common.audit.steward_decision import sign_decision
+from gemel.common.audit.statements import (
+    Decline,
+    FileStatement,
+    HandOver,
+    ResolverResult,
+    RestorationDecision,
+    StewardDecision,
+    TakeOver,
+)
 from gemel.common.keys.check import canary_part
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -56,14 +59,7 @@ from gemel.common.signatures.intervals import Interval
 from gemel.common.signatures.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
 from gemel.common.signatures.party_sets import SharedUpload, open_words, seal_words
 from gemel.common.wire.chunks import Chunk
-from gemel.common.wire.granted_variables import (
-    ID,
-    VALUES,
-    Expected,
-    VariablesContext,
-    open_variables,
-    seal_variables,
-)
+from gemel.common.wire.granted_variables import ID, VALUES, Expected, VariablesContext, open_variables, seal_variables
 from gemel.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
 from gemel.common.wire.resolved_share import ResolvedShare, open_share, seal_share
@@ -79,6 +75,7 @@ from gemel.common.wire.share_headers import HeaderAbout, open_header, seal_heade
 from gemel.common.witnessing.log_memory import FileMemory
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Offer, Terms, read_confirmation, read_offer
+from gemel.custodian.agreement.key_exchange import Ephemeral
 from gemel.custodian.agreement.seed_file import load_seed_file, seed_text
 from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
@@ -149,8 +146,8 @@ def _agreed(suite: Suite = Suite.DEFAULT) -> tuple[Agreement, bytes, bytes]:
     keys: list[Any] = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
     if suite is Suite.APPROVED:
         keys = [derive_private_key(number << 256, SECP384R1()) for number in (0x41, 0x42)]
-    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, suite=suite, _ephemeral=keys[0])
-    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, suite=suite, _ephemeral=keys[1])
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, suite=suite, _ephemeral=Ephemeral(keys[0]))
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, suite=suite, _ephemeral=Ephemeral(keys[1]))
     bob.accept_offer(alice.offer)
     alice.accept_offer(bob.offer)
     alice.confirm(DIGEST)
@@ -374,10 +371,7 @@ FIXED: Mapping[str, Format] = {
         ),
         _hex,
     ),
-    "checkpoint": (
-        lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(),
-        _checkpoint,
-    ),
+    "checkpoint": (lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(), _checkpoint),
     "checkpoint: signed note": (
         lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).noted(ALICE).to_text().encode(),
         _checkpoint,
@@ -388,12 +382,9 @@ FIXED: Mapping[str, Format] = {
     ),
     "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
-    "resolver's signature": (lambda: sign_result(ALICE, "golden", RUN, DIGEST), _hex),
-    "steward's decision": (
-        lambda: sign_decision(ALICE, "golden", RUN, DIGEST, release=True, reason="agreed"),
-        _hex,
-    ),
-    "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
+    "resolver's signature": (lambda: ResolverResult("golden", RUN, DIGEST).sign(ALICE), _hex),
+    "steward's decision": (lambda: StewardDecision("golden", RUN, DIGEST, True, "agreed").sign(ALICE), _hex),
+    "custodian's refusal": (lambda: Decline("golden", DIGEST, "not agreed").sign(ALICE), _hex),
     "file that a custodian states": (
         lambda: FileStatement(2_000, "patient register").sign(ALICE, "golden", DIGEST),
         _hex,
@@ -405,10 +396,7 @@ FIXED: Mapping[str, Format] = {
         lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
         _hex,
     ),
-    "membership list": (
-        lambda: MEMBERS.dump().encode(),
-        lambda content: _members(Members.parse(content.decode())),
-    ),
+    "membership list": (lambda: MEMBERS.dump().encode(), lambda content: _members(Members.parse(content.decode()))),
     "enrolment request": (
         lambda: _request(READER),
         lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
@@ -438,10 +426,7 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
-    "seed agreement: offer": (
-        lambda: _agreed()[1],
-        lambda content: _offer(read_offer(content, BOB.public, "golden")),
-    ),
+    "seed agreement: offer": (lambda: _agreed()[1], lambda content: _offer(read_offer(content, BOB.public, "golden"))),
     "seed agreement: confirmation": (
         lambda: _agreed()[2],
         lambda content: read_confirmation(content, BOB.public, "golden").canary.hex(),
@@ -468,10 +453,7 @@ DRAWN: Mapping[str, Format] = {
         lambda: Vault(WRAPPING).protect("subject", b"content"),
         lambda content: Vault(WRAPPING).reveal("subject", content).decode(),
     ),
-    "request for handles": (
-        lambda: RowHandlesRequest(RUN, np.array([3, 0, 7], dtype=np.uint32)).pack(),
-        _rows,
-    ),
+    "request for handles": (lambda: RowHandlesRequest(RUN, np.array([3, 0, 7], dtype=np.uint32)).pack(), _rows),
     "handles": (
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,

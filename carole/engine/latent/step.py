@@ -240,7 +240,8 @@ def _linked(pairs: ScoredPairs, settings: ExtendedSettings) -> WeightedPairs:
     if len(pairs.row_a) <= MAX_WEIGHTED:
         return WeightedPairs(pairs.row_a, pairs.row_b, pairs.link_probability)
     each = ArrayPairs(pairs.row_a, pairs.row_b, np.arange(len(pairs.row_a), dtype=np.int32))
-    return sampled_pairs(each, pairs.link_probability, settings.heaviest, settings.seed, lambda done: None)
+    weight = pairs.link_probability
+    return sampled_pairs(each, lambda *at: weight[at[2]], settings.heaviest, settings.seed, lambda done: None)
 
 
 # The extended latent step of a resolver, who has the kept pairs only, and of their records nothing but codes.

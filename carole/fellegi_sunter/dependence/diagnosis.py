@@ -17,8 +17,8 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8, Ints
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables, coarse
-from gemel.carole.fellegi_sunter.model import probability
+from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables
+from gemel.carole.fellegi_sunter.model import probability_of
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 
@@ -64,9 +64,8 @@ class Misfit:
         if self.expected <= 0:
             return f"{what} although independence allows none"
         ratio = self.observed / self.expected
-        if ratio >= 1:
-            return f"{what} {_times(ratio)} as often as independence has it ({_per(self.observed)})"
-        return f"{what} {ratio:.2f} times as often as independence has it ({_per(self.observed)})"
+        times = _times(ratio) if ratio >= 1 else f"{ratio:.2f} times"
+        return f"{what} {times} as often as independence has it ({_per(self.observed)})"
 
 
 def misfits(
@@ -82,12 +81,10 @@ def misfits(
     `gamma` (int8, shape (n_patterns, n_fields)); `weight` (float64, shape (n_patterns,)): expected pairs of the class
     by pattern; `estimation_mask`: which patterns may identify which fields; None: each of all.
 
-    Notes
-    -----
     O(n_patterns * n_fields**2).
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, scale)
+    tables = Tables(gamma, weight, n_levels, estimation_mask, scale)
     found = []
     for v, w in combinations(range(len(fields)), 2):
         table = tables.counted((v, w))
@@ -120,14 +117,9 @@ def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarni
     ratio = strongest.observed / strongest.expected
     others = len(strong) - 1
     more = f"; {others} other pair{'s' if others > 1 else ''} of fields too" if others else ""
-    effect = (
-        "only a class of kin makes up for it"
-        if n_kin
-        else ("the second counts as evidence of its own, and too many matches are claimed")
-    )
-    return (
-        result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=f"{effect}{more}"),
-    )
+    claimed = "the second counts as evidence of its own, and too many matches are claimed"
+    effect = f"{'only a class of kin makes up for it' if n_kin else claimed}{more}"
+    return (result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=effect),)
 
 
 def _times(ratio: float) -> str:
@@ -164,20 +156,11 @@ class OutsideBlocks:
 class JointModel:
     """Distributions of comparison vectors, in each class.
 
-    Parameters
-    ----------
-    matches, strangers : Distribution
-        Of pairs of one person, and of two people who have nothing in common but by chance.
-    kin : KinClasses
-        Of two people who have something in common.
-    p : float
-        Share of matches among all pairs, those that blocking left out with the others.
-    recall : float
-        Share of the matches that blocking kept; 1 where it is not estimable.
-    misfits : tuple of Misfit
-        Where independence fails, matches first.
-    evidence_of_kin : tuple of float
-        Log evidence with 0, 1, ... classes of kin, relative to none, at the start.
+    `matches`, `strangers`: of pairs of one person, and of two people who have nothing in common but by chance; `kin`:
+    of two people who have something in common; `p`: share of matches among all pairs, those that blocking left out with
+    the others; `recall`: share of the matches that blocking kept; 1 where it is not estimable; `misfits`: where
+    independence fails, matches first; `evidence_of_kin`: log evidence with 0, 1, ... classes of kin, relative to none,
+    at the start.
     """
 
     matches: Distribution
@@ -213,21 +196,16 @@ class JointModel:
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
-        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
+        return probability_of(self.match_weights(gamma), self.p)
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What else is known of pairs, for instance the Bayes factors of their values.
 
-    Parameters
-    ----------
-    pattern : ndarray of int, shape (n,)
-        Row of the `PatternCounts` of each pair, or class of pairs.
-    bits : ndarray of float64, shape (n,)
-        Binary logarithm of its Bayes factor for a match.
-    count : ndarray of float64, shape (n,), optional
-        Pairs of each class; None: one each.
+    `pattern` (int, shape (n,)): row of the `PatternCounts` of each pair, or class of pairs; `bits` (float64, shape
+    (n,)): binary logarithm of its Bayes factor for a match; `count` (float64, shape (n,)): pairs of each class; None:
+    one each.
     """
 
     pattern: Ints = dataclass_field(repr=False)

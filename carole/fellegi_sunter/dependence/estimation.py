@@ -10,7 +10,7 @@ match, that takes for its match class whatever makes fields agree together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from gemel.carole.fellegi_sunter.model import (
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import (
     FEW_MATCHES,
+    FEWEST_MATCHES,
     default_m,
     expected_levels,
     identified_bits,
@@ -64,7 +65,7 @@ from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.progress import StageProgress
 
-# The maximisation steps: graphs, tables and classes from expected matches by pattern.
+# The maximisation: graphs, tables and classes from expected matches by pattern.
 #
 # Under an assignment there are pairs known to be no match whatever their levels: those one of whose records has its
 # one link elsewhere (`strangers_by_links`). The distributions of non-matches are estimated from them. If they were
@@ -98,12 +99,9 @@ FEWEST_LINKED = 0.2
 MIN_RECALL = 0.5
 """Share of the matches that blocking is supposed to keep at least: the few that a poorer one finds tell nothing."""
 
-FEWEST_LINKS = 1e-6
-"""Lower bound of p, as a number of links."""
 
-
-class Maximisation:
-    """Estimates from expected matches by pattern."""
+class _Steps:
+    """Expected matches by pattern from the patterns' weights, and everything else from these."""
 
     def __init__(
         self,
@@ -114,11 +112,14 @@ class Maximisation:
         rules: Sequence[RuleFields],
         level_counts: F64 | None,
         outside_blocks: OutsideBlocks | None,
-        p: float | None = None,
-        p_prior: tuple[float, float] = (0.0, 0.0),
+        pairs: Kept | None,
+        evidence: Evidence | None,
+        p: float | None,
+        p_prior: tuple[float, float],
     ) -> None:
         self.gamma = np.ascontiguousarray(patterns.gamma)
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
+        self._pairs, self._evidence = pairs, evidence
         self._largest_clique = LARGEST_CLIQUE[dependence]
         self._count = patterns.count.astype(np.float64)
         self._n_levels = [field.n_levels for field in model.fields]
@@ -129,16 +130,14 @@ class Maximisation:
         self._believed = default_m(model.fields, width)
         self._worth = np.where(unidentified_fields(rules, len(model.fields)), np.inf, worth(model.fields))
         self.level_counts = counted_levels(self.gamma, patterns.count, width) if level_counts is None else level_counts
-        self._outside = np.zeros(0) if outside_blocks is None else outside_blocks.count
-        self._scale = 1.0 if outside_blocks is None else max(1.0, outside_blocks.scale)
-        self._all_gamma = self.gamma
-        if outside_blocks is not None:
-            self._all_gamma = np.ascontiguousarray(np.vstack([self.gamma, outside_blocks.gamma]))
+        outside = outside_blocks or OutsideBlocks(self.gamma[:0], np.zeros(0), 1.0)
+        self._outside, self._scale = outside.count, max(1.0, outside.scale)
+        self._all_gamma = np.vstack([self.gamma, outside.gamma])
         self._n_pairs = float(model.n_a) * model.n_b
         self._u = shares(self.level_counts, self._valid, settings.prior)
         self._clearly_others = np.ones(len(self._all_gamma))
 
-    def start(self, max_kin: int, kept: Kept | None) -> StartingClasses:
+    def start(self, max_kin: int) -> StartingClasses:
         """Classes with independent fields; they decide which pairs are clearly no match."""
         gamma, fields, n_pairs = self.gamma, self._model.fields, self._n_pairs
         identified = identified_bits(self._patterns.mask, self._rules, len(fields))
@@ -147,24 +146,43 @@ class Maximisation:
             np.array([field.personal for field in fields]), n_pairs,
             self._settings.expected_matches,
         )  # fmt: skip
+        pairs = self._pairs
         start = starting_classes(
-            counted, max_kin, lambda chosen: 0.0 if kept is None else kept[0].exclusiveness(chosen[kept[1]])
+            counted, max_kin, lambda chosen: 0.0 if pairs is None else pairs[0].exclusiveness(chosen[pairs[1]])
         )
         odds = start.weight * np.log(2.0) + np.log(start.matches) - np.log(max(n_pairs - start.matches, 1.0))
         self._clearly_others[: len(gamma)] = probability(-odds)
         return start
 
-    def others(self, matches: F64, kept: Kept | None, posterior: LinkProbabilities | None) -> F64:
+    def matches(
+        self, weight: F64, p: float, recall: float, before: LinkProbabilities | None, progress: StageProgress
+    ) -> tuple[F64, LinkProbabilities | None]:
+        """Expected matches by pattern, and the link probabilities of the kept pairs, under weights in bits."""
+        known = self._evidence
+        if self._pairs is not None:
+            links, pattern = replace(self._pairs[0], recall=recall), self._pairs[1]
+            of_pairs = weight[pattern] if known is None else weight[pattern] + known.bits
+            posterior = links.probabilities(of_pairs, progress, near=before is not None, cycles=False)
+            matches = np.bincount(pattern, posterior.probability, minlength=len(weight))
+            return matches.astype(np.float64), posterior
+        log_odds = np.log(p) - np.log1p(-p)
+        if known is None:
+            return self._count * probability(weight * np.log(2.0) + log_odds), None
+        g = probability((weight[known.pattern] + known.bits) * np.log(2.0) + log_odds)
+        of_classes = g if known.count is None else g * known.count
+        return np.bincount(known.pattern, of_classes, minlength=len(weight)).astype(np.float64), None
+
+    def others(self, matches: F64, posterior: LinkProbabilities | None) -> F64:
         """Expected non-matches by pattern, of all pairs.
 
         Also where u is that of all pairs: in a single field matches are negligible among the others, but nearly all
         pairs that agree on several fields at once are matches, and would appear as a dependence of non-matches.
         """
         others = np.maximum(self._count - matches, 0.0)
-        if kept is not None and posterior is not None:
-            known, share = strangers_by_links(kept, posterior.probability, len(self._count))
+        if self._pairs is not None and posterior is not None:
+            known, share = strangers_by_links(self._pairs, posterior.probability, len(self._count))
             if share >= FEWEST_LINKED:
-                among = np.bincount(kept[1], minlength=len(self._count))
+                among = np.bincount(self._pairs[1], minlength=len(self._count))
                 others = np.minimum(known / share, among) + np.maximum(self._count - among, 0.0)
         return np.concatenate([others, self._outside])
 
@@ -222,7 +240,7 @@ class Maximisation:
         p = self._p
         if p is None:
             believed, others = self._p_prior
-            expected = max(float(matches.sum()), FEWEST_LINKS) / recall + believed
+            expected = max(float(matches.sum()), FEWEST_MATCHES) / recall + believed
             p = min(expected / (self._n_pairs + believed + others), 1 - 1e-9)
         known = np.isfinite(self._worth)[:, None]
         m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
@@ -329,13 +347,14 @@ def fit_joint(
     .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
     """
     settings = settings or Estimation()
-    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p, p_prior)
-    start = step.start(max_kin, pairs)
+    step = _Steps(
+        model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior
+    )
+    start = step.start(max_kin)
     n_pairs = float(model.n_a) * model.n_b
     first, recall = min(start.matches / n_pairs, 1 - 1e-9) if p is None else p, 1.0
-    expectation = _Expectation(patterns, pairs, evidence)
-    matches, posterior = expectation.of(start.weight, first, recall, None, _part(progress, 0))
-    others = step.others(matches, pairs, posterior)
+    matches, posterior = step.matches(start.weight, first, recall, None, _part(progress, 0))
+    others = step.others(matches, posterior)
     kin, strangers = step.strangers(start.kin, others)
     of_matches = step.graph_of_matches(matches) if start.mixed else independent(len(model.fields))
     graphs = of_matches, step.graph_of_strangers(strangers)
@@ -349,22 +368,18 @@ def fit_joint(
         kin, strangers = step.strangers(kin, others, joint.strangers)
         joint = replace(joint, kin=kin)
         weight = joint.match_weights(step.gamma)
-        expected, posterior = expectation.of(weight, joint.p, recall, posterior, _part(progress, rounds))
+        expected, posterior = step.matches(weight, joint.p, recall, posterior, _part(progress, rounds))
         moved = abs(float(expected.sum()) - float(matches.sum()))
         converged = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
-        others = step.others(matches, pairs, posterior)
+        others = step.others(matches, posterior)
         if choices <= MAX_CHOICES and (converged or since == ROUNDS_PER_CHOICE):
             chosen = step.graph_of_matches(matches), step.graph_of_strangers(strangers)
             converged = converged and all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
             graphs, choices, since = chosen, choices + 1, 0
+    misfits = step.misfits(matches, others)
     joint = replace(
-        joint,
-        recall=recall,
-        rounds=rounds,
-        converged=converged,
-        misfits=step.misfits(matches, others),
-        evidence_of_kin=start.evidence,
+        joint, recall=recall, rounds=rounds, converged=converged, misfits=misfits, evidence_of_kin=start.evidence
     )
     warnings = second_warnings(current, step.level_counts, float(matches.sum()), settings, rules)
     if dependence == "none":
@@ -372,33 +387,6 @@ def fit_joint(
     if not converged:
         warnings = (*warnings, result_warning("dependence_not_converged", rounds=rounds))
     return replace(current, warnings=warnings), joint, posterior
-
-
-@dataclass(frozen=True)
-class _Expectation:
-    """Expected matches by pattern, and the link probabilities of the kept pairs."""
-
-    patterns: PatternCounts
-    pairs: Kept | None
-    evidence: Evidence | None
-
-    def of(
-        self, weight: F64, p: float, recall: float, before: LinkProbabilities | None, progress: StageProgress
-    ) -> tuple[F64, LinkProbabilities | None]:
-        """Under weights of the patterns, in bits."""
-        found = self.evidence
-        if self.pairs is not None:
-            links, pattern = replace(self.pairs[0], recall=recall), self.pairs[1]
-            of_pairs = weight[pattern] if found is None else weight[pattern] + found.bits
-            posterior = links.probabilities(of_pairs, progress, near=before is not None, cycles=False)
-            matches = np.bincount(pattern, posterior.probability, minlength=len(weight))
-            return matches.astype(np.float64), posterior
-        log_odds = np.log(p) - np.log1p(-p)
-        if found is None:
-            return self.patterns.count * probability(weight * np.log(2.0) + log_odds), None
-        each = probability((weight[found.pattern] + found.bits) * np.log(2.0) + log_odds)
-        of_classes = each if found.count is None else each * found.count
-        return np.bincount(found.pattern, of_classes, minlength=len(weight)).astype(np.float64), None
 
 
 def _part(progress: StageProgress, done: int) -> StageProgress:

@@ -30,29 +30,13 @@ def class_expectation(
     sizes: F64,
     posterior: F64,
 ) -> float:
-    """Expected pairs of each class, by field and level.
+    """Write the expected pairs of each class by field and level, of all rows, and the probability of each class.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    count : ndarray of float64, shape (n_patterns,)
-        Pairs of each pattern, not negative.
-    identified : ndarray of uint64, shape (n_patterns,)
-        Bit q is set where a row identifies the first classes' distribution of field q.
-    log_levels : ndarray of float64, shape (n_classes, n_fields, n_levels + 1)
-        Log probability of each level in each class but the last; the last column, of a missing level, is 0.
-    log_shares : ndarray of float64, shape (n_classes + 1,)
-        Of all classes, the last one too.
-    log_last : ndarray of float64, shape (n_patterns,)
-        Log probability of each pattern in the last class, whose distribution is not estimated here.
-    masked : int
-        The first classes, so many, are estimated only from the rows that identify a field.
-    levels : ndarray of float64, shape (n_classes, n_fields, n_levels)
-        Overwritten with expected pairs.
-    sizes : ndarray of float64, shape (n_classes + 1,)
-        Overwritten with expected pairs, of all rows.
-    posterior : ndarray of float64, shape (n_patterns, n_classes + 1)
-        Overwritten with the probability of each class.
+    `identified`: bit q is set where a row identifies field q of the first classes; these, `masked` of them, are
+    estimated from such rows only. `log_levels` (n_classes, n_fields, n_levels + 1): log probability of each level in
+    each class but the last; the last column, of a missing level, is 0. `log_last` (n_patterns,): log probability of
+    each pattern in the last class, whose distribution is not estimated here. Written are `levels` (n_classes, n_fields,
+    n_levels), `sizes` (n_classes + 1,) and `posterior` (n_patterns, n_classes + 1); returned is the log likelihood.
     """
     n, n_fields = gamma.shape
     n_classes = len(log_levels)
@@ -143,26 +127,10 @@ def updated(
 ) -> tuple[KinClasses, F64]:
     """Estimate the classes again, from non-matches and a distribution of strangers.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    others : ndarray of float64, shape (n_patterns,)
-        Expected non-matches by pattern.
-    strangers : ndarray of float64, shape (n_patterns,)
-        Log probability of each pattern among strangers.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels.
-    steps : int
-        EM steps at most; with 0 the classes stay as they are.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_patterns,)
-        Share of strangers among the non-matches of each pattern.
-
-    Notes
-    -----
-    O(steps * n_patterns * n_classes * n_fields).
+    `others`, `strangers` (float64, shape (n_patterns,)): expected non-matches, and log probability among strangers;
+    `valid` (bool, shape (n_fields, n_levels)): which entries are levels; `steps`: at most so many of EM; with 0 the
+    classes stay as they are. Returns also the share of strangers among the non-matches of each pattern: shape
+    (n_patterns,). O(steps * n_patterns * n_classes * n_fields).
     """
     if not len(classes):
         return classes, np.ones(len(gamma))

@@ -83,34 +83,16 @@ class StartingClasses:
 
 @dataclass(frozen=True)
 class CountedPairs:
-    """Counts of comparison vectors, and what is known before.
+    """Counts of comparison vectors, and what is known before."""
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    count : ndarray of float64, shape (n_patterns,)
-    identified : ndarray of uint64, shape (n_patterns,)
-        Fields whose m each row identifies, as bits.
-    valid : ndarray of bool, shape (n_fields, n_levels)
-        Which entries are levels.
-    u : ndarray of float64, shape (n_fields, n_levels)
-        Levels of all pairs.
-    belief : ndarray of float64, shape (n_fields, n_levels)
-        Believed m.
-    worth : ndarray of float64, shape (n_fields,)
-        Matches that the belief is worth; infinite where m cannot be estimated.
-    personal : ndarray of bool, shape (n_fields,)
-        Fields that distinguish the persons of a household.
-    """
-
-    gamma: I8
-    count: F64
-    identified: U64
-    valid: Flags
-    u: F64
-    belief: F64
-    worth: F64
-    personal: Flags
+    gamma: I8  # (n_patterns, n_fields)
+    count: F64  # (n_patterns,)
+    identified: U64  # (n_patterns,): fields whose m each row identifies, as bits
+    valid: Flags  # (n_fields, n_levels): which entries are levels
+    u: F64  # (n_fields, n_levels): levels of all pairs
+    belief: F64  # (n_fields, n_levels): believed m
+    worth: F64  # (n_fields,): matches that the belief is worth; infinite where m cannot be estimated
+    personal: Flags  # (n_fields,): those that distinguish the persons of a household
     n_pairs: float
     expected_matches: float | None = None
 
@@ -123,8 +105,6 @@ def starting_classes(
     `max_kin`: at most so many, up to `MAX_KIN`; `exclusiveness`: log likelihood ratio of the pairs of some patterns
     excluding each other: see `LinkPosterior.exclusiveness`.
 
-    Notes
-    -----
     At most `MAX_STEPS` steps of O(n_patterns * n_classes * n_fields) for each number of classes. A number is tried only
     if the one before was better than the one before it.
 

@@ -15,6 +15,7 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -34,7 +35,7 @@ MAX_CELLS = 1 << 17
 """Maximum number of cells of a clique's table."""
 
 
-class EstimationMask:
+class EstimationMask(NamedTuple):
     """Which blocked patterns may identify which fields among matches.
 
     A rule's pairs agree on its own fields, so dependence of fields is estimated from pairs of rules that involve none
@@ -43,8 +44,8 @@ class EstimationMask:
     `mask` (uint32, shape (n_patterns,)); `rules`: None: every pattern identifies every field.
     """
 
-    def __init__(self, mask: U32, rules: Sequence[RuleFields]) -> None:
-        self.mask, self.rules = mask, rules
+    mask: U32
+    rules: Sequence[RuleFields]
 
     def rows(self, involved: Sequence[int]) -> Flags:
         """Patterns of some rule that involves none of these fields."""
@@ -101,12 +102,10 @@ def choose(
     by pattern. `estimation_mask`: which patterns may identify which fields; None: each of all. `scale`: pairs that a
     sampled one stands for. Scores weigh that many as one, so that sampling error does not look like dependence.
 
-    Notes
-    -----
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, scale)
+    tables = Tables(gamma, weight, n_levels, estimation_mask, scale)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
     while max_edges is None or len(gains) < max_edges:
@@ -147,7 +146,7 @@ def coarse(gamma: I8, n_levels: Sequence[int]) -> I8:
 
 
 class Tables:
-    """Gains of joining two fields, from small tables counted where none of their fields is missing."""
+    """Gains of joining two fields, from small tables of three levels, counted where none of their fields is missing."""
 
     def __init__(
         self,
@@ -157,19 +156,14 @@ class Tables:
         estimation_mask: EstimationMask | None = None,
         scale: float = 1.0,
     ) -> None:
-        mask = np.zeros(len(gamma), dtype=np.uint32) if estimation_mask is None else estimation_mask.mask
+        mask, rules = (np.zeros(len(gamma)), ()) if estimation_mask is None else estimation_mask
         weighted = weight > 0
-        rows = np.column_stack([gamma[weighted].astype(np.int64), mask[weighted].astype(np.int64)])
+        rows = np.column_stack([coarse(gamma, n_levels)[weighted].astype(np.int64), mask[weighted].astype(np.int64)])
         distinct, member = np.unique(rows, axis=0, return_inverse=True)
-
         self._gamma = np.ascontiguousarray(distinct[:, :-1]).astype(np.int8)
         self._weight = np.bincount(member.ravel(), weight[weighted], minlength=len(distinct)).astype(np.float64)
-        self._n_levels = n_levels
-        self._estimation_mask = (
-            None
-            if estimation_mask is None
-            else EstimationMask(distinct[:, -1].astype(np.uint32), estimation_mask.rules)
-        )
+        self._n_levels = [min(n, 3) for n in n_levels]
+        self._estimation_mask = EstimationMask(distinct[:, -1].astype(np.uint32), rules)
         self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 
@@ -313,23 +307,13 @@ def estimated(
 ) -> Distribution:
     """The distribution with a given graph, estimated from expected numbers of pairs.
 
-    Parameters
-    ----------
-    gamma : ndarray of int8, shape (n_patterns, n_fields)
-    weight : ndarray of float64, shape (n_patterns,)
-        Expected pairs of the class by pattern.
-    alone : ndarray of float64, shape (n_fields, n_levels)
-        Marginal distribution of each field: that of a field without parents, and the one towards which the others
-        are smoothed.
-    pseudo_pairs : float
-        Weight of `alone` in a field's distribution given its parents' levels, in pairs as they were counted.
-    estimation_mask : EstimationMask, optional
-        Which patterns may identify which fields; None: each of all.
-    sampled : ndarray of float64, shape (n_patterns,), optional
-        Of the pairs of each pattern, those that sampled ones stand for; None: all were counted.
+    `gamma` (int8, shape (n_patterns, n_fields)); `weight` (float64, shape (n_patterns,)): expected pairs of the class
+    by pattern; `alone` (float64, shape (n_fields, n_levels)): marginal distribution of each field: that of a field
+    without parents, and the one towards which the others are smoothed; `pseudo_pairs`: weight of `alone` in a field's
+    distribution given its parents' levels, in pairs as they were counted; `estimation_mask`: which patterns may
+    identify which fields; None: each of all; `sampled` (float64, shape (n_patterns,)): of the pairs of each pattern,
+    those that sampled ones stand for; None: all were counted.
 
-    Notes
-    -----
     A pseudo-pair weighs as much as a pair of the same parents' levels does on average: 1 where all of them were
     counted, `scale` where all were sampled. O(n_patterns) per field.
     """

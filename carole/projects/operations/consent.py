@@ -24,7 +24,7 @@ from gemel.carole.projects.project import (
     State,
 )
 from gemel.carole.projects.transitions import Action, acting, permit, waits_for
-from gemel.common.audit.hand_over import TakeOver
+from gemel.common.audit.statements import TakeOver
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.parties import Role, Side

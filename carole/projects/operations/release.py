@@ -10,7 +10,7 @@ from gemel.carole.projects.operations.outcome import Detail, Outcome, move
 from gemel.carole.projects.project import Project, ReleaseSignature, RestoreDecision, RunState, State
 from gemel.carole.projects.restoration import awaited, decision_of, no_further_run, released_before, standstill
 from gemel.carole.projects.transitions import SYSTEM, Action, Actor, acting, permit
-from gemel.common.audit.reason import normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Role, Side

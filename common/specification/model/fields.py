@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Field, Tag, field_validator
 
 from gemel.common.parties import Side
 from gemel.common.specification.model.defaults import (
@@ -24,7 +24,7 @@ from gemel.common.specification.model.defaults import (
     Tokenisation,
 )
 from gemel.common.specification.model.leakage import halfway, tolerant_bounds
-from gemel.common.specification.model.section import BlockingKey, ColumnName, Name, Section, Word
+from gemel.common.specification.model.section import BY_FORM, BlockingKey, ColumnName, Name, Section, Word
 from gemel.common.specification.model.variables import CommonCategory
 
 MAX_LISTED = 20_000
@@ -33,14 +33,10 @@ MAX_LISTED = 20_000
 Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
-def _columns_tag(value: object) -> str:
-    return "one" if isinstance(value, str) else "several"
-
-
 OneOrSeveral = Annotated[
-    Annotated[ColumnName, Tag("one")]
-    | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("several")],
-    Discriminator(_columns_tag),
+    Annotated[ColumnName, Tag("text")]
+    | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("other")],
+    BY_FORM,
 ]
 
 
@@ -70,14 +66,10 @@ class DateFormat(Section):
         return tuple(part for part in order if part in parts)
 
 
-def _levels_tag(value: object) -> str:
-    return "table" if isinstance(value, str) else "bounds"
-
-
 Levels = Annotated[
-    Annotated[LevelTable, Tag("table")]
-    | Annotated[tuple[Bound, ...], Field(strict=False, min_length=2, max_length=100), Tag("bounds")],
-    Discriminator(_levels_tag),
+    Annotated[LevelTable, Tag("text")]
+    | Annotated[tuple[Bound, ...], Field(strict=False, min_length=2, max_length=100), Tag("other")],
+    BY_FORM,
 ]
 
 

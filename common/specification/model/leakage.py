@@ -86,8 +86,6 @@ def min_bits(randomised_response: float) -> int:
 def reached_by_equals(bits: int, randomised_response: float) -> float:
     """Greatest similarity, in thousandths, that the estimate for two equal values exceeds with probability `REACHED`.
 
-    Notes
-    -----
     Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits).
     """
     c = contrast(randomised_response)
@@ -110,23 +108,11 @@ def confused(bits: int, randomised_response: float) -> float:
 
 
 def tolerant_bounds(bounds: Sequence[float], bits: int, randomised_response: float = 0.0) -> tuple[float, ...]:
-    """The bounds that can be distinguished.
+    """The bounds, inclusive upper ones of at least two levels, ascending to 1, that signatures of so many bits
+    distinguish.
 
-    Parameters
-    ----------
-    bounds
-        Inclusive upper bounds of comparison levels, at least two, ascending to 1.
-    bits
-        Length of the signatures.
-    randomised_response
-        Probability with which each bit is inverted.
-
-    Returns
-    -------
-    tuple of float
-        Some of `bounds`, the last of them 1. The one before, where the top level begins, stays unless there is
-        randomised response; of bounds too close together the higher one stays. `bounds` unchanged where nothing can be
-        distinguished at all.
+    The last is 1. The one before, where the top level begins, stays unless there is randomised response; of bounds too
+    close together the higher one stays. They are unchanged where nothing can be distinguished at all.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
-from gemel.common.specification.model.section import Name, Section, Word, folded_label
+from gemel.common.specification.model.section import BY_FORM, Name, Section, Word, folded_label
 from gemel.common.specification.model.variables import MAX_CATEGORIES
 
 MAX_STEPS = 8
@@ -42,13 +42,7 @@ class CoarseningStep(Section):
         return {folded_label(label): group for group, labels in self.groups.items() for label in labels}
 
 
-def _step_tag(value: object) -> str:
-    return "dropped" if isinstance(value, str) else "grouped"
-
-
-Step = Annotated[
-    Annotated[CoarseningStep, Tag("grouped")] | Annotated[Literal["drop"], Tag("dropped")], Discriminator(_step_tag)
-]
+Step = Annotated[Annotated[CoarseningStep, Tag("other")] | Annotated[Literal["drop"], Tag("text")], BY_FORM]
 Steps = Annotated[tuple[Step, ...], Field(strict=False, min_length=1, max_length=MAX_STEPS)]
 Protect = dict[Name, Steps]
 
@@ -64,20 +58,7 @@ def step_name(step: CoarseningStep | str) -> str:
 
 
 def partitions(steps: Sequence[CoarseningStep | str], categories: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The group of each category under each step that joins, as the number of the group in the specification's order.
-
-    Parameters
-    ----------
-    steps
-        Of one variable, as they were validated.
-    categories
-        The variable's, in their order.
-
-    Returns
-    -------
-    tuple of tuple of int
-        By step, ``len(categories)`` numbers each.
-    """
+    """By step that joins, the number of each category's group, in the specification's order of the groups."""
     found = []
     for step in grouped(steps):
         numbers = {group: number for number, group in enumerate(step.groups)}

@@ -23,18 +23,12 @@ _CAPPED = {
 
 @dataclass(frozen=True)
 class Requested:
-    """Rows of a custodian's upload, counted by what their handles show.
-
-    Attributes
-    ----------
-    records
-        Different records.
-    joins
-        Rows beyond one for each of these records, and for each decoy.
-    """
+    """Rows of a custodian's upload, counted by what their handles show."""
 
     records: int = 0
+    """Different records."""
     joins: int = 0
+    """Rows beyond one for each of these records, and for each decoy."""
 
     def under(self, cap: str) -> int:
         """The number that a cap is on."""
@@ -68,20 +62,7 @@ class ResolutionSpec(Section):
         return self.by == "carole"
 
     def refuse_above(self, records: int, whose: str, where: str) -> None:
-        """Refuse to join more records of a file than all have approved.
-
-        Parameters
-        ----------
-        records
-            Distinct records of the file.
-        whose
-            Whose file it is, for the message.
-
-        Raises
-        ------
-        GemelError
-            LEAKAGE.
-        """
+        """Refuse (LEAKAGE) to join more distinct records of a file than all have approved."""
         if self.joined and records > (self.max_records or 0):
             raise GemelError(
                 ErrorCode.LEAKAGE,
@@ -106,20 +87,7 @@ class ResolutionSpec(Section):
         }
 
     def refuse_requested(self, requested: Requested, uploaded: Requested, whose: str, where: str) -> None:
-        """Refuse to submit handles of more rows than all have approved.
-
-        Parameters
-        ----------
-        requested, uploaded
-            What handles have been requested of, and what there is of it.
-        whose
-            Whose file it is, for the message.
-
-        Raises
-        ------
-        GemelError
-            LEAKAGE.
-        """
+        """Refuse (LEAKAGE) to submit handles of more rows of an upload, in all requests, than all have approved."""
         exceeded = self.exceeded(requested, uploaded)
         if not exceeded:
             return

@@ -17,31 +17,20 @@ from gemel.common.specification.model.section import Name, Section
 
 @dataclass(frozen=True)
 class SchemeFacts:
-    """The properties of a scheme.
-
-    Attributes
-    ----------
-    name
-        As in a specification.
-    summary
-        For the author of a specification.
-    title
-        For the reader of a report.
-    binary
-        Whether the model has two levels of each field, agreement (the top level) and disagreement.
-    graded
-        Whether a level between disagreement and agreement has a weight of its own.
-    calibrated
-        Whether the weights are ratios of the model's m and u. Only then are match probabilities calibrated, are m and u
-        estimated again under one-to-one, may fields depend on each other, and may a value's frequency enter.
-    """
+    """The properties of a scheme."""
 
     name: str
     summary: str
+    """For the author of a specification."""
     title: str
+    """For the reader of a report."""
     binary: bool
+    """Whether the model has two levels of each field, agreement (the top level) and disagreement."""
     graded: bool
+    """Whether a level between disagreement and agreement has a weight of its own."""
     calibrated: bool
+    """Whether the weights are ratios of the model's m and u. Only then are match probabilities calibrated, are m and u
+    estimated again under one-to-one, may fields depend on each other, and may a value's frequency enter."""
 
 
 SCHEMES = {

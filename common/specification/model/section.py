@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field
 
 from gemel.common.documents.document import DescribedModel
 from gemel.common.specification.model.defaults import DatePart
@@ -18,6 +18,9 @@ def _text_of_integer(value: object) -> object:
     # YAML reads `9999` as a number. Only integers have one text form, so only they are taken as text.
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
+
+BY_FORM = Discriminator(lambda value: "text" if isinstance(value, str) else "other")
+"""Of a union in which only a text has the tag `text`: its errors are then those of one member."""
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=MAX_COLUMN_NAME)]

@@ -1,10 +1,11 @@
-"""What a specification reveals to the linkage unit and the custodians, in words."""
+"""All notes for those who approve; of them, what a specification reveals to the linkage unit and the custodians."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
+from gemel.common.keys.suite import Suite
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec
@@ -12,7 +13,7 @@ from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.protection import CoarseningStep, grouped
 from gemel.common.specification.model.section import BlockingKey
 from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
-from gemel.common.specification.notes.linkage import latent_notes, randomised_response_notes
+from gemel.common.specification.notes.linkage import latent_notes, linkage_notes, randomised_response_notes
 from gemel.common.specification.notes.modes import capped, granted_variables_notes, shared_notes
 from gemel.common.specification.validation.specification import Specification
 
@@ -371,3 +372,18 @@ def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
             alone = sum(count == 1 for count in joined)
             sentences.append(f"{side}'s {sum(joined)} values ({alone} of them kept apart from all others)")
     return f"{' and '.join(sentences)} become {len(rows)} categories"
+
+
+def cryptography_notes(spec: Specification) -> Iterator[str]:
+    """What the suite asks of the parties, where it is not the default."""
+    if spec.suite is Suite.APPROVED:
+        yield (
+            "The approved suite (cryptography: approved): values are encoded by HMAC-SHA-256 and CMAC, and keys agreed"
+            " and shares sealed by ML-KEM-1024 and P-384, algorithms that NIST has approved. Every party but a steward"
+            " needs a sealing key of these. It makes no installation a validated one: docs/fips.md has what that takes."
+        )
+
+
+def specification_notes(spec: Specification) -> tuple[str, ...]:
+    """What a valid specification reveals to the linkage unit, and risks to linkage quality: the most serious first."""
+    return (*disclosure_notes(spec), *linkage_notes(spec), *cryptography_notes(spec))

@@ -24,7 +24,7 @@ _SPECIFICATION = b"gemel specification digest 1\0"
 
 
 def encoding_digest(spec: Specification) -> bytes:
-    """SHA-256 over what decides the signatures and blocking keys.
+    """SHA-256, 32 bytes, over what decides the signatures and blocking keys.
 
     Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
     defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
@@ -37,11 +37,6 @@ def encoding_digest(spec: Specification) -> bytes:
     members who compute, and the suite of algorithms where it is not the default.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
-
-    Returns
-    -------
-    bytes
-        32 bytes.
     """
     content: dict[str, Any] = {
         "version": spec.version,
@@ -74,11 +69,6 @@ def specification_digest(spec: Specification) -> bytes:
     """SHA-256 over the whole specification, all defaults filled in.
 
     Comments, the order of keys and whether a default was written out do not change it.
-
-    Returns
-    -------
-    bytes
-        32 bytes.
     """
     return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
 

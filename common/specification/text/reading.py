@@ -21,7 +21,8 @@ from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.common.specification.validation.consistency import SoundSections, issues_between
+from gemel.common.specification.validation.consistency import issues_between
+from gemel.common.specification.validation.sections import SoundSections
 from gemel.common.specification.validation.specification import InconsistentError, Specification
 from gemel.common.validation_issues import FOLLOWS_FROM_ANOTHER, ValidationIssue, type_issues
 from gemel.common.yaml_document import DocumentKind, read_yaml
@@ -137,15 +138,8 @@ _REMEDIES: dict[str, str] = {
 
 
 def read_specification(path: Path) -> Specification:
-    """Read a specification from a file.
-
-    Raises
-    ------
-    GemelError
-        If the file is absent, too large or not UTF-8.
-    GemelErrors
-        As `load_specification`.
-    """
+    """Read a specification from a file, which must be there, not too large and UTF-8; otherwise as
+    `load_specification`."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -157,30 +151,16 @@ def read_specification(path: Path) -> Specification:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            "a specification must be UTF-8 text",
-            where=str(path),
-            got=f"another encoding at byte {error.start}",
-            remedy="save it as UTF-8",
-        ) from None
+        what = "a specification must be UTF-8 text"
+        got = f"another encoding at byte {error.start}"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), got=got, remedy="save it as UTF-8") from None
     return load_specification(text, str(path))
 
 
 def load_specification(text: str, source: str = "linkage.yaml") -> Specification:
-    """The specification that a YAML text holds.
+    """The specification that a YAML text holds; `source` names it in errors.
 
-    Parameters
-    ----------
-    text
-        The YAML document.
-    source
-        Its name in errors: the file name.
-
-    Raises
-    ------
-    GemelErrors
-        With one error for each issue, in the order of the document.
+    Raises `GemelErrors` with one error for each issue, in the order of the document.
     """
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     if not isinstance(document.value, dict):

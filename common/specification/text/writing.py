@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.blocking import BlockingRule
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.model.leakage import LeakageSpec
-from gemel.common.specification.model.resolution import ComputeSpec, ResolutionSpec
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.validation.specification import Specification
@@ -29,14 +28,9 @@ _NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
 def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
     """The YAML text of a specification; reading it back gives an equal one.
 
-    Parameters
-    ----------
-    spec
-        The specification.
-    comments
-        Comments by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
-        ``"end"`` for the end), wrapped and written above their option. An attribute with a comment is written even when
-        it is the default.
+    Comments are by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
+    ``"end"`` for the end), wrapped and written above their option. An attribute with a comment is written even when it
+    is the default.
     """
     return "\n".join(_Writer(dict(comments or {})).lines(spec)) + "\n"
 
@@ -47,9 +41,7 @@ class _Writer:
 
     def lines(self, spec: Specification) -> Iterator[str]:
         yield from self.comment("", 0)
-        for key in ("version", "project", "mode"):
-            yield from self.comment(key, 0)
-            yield f"{key}: {_scalar(getattr(spec, key))}"
+        yield from self.options(spec, ("version", "project", "mode"))
         yield ""
         yield from self.comment("custodians", 0)
         yield "custodians:"
@@ -57,66 +49,54 @@ class _Writer:
             yield from self.comment(f"custodians.{side}", 2)
             yield f"  {side}: {_flow(getattr(spec.custodians, side))}"
         yield ""
-        yield from self.comment("fields", 0)
-        yield "fields:"
-        for position, field in enumerate(spec.fields):
-            yield from self.field(field, path_text(("fields", position)))
+        yield from self.several("fields", spec.fields, self.attributes)
         yield ""
-        yield from self.comment("blocking", 0)
-        yield "blocking:" if spec.blocking else "blocking: []"
-        for position, rule in enumerate(spec.blocking):
-            yield from self.rule(rule, path_text(("blocking", position)))
+        yield from self.several("blocking", spec.blocking, self.rule)
         yield ""
-        if spec.padding is not None or "padding" in self.comments:
-            yield from self.comment("padding", 0)
-            yield f"padding: {_scalar(spec.padding)}"
-        if spec.swaps:
-            yield from self.comment("swaps", 0)
-            yield f"swaps: {_flow(spec.swaps)}"
-        if spec.variables or "variables" in self.comments:
-            yield from self.comment("variables", 0)
-            yield "variables:" if spec.variables else "variables: []"
-            for position, variable in enumerate(spec.variables):
-                yield from self.variable(variable, path_text(("variables", position)))
+        yield from self.options(spec, self.stated(spec, "padding", "swaps"))
+        for _ in self.stated(spec, "variables"):
+            yield from self.several("variables", spec.variables, self.attributes)
             yield ""
-        if spec.assessment is not None or "assessment" in self.comments:
+        for _ in self.stated(spec, "assessment"):
             yield from self.comment("assessment", 0)
             yield from self.assessment(spec.assessment)
             yield ""
-        if spec.latent is not None:
-            yield from self.comment("latent", 0)
-            yield f"latent: {_flow(spec.latent)}"
-        if spec.leakage != LeakageSpec() or "leakage" in self.comments:
-            yield from self.comment("leakage", 0)
-            yield f"leakage: {_flow(spec.leakage)}"
-        if spec.resolution != ResolutionSpec() or "resolution" in self.comments:
-            yield from self.comment("resolution", 0)
-            yield f"resolution: {_flow(spec.resolution)}"
-        if spec.compute != ComputeSpec() or "compute" in self.comments:
-            yield from self.comment("compute", 0)
-            yield f"compute: {_flow(spec.compute, all_keys=True)}"
-        if spec.quality is not None or "quality" in self.comments:
-            yield from self.comment("quality", 0)
-            yield "quality: null" if spec.quality is None else f"quality: {_flow(spec.quality)}"
-        for key in ("model", "links", "release", "retention"):
-            yield from self.comment(key, 0)
-            yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"
+        yield from self.options(spec, self.stated(spec, "latent", "leakage", "resolution"))
+        yield from self.options(spec, self.stated(spec, "compute"), all_keys=True)
+        yield from self.options(spec, self.stated(spec, "quality"))
+        yield from self.options(spec, ("model", "links", "release", "retention"), all_keys=True)
         yield from self.comment("end", 0)
 
-    def field(self, field: FieldSpec, path: str) -> Iterator[str]:
-        yield from self.comment(path, 2)
-        lead = "  - "
-        for key in FieldSpec.model_fields:
-            value = getattr(field, key)
-            commented = f"{path}.{key}" in self.comments
-            if not commented and key not in ("name", "kind") and value == _field_default(field, key):
-                continue
-            yield from self.comment(f"{path}.{key}", 4)
-            yield from _led(lead, key, value)
-            lead = "    "
+    def stated(self, spec: Specification, *keys: str) -> Iterator[str]:
+        """Those that are not the default, or have a comment."""
+        fields = Specification.model_fields
+        return (key for key in keys if getattr(spec, key) != fields[key].default or key in self.comments)
 
-    def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
-        yield from self.comment(path, 2)
+    def options(self, spec: Specification, keys: Iterable[str], *, all_keys: bool = False) -> Iterator[str]:
+        for key in keys:
+            yield from self.comment(key, 0)
+            yield f"{key}: {_flow(getattr(spec, key), all_keys=all_keys)}"
+
+    def several(self, key: str, parts: Sequence[Any], lines: Callable[[Any, str], Iterator[str]]) -> Iterator[str]:
+        yield from self.comment(key, 0)
+        yield f"{key}:" if parts else f"{key}: []"
+        for position, part in enumerate(parts):
+            path = path_text((key, position))
+            yield from self.comment(path, 2)
+            yield from lines(part, path)
+
+    def attributes(self, part: FieldSpec | VariableSpec, path: str) -> Iterator[str]:
+        lead = "  - "
+        for key, info in type(part).model_fields.items():
+            value = getattr(part, key)
+            if info.is_required() or value != _default(part, key) or f"{path}.{key}" in self.comments:
+                yield from self.comment(f"{path}.{key}", 4)
+                first, *others = entry_lines(key, value)
+                yield lead + first
+                lead = "    "
+                yield from (lead + line for line in others)
+
+    def rule(self, rule: BlockingRule, _: str) -> Iterator[str]:
         yield f"  - name: {_scalar(rule.name)}"
         if rule.keys:
             yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
@@ -124,17 +104,6 @@ class _Writer:
             value = getattr(rule, key)
             if key not in ("name", "keys") and value != info.default:
                 yield f"    {key}: {_flow(value, all_keys=True)}"
-
-    def variable(self, variable: VariableSpec, path: str) -> Iterator[str]:
-        yield from self.comment(path, 2)
-        lead = "  - "
-        for key, info in VariableSpec.model_fields.items():
-            value = getattr(variable, key)
-            commented = f"{path}.{key}" in self.comments
-            if commented or info.is_required() or value != info.default:
-                yield from self.comment(f"{path}.{key}", 4)
-                yield from _led(lead, key, value)
-                lead = "    "
 
     def assessment(self, assessment: AssessmentSpec | None) -> Iterator[str]:
         if assessment is None:
@@ -187,22 +156,18 @@ def entry_lines(key: str, value: object) -> list[str]:
     return [*lines[:-1], f"{lines[-1][:-1]}]"]
 
 
-def _led(lead: str, key: str, value: object) -> Iterator[str]:
-    first, *others = entry_lines(key, value)
-    yield lead + first
-    yield from (" " * len(lead) + line for line in others)
-
-
 def _wrapped(paragraph: str, width: int) -> list[str]:
     hanging = "  " if paragraph.startswith("- ") else ""
     return textwrap.wrap(paragraph, width, break_on_hyphens=False, subsequent_indent=hanging) or [""]
 
 
-def _field_default(field: FieldSpec, key: str) -> object:
-    info = FieldSpec.model_fields[key]
-    if key == "key_domain":
-        return field.name
-    return getattr(field.defaults, key) if info.default_factory is not None else info.default
+def _default(part: FieldSpec | VariableSpec, key: str) -> object:
+    if isinstance(part, FieldSpec) and key == "key_domain":
+        return part.name
+    info = type(part).model_fields[key]
+    if isinstance(part, FieldSpec) and info.default_factory is not None:
+        return getattr(part.defaults, key)
+    return info.default
 
 
 def _quoted(character: str) -> str:

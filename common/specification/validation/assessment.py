@@ -1,4 +1,4 @@
-"""Checks of the assessment against the variables, the compared fields and the release."""
+"""Checks of the assessment, of estimates of quality and of the release against the rest of a specification."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.language.message_words import listed, nearest, shown
+from gemel.common.parties import Side
 from gemel.common.specification.model.assessment import AssessmentSpec, Fractions, PublishedTable
-from gemel.common.specification.model.blocking import BlockingRule
-from gemel.common.specification.model.content import ReleaseSpec
-from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.model.latent import LatentSpec
-from gemel.common.specification.model.protection import (
-    DROP,
-    CoarseningStep,
-    Protect,
-    grouped,
-    partitions,
-    step_name,
-)
-from gemel.common.specification.model.schemes import QualitySpec
+from gemel.common.specification.model.content import ReleaseSpec, SpecificationContent
+from gemel.common.specification.model.granted_variables import VariableGrant
+from gemel.common.specification.model.protection import DROP, CoarseningStep, grouped, partitions, step_name
+from gemel.common.specification.model.schemes import SCHEMES, QualitySpec
 from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
+_ASSESSMENT = ("assessment",)
 
-def protection_issues(
-    protect: Protect, path: DocumentPath, named: Mapping[str, VariableSpec]
-) -> Iterator[ValidationIssue]:
+
+def _protection(assessment: AssessmentSpec, named: Mapping[str, VariableSpec]) -> Iterator[ValidationIssue]:
     """Every issue between the coarsenings that are allowed and the variables."""
-    for name, steps in protect.items():
-        here = (*path, name)
+    for name, steps in assessment.protect.items():
+        here = (*_ASSESSMENT, "protect", name)
         variable = named.get(name)
         if variable is None:
             yield ValidationIssue(here, "there is no variable of this name", shown(name), nearest(name, named))
@@ -42,24 +34,15 @@ def protection_issues(
             if names.index(names[place]) != place or (isinstance(step, CoarseningStep) and step.name == DROP):
                 what = "the name of the step is taken"
                 yield ValidationIssue((*here, place), what, shown(names[place]), "give it another name")
-        sound = True
-        for place, step in enumerate(steps):
-            if isinstance(step, CoarseningStep):
-                found = list(_step_issues(step, (*here, place, "groups"), variable))
-                sound = sound and not found
-                yield from found
-        if sound:
-            yield from _ladder_issues(steps, here, variable)
+        groupings = [(place, step) for place, step in enumerate(steps) if isinstance(step, CoarseningStep)]
+        issues = [i for place, step in groupings for i in _step_issues(step, (*here, place, "groups"), variable)]
+        yield from issues or _ladder_issues(steps, here, variable)
 
 
 def _step_issues(step: CoarseningStep, path: DocumentPath, variable: VariableSpec) -> Iterator[ValidationIssue]:
     if len(step.groups) < 2:
-        yield ValidationIssue(
-            path,
-            "with fewer than two groups nothing is left of the variable",
-            f"{len(step.groups)}",
-            "write `drop` as the last step instead",
-        )
+        what = "with fewer than two groups nothing is left of the variable"
+        yield ValidationIssue(path, what, f"{len(step.groups)}", "write `drop` as the last step instead")
     seen: dict[str, str] = {}
     labels = {folded_label(label): label for label in variable.categories}
     for group, members in step.groups.items():
@@ -91,9 +74,7 @@ def _ladder_issues(
 ) -> Iterator[ValidationIssue]:
     """Each step joins whole groups of the step before it, and at least two of them."""
     before, words = tuple(range(len(variable.categories))), f"the categories of {variable.name}"
-    for place, (step, groups) in enumerate(
-        zip(grouped(steps), partitions(steps, variable.categories), strict=True),
-    ):
+    for place, (step, groups) in enumerate(zip(grouped(steps), partitions(steps, variable.categories), strict=True)):
         pairs = set(zip(before, groups, strict=True))
         if len(pairs) > len(set(before)):
             what = f"step {step.name} is not coarser than {words}: a group of these is divided"
@@ -104,91 +85,69 @@ def _ladder_issues(
         before, words = groups, f"step {step.name}"
 
 
-def assessment_issues(
-    assessment: AssessmentSpec | None,
-    release: ReleaseSpec,
-    variables: Mapping[int, VariableSpec],
-    fields: frozenset[str],
-    quality: QualitySpec | None,
-    latent: LatentSpec | None,
-) -> Iterator[ValidationIssue]:
+_LACKING = {
+    "sensitive": ("no variable has the role sensitive", "give a variable the role sensitive, or drop the limit"),
+    "tables": ("no table is to be published", "name the `tables`"),
+    "quality": (
+        "nothing estimates the share of false links",
+        "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
+    ),
+    "joint model": (
+        "there is no joint model, or no variable has the role sensitive",
+        "add the section `latent` and give a variable the role sensitive, or drop the limit",
+    ),
+    "released joint": (
+        "no joint distribution is released, or no variable has the role sensitive",
+        "set `release.joint` and give a variable the role sensitive, or drop the limit",
+    ),
+}
+"""By what a measure needs: that it is not there, and the remedy."""
+
+
+def assessment_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     """Every issue between the assessment and the rest of a specification."""
-    path: DocumentPath = ("assessment",)
+    assessment, where = content.assessment, ("release", "assessment")
     if assessment is None:
-        if release.assessment == "policy":
-            yield ValidationIssue(
-                ("release", "assessment"),
-                "there is no `assessment` section to judge the release by",
-                remedy="write one, or `assessment: none`, which all parties then sign",
-            )
+        if content.release.assessment == "policy":
+            remedy = "write one, or `assessment: none`, which all parties then sign"
+            yield ValidationIssue(where, "there is no `assessment` section to judge the release by", remedy=remedy)
         return
-    if release.assessment == "none":
-        yield ValidationIssue(
-            ("release", "assessment"),
-            "there is an `assessment` section, but the release is to go without an assessment",
-            "none",
-            "drop this line, or the section",
-        )
+    if content.release.assessment == "none":
+        what = "there is an `assessment` section, but the release is to go without an assessment"
+        yield ValidationIssue(where, what, "none", "drop this line, or the section")
     if assessment.signatures > 1 and assessment.on_breach == "refuse":
-        yield ValidationIssue(
-            (*path, "signatures"),
-            "no result is ever held for stewards to sign: above a limit the release is refused",
-            str(assessment.signatures),
-            "set `on_breach: hold`, or drop this line",
-        )
+        what = "no result is ever held for stewards to sign: above a limit the release is refused"
+        remedy = "set `on_breach: hold`, or drop this line"
+        yield ValidationIssue((*_ASSESSMENT, "signatures"), what, str(assessment.signatures), remedy)
     if not assessment.limits.given:
-        yield ValidationIssue(
-            (*path, "limits"), "no limit is set: every release would pass", remedy="limit at least one measure"
-        )
-    named = {variable.name: variable for variable in variables.values()}
-    if not any(variable.role == "key" for variable in named.values()):
-        yield ValidationIssue(
-            path,
-            "no variable has the role key: an intruder would have nothing by which to find a person",
-            remedy="give at least one of `variables` the role key",
-        )
-    yield from _fractions(assessment.fractions, (*path, "fractions"))
-    for position, variable in variables.items():
-        if variable.role == "sensitive" and variable.name in fields:
-            yield ValidationIssue(
-                ("variables", position, "role"),
-                "a sensitive variable is also a compared field, which both custodians know already",
-                variable.name,
-                "drop the field from the comparison, or give the variable another role",
-            )
-    lacking = {
-        "sensitive": ("no variable has the role sensitive", "give a variable the role sensitive, or drop the limit"),
-        "tables": ("no table is to be published", "name the `tables`"),
-        "quality": (
-            "nothing estimates the share of false links",
-            "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
-        ),
-        "joint model": (
-            "there is no joint model, or no variable has the role sensitive",
-            "add the section `latent` and give a variable the role sensitive, or drop the limit",
-        ),
-        "released joint": (
-            "no joint distribution is released, or no variable has the role sensitive",
-            "set `release.joint` and give a variable the role sensitive, or drop the limit",
-        ),
+        what = "no limit is set: every release would pass"
+        yield ValidationIssue((*_ASSESSMENT, "limits"), what, remedy="limit at least one measure")
+    roles = {variable.role for variable in content.variables}
+    if "key" not in roles:
+        what = "no variable has the role key: an intruder would have nothing by which to find a person"
+        yield ValidationIssue(_ASSESSMENT, what, remedy="give at least one of `variables` the role key")
+    yield from _fractions(assessment.fractions)
+    compared = {field.name for field in content.fields}
+    for position, variable in enumerate(content.variables):
+        if variable.role == "sensitive" and variable.name in compared:
+            what = "a sensitive variable is also a compared field, which both custodians know already"
+            remedy = "drop the field from the comparison, or give the variable another role"
+            yield ValidationIssue(("variables", position, "role"), what, variable.name, remedy)
+    available = {
+        "sensitive": "sensitive" in roles,
+        "tables": bool(assessment.tables),
+        "quality": content.quality not in (None, QualitySpec()),
+        "joint model": "sensitive" in roles and content.latent is not None,
+        "released joint": "sensitive" in roles and content.release.joint != "none",
     }
-    if any(variable.role == "sensitive" for variable in named.values()):
-        del lacking["sensitive"]
-        if latent is not None:
-            del lacking["joint model"]
-        if release.joint != "none":
-            del lacking["released joint"]
-    if assessment.tables:
-        del lacking["tables"]
-    if quality is not None and quality != QualitySpec():
-        del lacking["quality"]
     for measure in assessment.limits.given:
-        if (need := MEASURES[measure].needs) in lacking:
-            words, remedy = lacking[need]
-            yield ValidationIssue((*path, "limits", measure), words, remedy=remedy)
+        if not available.get(MEASURES[measure].needs, True):
+            what, remedy = _LACKING[MEASURES[measure].needs]
+            yield ValidationIssue((*_ASSESSMENT, "limits", measure), what, remedy=remedy)
+    named = {variable.name: variable for variable in content.variables}
     for place, table in enumerate(assessment.tables):
-        yield from _table_issues(table, (*path, "tables", place), named)
-    yield from protection_issues(assessment.protect, (*path, "protect"), named)
+        yield from _table_issues(table, (*_ASSESSMENT, "tables", place), named)
+    yield from _protection(assessment, named)
 
 
 def _table_issues(
@@ -196,9 +155,8 @@ def _table_issues(
 ) -> Iterator[ValidationIssue]:
     for axis, name in enumerate(table.variables):
         if name not in named:
-            yield ValidationIssue(
-                (*path, "variables", axis), "there is no variable of this name", shown(name), nearest(name, named)
-            )
+            what = "there is no variable of this name"
+            yield ValidationIssue((*path, "variables", axis), what, shown(name), nearest(name, named))
     if len(set(table.variables)) < len(table.variables):
         yield ValidationIssue((*path, "variables"), "a variable is named twice", remedy="name each once")
     if (table.protection == "none") != (table.base is None):
@@ -208,86 +166,149 @@ def _table_issues(
         yield ValidationIssue((*path, "base"), "conventional rounding needs an odd base", str(table.base))
 
 
-def _fractions(fractions: Fractions, path: DocumentPath) -> Iterator[ValidationIssue]:
+def _fractions(fractions: Fractions) -> Iterator[ValidationIssue]:
     """Each within its bounds, and that of both files within those of either."""
+    path = (*_ASSESSMENT, "fractions")
     given = {name: fractions.of(name) for name in ("alice", "bob", "combined")}
     for name, fraction in given.items():
         if not fraction.low <= fraction.value <= fraction.high:
-            yield ValidationIssue(
-                (*path, name),
-                "the fraction must lie within its bounds",
-                f"low {fraction.low:g}, value {fraction.value:g}, high {fraction.high:g}",
-                "give low <= value <= high",
-            )
+            got = f"low {fraction.low:g}, value {fraction.value:g}, high {fraction.high:g}"
+            what = "the fraction must lie within its bounds"
+            yield ValidationIssue((*path, name), what, got, "give low <= value <= high")
     for end in ("value", "low", "high"):
         both = getattr(given["combined"], end)
         if both > min(getattr(given["alice"], end), getattr(given["bob"], end)):
-            numbers = isinstance(fractions.combined, float)
-            yield ValidationIssue(
-                (*path, "combined") if numbers else (*path, "combined", end),
-                "the fraction in both files cannot be larger than the fraction in either",
-                f"{both:g}",
-            )
+            here = (*path, "combined") if isinstance(fractions.combined, float) else (*path, "combined", end)
+            what = "the fraction in both files cannot be larger than the fraction in either"
+            yield ValidationIssue(here, what, f"{both:g}")
             return
 
 
-def quality_issues(
-    quality: QualitySpec | None,
-    fields: Mapping[int, FieldSpec],
-    rules: Mapping[int, BlockingRule],
-    swaps: Sequence[tuple[str, str]],
-    latent: LatentSpec | None,
-    assignment: str,
-) -> Iterator[ValidationIssue]:
+def quality_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     """Every issue between the section `quality` and the rest of a specification."""
+    quality, assignment = content.quality, content.links.assignment
     if quality is None:
         return
-    if latent is not None:
-        yield ValidationIssue(
-            ("quality",),
-            "the extended latent step decides again, and these estimates are of the decision before it",
-            remedy="drop `quality`, or `latent`",
-        )
+    if content.latent is not None:
+        what = "the extended latent step decides again, and these estimates are of the decision before it"
+        yield ValidationIssue(("quality",), what, remedy="drop `quality`, or `latent`")
     if quality.decoys is not None and assignment in ("many_to_one", "one_to_many", "none"):
-        yield ValidationIssue(
-            ("quality", "decoys"),
-            "where a record may have several links, a decoy is linked with the match of the record it was made from",
-            f"links.assignment {assignment}",
-            "use a check field or the bootstrap, or link one_to_one",
-        )
-    name = quality.check_field
-    if name is None:
-        return
+        what = "where a record may have several links, a decoy is linked with the match of the record it was made from"
+        remedy = "use a check field or the bootstrap, or link one_to_one"
+        yield ValidationIssue(("quality", "decoys"), what, f"links.assignment {assignment}", remedy)
+    if quality.check_field is not None:
+        yield from _check_field(quality.check_field, content)
+
+
+def _check_field(name: str, content: SpecificationContent) -> Iterator[ValidationIssue]:
     path = ("quality", "check_field")
-    by_name = {field.name: field for field in fields.values()}
-    if name not in by_name:
-        yield ValidationIssue(path, "no field has this name", shown(name), nearest(name, by_name))
+    positions = {field.name: position for position, field in enumerate(content.fields)}
+    if name not in positions:
+        yield ValidationIssue(path, "no field has this name", shown(name), nearest(name, positions))
         return
-    if len(by_name) < 3:
-        yield ValidationIssue(
-            path, "fewer than two other fields are compared", shown(name), "compare more fields, or drop the check"
-        )
-    used = [f"blocking rule {rule.name}" for rule in rules.values() if name in rule.fields or name == rule.split]
-    used += [f"the exchange of {first} and {second}" for first, second in swaps if name in (first, second)]
-    used += [f"the salt of {field.name}" for field in by_name.values() if field.salt and field.salt.field == name]
+    if len(positions) < 3:
+        what, remedy = "fewer than two other fields are compared", "compare more fields, or drop the check"
+        yield ValidationIssue(path, what, shown(name), remedy)
+    used = [f"blocking rule {rule.name}" for rule in content.blocking if name in rule.fields]
+    used += [f"the exchange of {first} and {second}" for first, second in content.swaps if name in (first, second)]
+    used += [f"the salt of {field.name}" for field in content.fields if field.salt and field.salt.field == name]
     if used:
-        yield ValidationIssue(
-            path,
-            f"the check field must be held out, but is used by {listed(used)}",
-            shown(name),
-            "drop it there, or check by another field",
-        )
-    field = by_name[name]
+        what = f"the check field must be held out, but is used by {listed(used)}"
+        yield ValidationIssue(path, what, shown(name), "drop it there, or check by another field")
+    field = content.field(name)
     if field.salt is not None:
-        yield ValidationIssue(
-            path,
-            f"its signatures agree only where {field.salt.words} does too, so errors there would count as false links",
-            shown(name),
-            "drop the salt, or check by another field",
+        what = (
+            f"its signatures agree only where {field.salt.words} does too, so errors there would count as false links"
         )
+        yield ValidationIssue(path, what, shown(name), "drop the salt, or check by another field")
     for option, is_set in (("value_frequencies", field.value_frequencies), ("missing_as", field.missing_as == "level")):
         if is_set:
-            position = next(position for position, other in fields.items() if other.name == name)
-            yield ValidationIssue(
-                ("fields", position, option), "the check field has no weight that this could change", remedy="drop it"
-            )
+            what = "the check field has no weight that this could change"
+            yield ValidationIssue(("fields", positions[name], option), what, remedy="drop it")
+
+
+def release_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
+    """A joint distribution that does not exist, or is granted to a custodian that receives nothing; exact
+    probabilities of no pairs; draws of a model that has none."""
+    release, latent, scheme = content.release, content.latent, content.model.scheme
+    if release.joint != "none" and latent is None:
+        what = "without a latent step there is no joint distribution to receive"
+        yield ValidationIssue(("release", "joint"), what, release.joint, "drop it, or add the section `latent`")
+    for side in Side:
+        grant = getattr(release, str(side))
+        if release.joint_to(side) and grant == "nothing":
+            what = f"{side} receives nothing, and therefore no joint distribution"
+            yield ValidationIssue(("release", "joint"), what, release.joint, f"grant {side} statistics at least")
+        if release.exact_to(side) and side not in release.recipients_of_pairs:
+            what = f"{side} receives no pairs, and therefore no probabilities of pairs"
+            where, remedy = ("release", "exact_probabilities"), f"grant {side} links, or leave {side} out"
+            yield ValidationIssue(where, what, release.exact_probabilities, remedy)
+        if grant == "draws" and latent is not None:
+            what = "linkages are drawn from the Fellegi-Sunter model, not from that of the latent step"
+            yield ValidationIssue(("release", str(side)), what, "draws", "grant links or pairs, or drop `latent`")
+        if grant == "draws" and not SCHEMES[scheme].calibrated:
+            what = f"linkages are drawn by their probabilities, and those of scheme {scheme} are not calibrated"
+            yield ValidationIssue(("release", str(side)), what, "draws", "grant links or pairs, or change the scheme")
+
+
+RESERVED = ("identifier", "link_id", "pair_id", "link_probability", "linked", "draw", *(str(side) for side in Side))
+"""Columns that a linked file has itself."""
+
+_NO_RECIPIENTS = ("carole", "coordinator", "steward")
+
+
+def granted_variables_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
+    """Every issue of the grants, given the release, the assignment and the identifiers."""
+    release = content.release
+    if not release.variables:
+        return
+    if content.links.assignment == "clusters":
+        what = (
+            "under the assignment clusters columns would show how many records the other file has of a person, which a"
+            " share keeps back"
+        )
+        remedy = "drop the grants, or choose another assignment"
+        yield ValidationIssue(("release", "variables"), what, "assignment clusters", remedy)
+    seen: set[str] = set()
+    for position, grant in enumerate(release.variables):
+        path = ("release", "variables", position)
+        if grant.to in seen:
+            yield ValidationIssue((*path, "to"), "the recipient is named twice", grant.to, "join the two grants")
+        seen.add(grant.to)
+        yield from _recipient_issues(release, grant, path)
+        for side in Side:
+            identifier = content.custodians.of(side).identifier
+            yield from _column_issues(grant.columns_of(side), identifier, (*path, str(side)))
+
+
+def _recipient_issues(release: ReleaseSpec, grant: VariableGrant, path: DocumentPath) -> Iterator[ValidationIssue]:
+    if grant.to in _NO_RECIPIENTS:
+        what = "neither the linkage unit nor who coordinates or supervises it receives records"
+        yield ValidationIssue((*path, "to"), what, grant.to, "name alice, bob, or a member with the role analyst")
+    if not grant.alice and not grant.bob:
+        yield ValidationIssue(path, "the recipient receives no column", "none", "name columns, or drop the grant")
+    custodian = next((side for side in Side if grant.to == side), None)
+    if custodian is not None and grant.columns_of(custodian):
+        what = f"{custodian.title()} has the columns of its own file"
+        yield ValidationIssue((*path, grant.to), what, grant.to, "name columns of the other file only")
+    ends = {side for side in Side if grant.columns_of(side)} | ({custodian} if custodian is not None else set())
+    for side in sorted(ends - set(release.recipients_of_pairs)):
+        what = f"{side.title()} receives no links, and so does not know which of its records they are"
+        yield ValidationIssue(path, what, getattr(release, str(side)), f"grant {side} links, or drop its columns")
+    if custodian is None and release.exact_probabilities != "none":
+        what = "an analyst receives the custodians' link probabilities, and none that is exact"
+        got = f"exact_probabilities {release.exact_probabilities}"
+        yield ValidationIssue(path, what, got, "set `exact_probabilities: none`, or drop the analyst")
+
+
+def _column_issues(columns: tuple[str, ...], identifier: str, path: DocumentPath) -> Iterator[ValidationIssue]:
+    for position, column in enumerate(columns):
+        here = (*path, position)
+        if column in columns[:position]:
+            yield ValidationIssue(here, "the column is named twice", shown(column), "name it once")
+        if column == identifier:
+            what = "a custodian's identifiers never leave it"
+            yield ValidationIssue(here, what, shown(column), "drop it: records are joined by the links' ids")
+        if column in RESERVED:
+            what = "a linked file has a column of this name itself"
+            yield ValidationIssue(here, what, shown(column), "rename the column in the file")

@@ -1,113 +1,37 @@
-"""Checks of a blocking rule: exactly one kind, fields that exist, parts that they have."""
+"""Checks of blocking rules, salts and lists of similar values: fields that exist, parts that they have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from gemel.common.language.message_words import nearest, shown
+from gemel.common.language.message_words import shown
 from gemel.common.specification.model.blocking import RULE_KINDS, BlockingRule
-from gemel.common.specification.model.defaults import IN_BLOCKS
+from gemel.common.specification.model.defaults import IN_BLOCKS, MAX_RULES
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.model.latent import LatentSpec
-from gemel.common.specification.model.leakage import is_distinguishable, min_bits
 from gemel.common.specification.model.section import BlockingKey
+from gemel.common.specification.validation.sections import SoundSections, repeated
 from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
-def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:
-    """A part or prefix that the field does not have."""
-    if key.part is not None:
-        if field.kind != "date":
-            remedy = "drop the part, or name a date field"
-            yield ValidationIssue(
-                (*path, "part"), "only a date has parts", f"{field.name} of kind {field.kind}", remedy
-            )
-        elif field.date is not None and key.part not in field.date.parts:
-            remedy = f"add {key.part} to its parts, or name one of them"
-            yield ValidationIssue((*path, "part"), f"{field.name} has no such part", key.part, remedy)
-    if key.prefix is not None and field.kind in ("category", "date"):
-        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
-        yield ValidationIssue((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)
+def blocking_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
+    """Every issue of the blocking rules."""
+    if len(sections.rules) > MAX_RULES:
+        what = f"at most {MAX_RULES} rules are possible"
+        yield ValidationIssue(("blocking",), what, str(len(sections.rules)), "drop or join some")
+    for position, rule in sections.rules.items():
+        path: DocumentPath = ("blocking", position)
+        for check in (_one_kind, _keys, _signatures, _split, _withheld):
+            yield from check(rule, path, sections)
+        if sections.mode == "trusted" and rule.keys == ():
+            remedy = "give it keys, or link in mode open"
+            yield ValidationIssue(path, "only rules with keys are possible in mode trusted", remedy=remedy)
+    pairs = ((i, (frozenset(rule.keys), rule.lsh, rule.canopies, rule.similar)) for i, rule in sections.rules.items())
+    for position, first in repeated(pairs):
+        what = f"blocking[{first}] has the same keys"
+        yield ValidationIssue(("blocking", position, "keys"), what, remedy="drop one")
 
 
-MINIMUM = 0.001
-"""Smallest probability above 0: draws of 16 bits represent it to within 1 %."""
-
-_MAX_BITS = 8192
-
-
-def randomised_response_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
-    """Everything in a field with randomised response that requires equal values to have equal signatures."""
-    got = f"randomised_response {field.randomised_response:g}"
-    if mode == "trusted":
-        yield ValidationIssue(
-            (*path, "randomised_response"),
-            "values are sent as they are: there are no bits to randomise",
-            got,
-            "drop it, or use mode open",
-        )
-    if field.randomised_response < MINIMUM:
-        remedy = f"use 0, or {MINIMUM:g} to 0.4"
-        yield ValidationIssue(
-            (*path, "randomised_response"), "so few bits are randomised that it hides nothing", got, remedy
-        )
-    if not is_distinguishable(field.bits, field.randomised_response):
-        needed = min_bits(field.randomised_response)
-        yield ValidationIssue(
-            (*path, "randomised_response"),
-            "equal values could not be distinguished from values with nothing in common",
-            f"{got} with {field.bits} bits",
-            f"use at least {needed} bits, or a lower probability" if needed <= _MAX_BITS else "use a lower probability",
-        )
-    if field.value_frequencies:
-        yield ValidationIssue(
-            (*path, "value_frequencies"),
-            "it requires equal values to have equal signatures in the two files, which randomised bits do not",
-            got,
-            "drop one of the two",
-        )
-
-
-def split_issues(
-    rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], mode: object
-) -> Iterator[ValidationIssue]:
-    """A rule that splits blocks by a field with randomised bits; in block_keyed the custodians split, by values."""
-    field = fields.get(rule.split) if rule.split else None
-    if field is not None and field.randomised_response and mode not in IN_BLOCKS:
-        yield ValidationIssue(
-            (*path, "split"),
-            "blocks are split by equal signatures, which randomised bits hide",
-            f"{field.name} with randomised_response {field.randomised_response:g}",
-            "split by another field, or add it to the keys",
-        )
-
-
-def rule_issues(
-    rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str], mode: object
-) -> Iterator[ValidationIssue]:
-    """Issues of one rule, under a mode."""
-    yield from _one_kind(rule, path)
-    yield from _keys(rule, path, fields, other_names)
-    yield from _signatures(rule, path, fields, other_names)
-    yield from split_issues(rule, path, fields, mode)
-    yield from _withheld(rule, path, fields, other_names, mode)
-    if mode == "trusted" and rule.keys == ():
-        remedy = "give it keys, or link in mode open"
-        yield ValidationIssue(path, "only rules with keys are possible in mode trusted", remedy=remedy)
-
-
-def repeated_rules(rules: Mapping[int, BlockingRule]) -> Iterator[ValidationIssue]:
-    """Rules that choose the same pairs as an earlier one."""
-    seen: dict[object, int] = {}
-    for position, rule in rules.items():
-        first = seen.setdefault((frozenset(rule.keys), rule.lsh, rule.canopies, rule.similar), position)
-        if first != position:
-            yield ValidationIssue(
-                ("blocking", position, "keys"), f"blocking[{first}] has the same keys", remedy="drop one"
-            )
-
-
-def _one_kind(rule: BlockingRule, path: DocumentPath) -> Iterator[ValidationIssue]:
+def _one_kind(rule: BlockingRule, path: DocumentPath, _: SoundSections) -> Iterator[ValidationIssue]:
     kinds = [kind for kind in RULE_KINDS if getattr(rule, kind)]
     if not kinds:
         remedy = "list one to eight keys, such as `[{field: surname, prefix: 3}]`, or give lsh, canopies or similar"
@@ -116,48 +40,64 @@ def _one_kind(rule: BlockingRule, path: DocumentPath) -> Iterator[ValidationIssu
         what = f"a rule is exactly one of {', '.join(RULE_KINDS)}"
         yield ValidationIssue(path, what, " and ".join(kinds), "make a rule of each")
     if rule.split is not None and not rule.keys:
-        yield ValidationIssue(
-            (*path, "split"), "only the blocks of keys can be split", remedy="drop it, or lower the limit"
-        )
+        remedy = "drop it, or lower the limit"
+        yield ValidationIssue((*path, "split"), "only the blocks of keys can be split", remedy=remedy)
 
 
-def _signatures(
-    rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
-) -> Iterator[ValidationIssue]:
+def _keys(rule: BlockingRule, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
+    for position, key in enumerate(rule.keys):
+        here = (*path, "keys", position)
+        if key in rule.keys[:position]:
+            yield ValidationIssue(here, "the key is in the rule already", remedy="drop it")
+        yield from _key_issues(key, here, sections)
+
+
+def _key_issues(key: BlockingKey, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
+    """A field that does not exist, or a part or prefix that it does not have."""
+    field = sections.by_name.get(key.field)
+    if field is None:
+        yield from sections.unknown_field(key.field, (*path, "field"))
+        return
+    if key.part is not None and field.kind != "date":
+        remedy, got = "drop the part, or name a date field", f"{field.name} of kind {field.kind}"
+        yield ValidationIssue((*path, "part"), "only a date has parts", got, remedy)
+    elif key.part is not None and field.date is not None and key.part not in field.date.parts:
+        remedy = f"add {key.part} to its parts, or name one of them"
+        yield ValidationIssue((*path, "part"), f"{field.name} has no such part", key.part, remedy)
+    if key.prefix is not None and field.kind in ("category", "date"):
+        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
+        yield ValidationIssue((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)
+
+
+def _signatures(rule: BlockingRule, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
     """Issues of a rule's kinds that use signatures."""
-    named: list[tuple[DocumentPath, str]] = [
-        ((*path, kind, "field"), part.field) for kind in RULE_KINDS[1:] if (part := getattr(rule, kind)) is not None
-    ]
+    for kind in RULE_KINDS[1:]:
+        if (part := getattr(rule, kind)) is not None:
+            yield from sections.unknown_field(part.field, (*path, kind, "field"))
     if rule.split is not None:
-        named.append(((*path, "split"), rule.split))
-    for here, name in named:
-        if name not in fields and name not in other_names:
-            yield ValidationIssue(here, "no compared field has this name", shown(name), nearest(name, fields))
-    if rule.lsh is not None and (field := fields.get(rule.lsh.field)) is not None:
+        yield from sections.unknown_field(rule.split, (*path, "split"))
+    if rule.lsh is not None and (field := sections.by_name.get(rule.lsh.field)) is not None:
         needed = rule.lsh.bands * rule.lsh.bits
         if needed > field.bits:
-            yield ValidationIssue(
-                (*path, "lsh"),
-                f"{rule.lsh.bands} bands of {rule.lsh.bits} bits need {needed} bits",
-                f"{field.name} has {field.bits}",
-                "use fewer bands, fewer bits in each, or longer signatures",
-            )
+            what = f"{rule.lsh.bands} bands of {rule.lsh.bits} bits need {needed} bits"
+            remedy = "use fewer bands, fewer bits in each, or longer signatures"
+            yield ValidationIssue((*path, "lsh"), what, f"{field.name} has {field.bits}", remedy)
     if rule.canopies is not None and rule.canopies.tight < rule.canopies.loose:
-        yield ValidationIssue(
-            (*path, "canopies"),
-            "tight must not be below loose",
-            f"{rule.canopies.tight:g} and {rule.canopies.loose:g}",
-            "exchange them",
-        )
+        got = f"{rule.canopies.tight:g} and {rule.canopies.loose:g}"
+        yield ValidationIssue((*path, "canopies"), "tight must not be below loose", got, "exchange them")
 
 
-def _withheld(
-    rule: BlockingRule,
-    path: DocumentPath,
-    fields: Mapping[str, FieldSpec],
-    other_names: frozenset[str],
-    mode: object,
-) -> Iterator[ValidationIssue]:
+def _split(rule: BlockingRule, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
+    """A rule that splits blocks by a field with randomised bits; in block_keyed the custodians split, by values."""
+    field = sections.by_name.get(rule.split) if rule.split else None
+    if field is not None and field.randomised_response and sections.mode not in IN_BLOCKS:
+        what = "blocks are split by equal signatures, which randomised bits hide"
+        got = f"{field.name} with randomised_response {field.randomised_response:g}"
+        yield ValidationIssue((*path, "split"), what, got, "split by another field, or add it to the keys")
+
+
+def _withheld(rule: BlockingRule, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
+    fields, mode = sections.by_name, sections.mode
     if rule.withheld and mode in ("open", "trusted"):
         remedy = "drop it, or link in mode block_keyed or shared"
         what = f"in mode {mode} all rules have the same rows, from which no field can be withheld for one"
@@ -165,8 +105,7 @@ def _withheld(
     for position, name in enumerate(rule.withheld):
         here = (*path, "withheld", position)
         if name not in fields:
-            if name not in other_names:
-                yield ValidationIssue(here, "no compared field has this name", shown(name), nearest(name, fields))
+            yield from sections.unknown_field(name, here)
         elif name in rule.withheld[:position]:
             yield ValidationIssue(here, "the field is withheld already", shown(name), "drop it")
         elif name in rule.fields:
@@ -175,24 +114,9 @@ def _withheld(
         elif fields[name].missing_as == "level":
             what = "a missing value of this field counts as evidence, and withheld ones would"
             yield ValidationIssue(here, what, shown(name), "drop it, or set the field's `missing_as: random`")
-    if rule.withheld and not other_names and not set(fields) - set(rule.withheld) - set(rule.fields):
+    if rule.withheld and not sections.other_names and not set(fields) - set(rule.withheld) - set(rule.fields):
         what = "nothing is left to compare but the rule's own keys"
         yield ValidationIssue((*path, "withheld"), what, remedy="withhold fewer fields")
-
-
-def _keys(
-    rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
-) -> Iterator[ValidationIssue]:
-    for position, key in enumerate(rule.keys):
-        here = (*path, "keys", position)
-        if key in rule.keys[:position]:
-            yield ValidationIssue(here, "the key is in the rule already", remedy="drop it")
-        field = fields.get(key.field)
-        if field is not None:
-            yield from key_issues(key, here, field)
-        elif key.field not in other_names:
-            remedy = nearest(key.field, fields)
-            yield ValidationIssue((*here, "field"), "no compared field has this name", shown(key.field), remedy)
 
 
 _FORMED = {
@@ -202,102 +126,61 @@ _FORMED = {
 }
 
 
-def block_keyed_issues(
-    fields: Mapping[int, FieldSpec],
-    rules: Mapping[int, BlockingRule],
-    mode: str,
-    *,
-    rules_elsewhere: bool = False,
-) -> Iterator[ValidationIssue]:
-    """Everything in a specification of these modes that requires comparing values across a whole file."""
-    if not rules and not rules_elsewhere:
-        yield ValidationIssue(
-            ("blocking",),
-            f"mode {mode} needs a blocking rule: without one, the whole file is one block",
-            "none",
-            "add rules, or link in mode open",
-        )
-    for position, rule in rules.items():
+def whole_file_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
+    """In modes block_keyed and shared, everything that requires comparing values across a whole file."""
+    mode = sections.mode
+    if mode not in IN_BLOCKS:
+        return
+    if not sections.rules and not sections.other_rules:
+        what = f"mode {mode} needs a blocking rule: without one, the whole file is one block"
+        yield ValidationIssue(("blocking",), what, "none", "add rules, or link in mode open")
+    for position, rule in sections.rules.items():
         for kind, why in _FORMED.items():
             if getattr(rule, kind) is not None:
-                yield ValidationIssue(
-                    ("blocking", position, kind),
-                    f"{why}, and in mode {mode} signatures of two blocks have nothing in common",
-                    kind,
-                    "give the rule keys, or link in mode open",
-                )
-    for position, field in fields.items():
+                what = f"{why}, and in mode {mode} signatures of two blocks have nothing in common"
+                remedy = "give the rule keys, or link in mode open"
+                yield ValidationIssue(("blocking", position, kind), what, kind, remedy)
+    what = "how often a value occurs cannot be counted where each block has a key of its own"
+    what += ", and no one sees which values are equal" if mode == "shared" else ""
+    for position, field in sections.fields.items():
         if field.value_frequencies:
-            yield ValidationIssue(
-                ("fields", position, "value_frequencies"),
-                "how often a value occurs cannot be counted where each block has a key of its own"
-                + (", and no one sees which values are equal" if mode == "shared" else ""),
-                "true",
-                "drop it, or link in mode open",
-            )
+            path = ("fields", position, "value_frequencies")
+            yield ValidationIssue(path, what, "true", "drop it, or link in mode open")
 
 
-def hardening_issues(
-    fields: Mapping[int, FieldSpec],
-    other_names: frozenset[str],
-    mode: object,
-    latent: LatentSpec | None,
-) -> Iterator[ValidationIssue]:
+def hardening_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
     """Everything that salts and lists of similar values cannot be combined with."""
-    by_name = {field.name: field for field in fields.values()}
-    for position, field in fields.items():
+    latent = sections.latent
+    in_clear, send_signatures = "in mode trusted the values themselves are sent", "drop it, or link in mode open"
+    for position, field in sections.fields.items():
         path: DocumentPath = ("fields", position)
-        if field.only_similar:
-            yield from _list_issues(field, (*path, "only_similar"), mode)
+        for option in ("only_similar", "salt"):
+            if getattr(field, option) and sections.mode == "trusted":
+                yield ValidationIssue((*path, option), in_clear, remedy=send_signatures)
+        if field.only_similar and field.tokens == "value":
+            what, remedy = "tokens `value` show no similarity of any value", "drop the list, or choose other tokens"
+            yield ValidationIssue((*path, "only_similar"), what, f"tokens {field.tokens}", remedy)
         if field.salt is None:
             continue
-        yield from _salt_issues(field, field.salt, (*path, "salt"), by_name, other_names, mode)
+        yield from _salt_issues(field, field.salt, path, sections)
         if latent is not None and field.name in latent.keys:
-            yield ValidationIssue(
-                (*path, "salt"),
-                "signatures of one value under different salts differ, and would be different categories",
-                f"{field.name} among latent.keys",
-                "drop the salt, or take the field from latent.keys",
-            )
-
-
-def _list_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
-    if mode == "trusted":
-        yield ValidationIssue(
-            path, "in mode trusted the values themselves are sent", remedy="drop it, or link in mode open"
-        )
-    if field.tokens == "value":
-        remedy = "drop the list, or choose other tokens"
-        yield ValidationIssue(path, "tokens `value` show no similarity of any value", f"tokens {field.tokens}", remedy)
+            what = "signatures of one value under different salts differ, and would be different categories"
+            remedy = "drop the salt, or take the field from latent.keys"
+            yield ValidationIssue((*path, "salt"), what, f"{field.name} among latent.keys", remedy)
 
 
 def _salt_issues(
-    field: FieldSpec,
-    salt: BlockingKey,
-    path: DocumentPath,
-    fields: Mapping[str, FieldSpec],
-    other_names: frozenset[str],
-    mode: object,
+    field: FieldSpec, salt: BlockingKey, path: DocumentPath, sections: SoundSections
 ) -> Iterator[ValidationIssue]:
-    if mode == "trusted":
-        yield ValidationIssue(
-            path, "in mode trusted the values themselves are sent", remedy="drop it, or link in mode open"
-        )
-    if mode in IN_BLOCKS:
+    here = (*path, "salt")
+    if sections.mode in IN_BLOCKS:
         remedy = f"drop it; to keep {salt.words} apart, add it to the keys of the blocking rules"
-        yield ValidationIssue(path, f"mode {mode} salts every field by the block already", remedy=remedy)
+        yield ValidationIssue(here, f"mode {sections.mode} salts every field by the block already", remedy=remedy)
     if field.value_frequencies:
-        yield ValidationIssue(
-            (*path[:2], "value_frequencies"),
-            "how often a salted value occurs cannot be counted",
-            "true",
-            "drop it, or the salt",
-        )
+        what = "how often a salted value occurs cannot be counted"
+        yield ValidationIssue((*path, "value_frequencies"), what, "true", "drop it, or the salt")
     if salt.field == field.name:
         remedy = "name another field, which does not change over a lifetime, such as the year of a date of birth"
-        yield ValidationIssue((*path, "field"), "a field cannot be salted by itself", shown(salt.field), remedy)
-    elif salt.field in fields:
-        yield from key_issues(salt, path, fields[salt.field])
-    elif salt.field not in other_names:
-        remedy = nearest(salt.field, fields)
-        yield ValidationIssue((*path, "field"), "no compared field has this name", shown(salt.field), remedy)
+        yield ValidationIssue((*here, "field"), "a field cannot be salted by itself", shown(salt.field), remedy)
+    else:
+        yield from _key_issues(salt, here, sections)

@@ -57,7 +57,6 @@ METHODS = (
     "{axes} by {how}",
     "{how} and {method}",
     "generalised shuttle ({sweeps} sweeps, {cells} recoded cells)",
-    "extended shuttle ({cells} recoded cells)",
     "integer programming ({programmes} programmes)",
     "linear programming ({programmes} programmes)",
     "cells of the difference table counted; {reason}",

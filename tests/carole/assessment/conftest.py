@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks._built_population import SMALL, Built, built
 from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
+from tests.carole.assessment.outputs import RUN, assessed
 
 LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 
@@ -22,13 +23,13 @@ def population() -> Built:
 @pytest.fixture(scope="session")
 def assessment(population: Built) -> Assessment:
     """The assessment of its combined output."""
-    return assess(population.combined, population.spec, AssessmentContext("r" * 32))
+    return assess(population.combined, population.spec, AssessmentContext(RUN))
 
 
 @pytest.fixture(scope="session")
 def without_advice(population: Built) -> Assessment:
     """The same without the search for options, which is most of the work."""
-    return assess(population.combined, population.spec, AssessmentContext("r" * 32), advise=False)
+    return assessed(population.combined, population.spec)
 
 
 @pytest.fixture(scope="session")

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
-from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.common.errors import GemelError
-from tests.carole.assessment.output_measures import OUTPUT_MEASURES
-
-RUN = "0" * 32
+from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, output
 
 
 def assessed(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL, n_links: int | None = None) -> dict[str, Any]:
     """The document on an output of the first rows, of files that hold the same people."""
     spec = specification(traits, (0.5, 0.5, 0.25))
-    held = {side: np.array([t.holder in ("both", side) for t in traits]) for side in ("alice", "bob")}
-    files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
-    rows = np.arange(len(codes) if n_links is None else n_links)
-    sure = np.ones(len(rows))
-    combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
-    found = assess(combined, spec, AssessmentContext(RUN))
+    found = assess(output(codes, spec, links=n_links), spec, AssessmentContext(RUN))
     assert set(found.judged) == set(found.document["measures"])
     assert all(np.isfinite(value) and 0 <= value <= 1 for value in found.judged.values())
     loaded: dict[str, Any] = json.loads(found.report)
@@ -81,11 +74,7 @@ def test_the_whole_population_is_in_it() -> None:
     """A fraction of 1: a unique record is a person for certain."""
     codes = random_codes(40)
     spec = specification(SMALL, (1.0, 1.0, 1.0))
-    rows, sure = np.arange(40), np.ones(40)
-    held = {side: np.array([t.holder in ("both", side) for t in SMALL]) for side in ("alice", "bob")}
-    files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
-    combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
-    measures = assess(combined, spec, AssessmentContext(RUN)).document["measures"]
+    measures = assess(output(codes, spec), spec, AssessmentContext(RUN)).document["measures"]
     keys = codes[:, [i for i, t in enumerate(SMALL) if t.role == "key"]]
     _, sizes = np.unique(keys, axis=0, return_counts=True)
     assert measures["population_uniques"]["value"] == pytest.approx((sizes == 1).sum() / 40)
@@ -94,12 +83,12 @@ def test_the_whole_population_is_in_it() -> None:
 
 def test_an_invalid_output_is_refused() -> None:
     spec = specification(SMALL, (0.5, 0.5, 0.25))
-    codes = random_codes(5)
-    rows, sure = np.arange(5), np.ones(5)
-    with pytest.raises(GemelError, match="outside its file"):
-        Combined(tuple(spec.variables), codes, codes, rows + 1, rows, sure, rows, rows, sure)
-    with pytest.raises(GemelError, match="expected probabilities"):
-        Combined(tuple(spec.variables), codes, codes, rows, rows, sure * 2, rows, rows, sure)
-    combined = Combined(tuple(spec.variables), codes, codes, rows, rows, sure, rows, rows, sure)
+    combined = output(random_codes(5), spec)
+    for change, words in (
+        ({"row_a": combined.row_a + 1}, "outside its file"),
+        ({"probability": 2 * combined.probability}, "expected probabilities"),
+    ):
+        with pytest.raises(GemelError, match=words):
+            replace(combined, **change)
     with pytest.raises(GemelError, match="requests no assessment"):
         assess(combined, spec.model_copy(update={"assessment": None}), AssessmentContext(RUN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, built
+from benchmarks.assess import without
 from gemel.carole.assessment import coarsening_search
 from gemel.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
 from gemel.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
@@ -28,6 +30,7 @@ from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
 from gemel.risk.models.junction_trees import JunctionTree
+from tests.carole.assessment.outputs import RUN, assessed
 
 PROTECT = """\
   protect:
@@ -39,7 +42,6 @@ PROTECT = """\
       - {name: bands, groups: {young: [c0, c1], middle: [c2, c3], old: [c4, c5, c6]}}
     occupation: [drop]
 """
-RUN = "r" * 32
 
 
 @pytest.fixture(scope="module")
@@ -55,30 +57,16 @@ def judged_by(small: Built, limits: str, protect: str = PROTECT, tables: str = "
     return load_specification(text, "built")
 
 
-class Beside:
-    """The assessment, beside some earlier releases."""
-
-    def __init__(self, earlier: list[bytes], released: list[EarlierRelease], *, advising: bool = False) -> None:
-        self.earlier = earlier
-        self.released = released
-        self.advising = advising
-
-    def __call__(self, combined: Combined, spec: Specification, joint: Any, **more: Any) -> Assessment:
-        more["advise"] = self.advising and more.get("advise", True)
-        return assess(
-            combined,
-            spec,
-            AssessmentContext(RUN, released=self.released, codes="one", earlier=self.earlier),
-            joint=joint,
-            **more,
-        )
-
-
 def found(
-    small: Built, spec: Specification, earlier: list[bytes] | None = None, released: list[EarlierRelease] | None = None
+    small: Built, spec: Specification, earlier: Sequence[bytes] = (), released: Sequence[EarlierRelease] = ()
 ) -> Protected:
-    beside = Beside(earlier or [], released or [])
-    return protected(small.combined, spec, None, beside, beside.earlier, lambda: beside.released)
+    """Protected beside some earlier releases."""
+
+    def beside(combined: Combined, spec: Specification, joint: Any, **more: Any) -> Assessment:
+        context = AssessmentContext(RUN, released=released, codes="one", earlier=earlier)
+        return assess(combined, spec, context, joint=joint, **more | {"advise": False})
+
+    return protected(small.combined, spec, None, beside, earlier, lambda: released)
 
 
 def levels_in(tops: list[int]) -> list[Levels]:
@@ -145,17 +133,14 @@ def test_what_is_released_holds_every_limit_by_the_assessment_itself(small: Buil
     document = protection.assessment.document
     levels = as_levels(ladders, document["protection"]["changes"])
     assert {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if level} == set(protection.changes)
-    plain = assess(small.combined, spec, AssessmentContext(RUN), advise=False)
+    plain = assessed(small.combined, spec)
     assert document["protection"]["before"]["measures"] == plain.judged
     assert document["protection"]["utility"]["cost"] == costs.cost(levels)
     assert 0 < document["protection"]["utility"]["dependence"] < document["protection"]["utility"]["dependence_before"]
     for other in levels_in([ladder.top for ladder in ladders]):
         if costs.cost(other) < costs.cost(levels):
             output = coarsened_output(small.combined, ladders, other)
-            alone = assess(
-                output, coarsened_specification(spec, output), AssessmentContext(RUN), ladders=ladders, advise=False
-            )
-            assert alone.breaches
+            assert assessed(output, coarsened_specification(spec, output), ladders=ladders).breaches
     for name in UNCHANGED:
         assert protection.assessment.judged.get(name) == plain.judged.get(name)
     assert json.loads(protection.assessment.report) == document
@@ -163,18 +148,17 @@ def test_what_is_released_holds_every_limit_by_the_assessment_itself(small: Buil
 
 def test_what_no_coarsening_changes_is_not_searched_and_what_is_not_enough_is_reported(small: Built) -> None:
     unchanged = found(small, judged_by(small, "members_disclosed: 0.01"))
+    protection = unchanged.assessment.document["protection"]
     assert unchanged.changes == {}
-    assert (
-        unchanged.assessment.document["protection"]["reason"] == "no coarsening of variables changes members_disclosed"
-    )
-    assert unchanged.assessment.document["protection"]["assessed"] == 0
+    assert protection["reason"] == "no coarsening of variables changes members_disclosed"
+    assert protection["assessed"] == 0
     spec = judged_by(small, "correct_matches: 0.00001")
     none = found(small, spec)
     assert none.assessment.breaches == ("correct_matches",)
     protection = none.assessment.document["protection"]
     assert (protection["outcome"], protection["assessed"], protection["exact"]) == ("none", 15, True)
     assert protection["tried"][0]["excess"] == min(one["excess"] for one in protection["tried"])
-    bare = json.loads(assess(small.combined, spec, AssessmentContext(RUN), advise=False).report)
+    bare = json.loads(assessed(small.combined, spec).report)
     assert {**none.assessment.document, "protection": None} == {**bare, "protection": None}
     assert "protection" not in found(small, judged_by(small, "correct_matches: 0.9")).assessment.document
 
@@ -218,15 +202,10 @@ def test_a_coarser_release_is_compared_with_the_finer_one_before_it(small: Built
     """One person less than in an earlier release: only where the tables do not show the person does the limit hold."""
     tables = "  tables: [{variables: [region]}]\n"
     spec = judged_by(small, "differences: 0.5", PROTECT, tables)
-    fewer = replace(
-        small.combined,
-        row_a=small.combined.row_a[1:],
-        row_b=small.combined.row_b[1:],
-        probability=small.combined.probability[1:],
-    )
-    before = assess(fewer, spec, AssessmentContext("b" * 32, codes="one"), advise=False)
+    fewer = without(small.combined, np.array([0]))
+    before = assessed(fewer, spec, "b" * 32, codes="one")
     own = [EarlierRelease("b" * 32, "built", fewer.n_records, unpack(before.counts))]
-    first = assess(small.combined, spec, AssessmentContext(RUN, released=own, codes="one"), advise=False)
+    first = assessed(small.combined, spec, released=own, codes="one")
     assert first.breaches == ("differences",)
     # Coarser, the table still shows the person who has come: only without it nothing is learnt.
     protection = found(small, spec, [], own)
@@ -245,12 +224,12 @@ def test_a_finer_release_before_is_attacked_with_the_coarser_one(small: Built) -
     # Two variables to choose between: each more doubles the assessments.
     protect = PROTECT.replace("    occupation: [drop]\n", "")
     spec = judged_by(small, "subtraction: 0.9", protect, tables=tables)
-    plain = assess(small.combined, spec, AssessmentContext(RUN), advise=False)
+    plain = assessed(small.combined, spec)
     alone = found(small, spec)
     assert alone.changes.keys() == {"region"}
     assert alone.assessment.judged["subtraction"] <= 0.9 < plain.judged["subtraction"]
     lenient = judged_by(small, "subtraction: 1", protect, tables=tables)
-    earlier = json.loads(assess(small.combined, lenient, AssessmentContext("b" * 32), advise=False).report)
+    earlier = json.loads(assessed(small.combined, lenient, "b" * 32).report)
     # Had its measure been low, the table itself would still be out.
     earlier["measures"]["subtraction"]["judged"] = 0.0
     later = found(small, spec, [json.dumps(earlier).encode()])

@@ -13,15 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built
+from benchmarks.assess import relabelled, without
 from gemel.carole.assessment import released_counts as kept
 from gemel.carole.assessment.combined import Combined
-from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
+from gemel.carole.assessment.combined_assessment import Assessment
 from gemel.carole.assessment.differences import EarlierRelease, differences
 from gemel.carole.assessment.publication import publication, recovery
 from gemel.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.assessment import PublishedTable
-from tests.carole.assessment.test_definitions import output
+from tests.carole.assessment.outputs import assessed, output
+from tests.carole.assessment.test_definitions import SPEC
 
 OWN, OTHER = coding("built", bytes(32), 1), coding("another", bytes(32), 1)
 
@@ -30,24 +32,14 @@ def tables(*named: str, **more: Any) -> list[PublishedTable]:
     return [PublishedTable(variables=tuple(one.split()), **more) for one in named]
 
 
-def without(combined: Combined, *links: int) -> Combined:
+def fewer(combined: Combined, *links: int) -> Combined:
     """The same output with some links fewer."""
-    rows = np.setdiff1d(np.arange(combined.n_records), links)
-    parts = {name: getattr(combined, name)[rows] for name in ("row_a", "row_b", "probability")}
-    pairs = {name: parts[own] for name, own in (("pair_a", "row_a"), ("pair_b", "row_b"))}
-    return replace(combined, **parts, **pairs, pair_probability=parts["probability"])
+    return without(combined, np.array(links))
 
 
-def relabelled(combined: Combined) -> Combined:
+def in_other_codes(combined: Combined) -> Combined:
     """With the codes of another project's keys."""
-    rng = np.random.default_rng(3)
-    files = {}
-    orders = [rng.permutation(len(variable.categories)) for variable in combined.variables]
-    for side in ("alice", "bob"):
-        codes = getattr(combined, side)
-        columns = [np.where(codes[:, q] < 0, -1, order[codes[:, q]]) for q, order in enumerate(orders)]
-        files[side] = np.stack(columns, axis=1).astype(np.int32)
-    return replace(combined, **files)
+    return relabelled(combined, np.random.default_rng(3))
 
 
 def released(
@@ -79,11 +71,11 @@ NOW = "region illness"
 def test_one_record_is_found_in_every_form_of_the_table(
     population: Built, now: str, before: str, turn: str, codes: str
 ) -> None:
-    whole, less = population.combined, without(population.combined, 17)
+    whole, less = population.combined, fewer(population.combined, 17)
     former, latter = (whole, less) if turn == "fewer now" else (less, whole)
     if codes == OTHER:
-        former = relabelled(former)
-    same = latter if codes == OWN else relabelled(latter)
+        former = in_other_codes(former)
+    same = latter if codes == OWN else in_other_codes(latter)
     made = found(latter, tables(now), released(former, tables(before), codes=codes))
     (table,) = made["tables"]
     assert (table["people"], table["small_cells"], table["disclosed"], made["share"]) == (1, 1, 1, 1.0)
@@ -98,7 +90,7 @@ def test_of_several_tables_over_the_same_variables_the_one_that_discloses_most_i
     population: Built, *, rounded_first: bool
 ) -> None:
     """The earlier release shows the same counts rounded, and exactly in a larger table."""
-    whole, less = population.combined, without(population.combined, 17)
+    whole, less = population.combined, fewer(population.combined, 17)
     rounded = tables(NOW, protection="conventional", base=7)
     exact = tables(f"sex {NOW}")
     published = [*rounded, *exact] if rounded_first else [*exact, *rounded]
@@ -111,7 +103,7 @@ def test_of_several_tables_over_the_same_variables_the_one_that_discloses_most_i
 def test_the_middle_one_of_three_releases_hides_nothing(population: Built) -> None:
     """Many leave before the second release, and come back but for one before the third."""
     whole = population.combined
-    second, third = without(whole, *range(400)), without(whole, 17)
+    second, third = fewer(whole, *range(400)), fewer(whole, 17)
     then = [released(second, tables(NOW), "2"), released(whole, tables(NOW), "1")]
     made = found(third, tables(NOW), *then)
     assert made["compared"] == 2
@@ -123,17 +115,12 @@ def test_the_middle_one_of_three_releases_hides_nothing(population: Built) -> No
 def test_two_releases_and_their_sum_but_for_one_person(population: Built, whole: int, codes: str) -> None:
     n = population.combined.n_records
     cut = n * 3 // 5
-    parts = [without(population.combined, *range(cut)), without(population.combined, *range(cut, n))]
+    parts = [fewer(population.combined, *range(cut)), fewer(population.combined, *range(cut, n))]
     order = [*parts]
-    order.insert(whole, without(population.combined, 17))
-    made = found(
-        order[0],
-        tables(NOW),
-        *(
-            released(relabelled(one) if codes == OTHER else one, tables(NOW), str(k), codes)
-            for k, one in enumerate(order[1:])
-        ),
-    )
+    order.insert(whole, fewer(population.combined, 17))
+    recoded = [in_other_codes(one) if codes == OTHER else one for one in order[1:]]
+    earlier = (released(one, tables(NOW), str(k), codes) for k, one in enumerate(recoded))
+    made = found(order[0], tables(NOW), *earlier)
     summed = [table for table in made["tables"] if len(table["runs"]) == 2]
     assert (summed[0]["people"], summed[0]["disclosed"], made["share"]) == (1, 1, 1.0)
     order[whole] = population.combined
@@ -143,27 +130,26 @@ def test_two_releases_and_their_sum_but_for_one_person(population: Built, whole:
 
 def test_a_missing_value_in_one_release_only_is_a_level_of_both(population: Built) -> None:
     complete = population.combined.codes[:, population.combined.columns(NOW.split())].min(axis=1) >= 0
-    former = without(population.combined, *np.flatnonzero(~complete))
+    former = fewer(population.combined, *np.flatnonzero(~complete))
     place = int(np.flatnonzero(~complete)[0])
-    latter = without(population.combined, *np.setdiff1d(np.flatnonzero(~complete), [place]))
+    latter = fewer(population.combined, *np.setdiff1d(np.flatnonzero(~complete), [place]))
     made = found(latter, tables(NOW), released(former, tables(NOW)))
     assert (made["tables"][0]["people"], made["share"]) == (1, 1.0)
 
 
 def test_what_cannot_be_compared_is_named(population: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     combined = population.combined
-    coarser = replace(
-        combined, variables=tuple(replace_categories(v) if v.name == "region" else v for v in combined.variables)
-    )
+    other = {v.name: v.model_copy(update={"categories": (*v.categories, "more")}) for v in combined.variables}
+    coarser = replace(combined, variables=tuple(other[v.name] if v.name == "region" else v for v in combined.variables))
     nothing = EarlierRelease("n", "", None, None, "no counts were kept")
-    others = without(combined, *range(combined.n_records * 2 // 3))
+    others = fewer(combined, *range(combined.n_records * 2 // 3))
     made = found(
         combined,
         tables(NOW),
         nothing,
         released(combined, tables("sex"), "s"),
         released(combined, [], "t"),
-        released(relabelled(others), tables(NOW), "o", OTHER),
+        released(in_other_codes(others), tables(NOW), "o", OTHER),
         released(coarser, tables("region"), "c"),
     )
     reasons = {one["run"]: one["reason"] for one in made["unseen"]}
@@ -186,10 +172,6 @@ def test_what_cannot_be_compared_is_named(population: Built, monkeypatch: pytest
     ]
 
 
-def replace_categories(variable: Any) -> Any:
-    return variable.model_copy(update={"categories": (*variable.categories, "more")})
-
-
 def test_the_default_limit_is_judged_and_the_document_has_the_difference(
     population: Built, assessment: Assessment
 ) -> None:
@@ -198,9 +180,9 @@ def test_the_default_limit_is_judged_and_the_document_has_the_difference(
     assert ("differences" in policy.limits.given, policy.judged_limits["differences"]) == (False, 0.1)
     assert "differences" not in policy.model_copy(update={"tables": ()}).judged_limits
     before = EarlierRelease("e", "", None, unpack(assessment.counts))
-    for combined, breached in ((population.combined, False), (without(population.combined, 17), True)):
+    for combined, breached in ((population.combined, False), (fewer(population.combined, 17), True)):
         beside = [before, replace(before, counts=None)]
-        made = assess(combined, population.spec, AssessmentContext("r" * 32, released=beside), advise=False)
+        made = assessed(combined, population.spec, released=beside)
         assert "releases_not_compared" in {warning["code"] for warning in made.document["warnings"]}
         assert ("differences" in made.breaches) is breached
         assert made.document["measures"]["differences"]["breached"] is breached
@@ -255,7 +237,7 @@ def test_no_draw_of_the_rounding_is_outside_of_the_ends(seed: int, base: int) ->
         PublishedTable(variables=("sex", "illness"), protection="random", base=base),
         PublishedTable(variables=("illness",)),
     ]
-    made = output(codes)
+    made = output(codes, SPEC)
     found = recovery(made, tables, 3)
     low, high = found.draws
     drawn = [recovery(made, tables, 3, rng).probability for _ in range(5)]
@@ -264,7 +246,7 @@ def test_no_draw_of_the_rounding_is_outside_of_the_ends(seed: int, base: int) ->
 
 def test_an_interval_where_rounding_is_random_and_a_reason_where_it_is_not() -> None:
     rng = np.random.default_rng(4)
-    made = output(rng.integers(0, 2, (40, len(SMALL))).astype(np.int32))
+    made = output(rng.integers(0, 2, (40, len(SMALL))).astype(np.int32), SPEC)
     random = PublishedTable(variables=("sex", "illness"), protection="random", base=5)
     plain = PublishedTable(variables=("sex", "illness"))
     drawn = publication(made, [random], [], 5).measures["subtraction"]
@@ -279,7 +261,7 @@ def test_an_interval_where_rounding_is_random_and_a_reason_where_it_is_not() -> 
         PublishedTable(variables=pair, protection="conventional", base=3)
         for pair in (("region", "occupation"), ("occupation", "age"), ("age", "region"))
     ]
-    wide = output(rng.integers(0, 7, (400, len(SMALL))).astype(np.int32) % [t.levels for t in SMALL])
+    wide = output(rng.integers(0, 7, (400, len(SMALL))).astype(np.int32) % [t.levels for t in SMALL], SPEC)
     loose = publication(wide, ring, [], 5).measures["subtraction"]
     assert "not proven tight" in loose.no_interval
     assert "not proven tight" in loose.method

@@ -14,45 +14,16 @@ from gemel.carole.assessment.combined_assessment import Assessment, AssessmentCo
 from gemel.carole.assessment.measures import accumulated
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.result_warning import result_warning
-from tests.carole.assessment.output_measures import OUTPUT_MEASURES
+from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, assessed
 
 FORM = {
-    "former_projects",
-    "contributions",
-    "version",
-    "project",
-    "run",
-    "specification_digest",
-    "verdict",
-    "on_breach",
-    "breaches",
-    "measures",
-    "identification",
-    "attribution",
-    "custodians",
-    "tables",
-    "options",
-    "supposed",
-    "records",
-    "expected_records",
-    "expected_left_out",
-    "earlier_releases",
-    "differences",
-    "warnings",
+    *("version", "project", "run", "specification_digest", "verdict", "on_breach", "breaches", "measures"),
+    *("identification", "attribution", "custodians", "contributions", "tables", "options", "supposed", "records"),
+    *("expected_records", "expected_left_out", "earlier_releases", "former_projects", "differences", "warnings"),
 }
 ENTRY = {
-    "value",
-    "lower",
-    "upper",
-    "interval",
-    "no_interval",
-    "judged",
-    "earlier",
-    "limit",
-    "breached",
-    "intruder",
-    "words",
-    "method",
+    *("value", "lower", "upper", "interval", "no_interval", "judged", "earlier", "limit", "breached", "intruder"),
+    *("words", "method"),
 }
 
 
@@ -94,7 +65,7 @@ def test_the_policy_decision_names_the_report(assessment: Assessment) -> None:
 
 def test_the_same_run_gives_the_same_report() -> None:
     few = built(FEW, 300, (0.5, 0.5), np.random.default_rng(7))
-    first, again = (assess(few.combined, few.spec, AssessmentContext("r" * 32)) for _ in range(2))
+    first, again = (assess(few.combined, few.spec, AssessmentContext(RUN)) for _ in range(2))
     assert first.breaches
     assert first.report == again.report
 
@@ -114,7 +85,7 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
     limits = policy.limits.model_copy(update={name: assessment.judged[name] - below for name in OUTPUT_MEASURES})
     overlap = {"minimum_overlap": 1 - assessment.judged["unlinked"] + below}
     spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits, **overlap})})
-    found = assess(population.combined, spec, AssessmentContext("r" * 32), advise=False)
+    found = assessed(population.combined, spec)
     assert set(found.breaches) == (OUTPUT_MEASURES | {"unlinked"} if breached else set())
     assert all(entry["breached"] is breached for entry in found.document["measures"].values())
     assert found.document["verdict"] == ("breach" if breached else "within")
@@ -176,9 +147,8 @@ def test_released_output_is_assessed_and_no_option_lowers_it(
     before = json.loads(assessment.report)
     for entry in before["measures"].values():
         entry["judged"] = much
-    found = assess(
-        population.combined, population.spec, AssessmentContext("s" * 32, earlier=[json.dumps(before).encode()])
-    ).document
+    context = AssessmentContext("s" * 32, earlier=[json.dumps(before).encode()])
+    found = assess(population.combined, population.spec, context).document
     for name, entry in found["measures"].items():
         own = assessment.document["measures"][name]["judged"]
         if not MEASURES[name].accumulates:

@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks._built_population import SMALL, specification
 from gemel.carole.assessment.combined import Combined, combine
-from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
+from tests.carole.assessment.outputs import assessed
 
 SPEC = specification(SMALL, (0.5, 0.5, 0.25))
 PERSONS = np.array([0, 1, 1, 3, 4, 4]), np.array([0, 0, 2, 3])
@@ -56,6 +56,6 @@ def test_the_most_probable_pair_stands_for_two_persons(combined: Combined) -> No
 
 
 def test_it_can_be_assessed(combined: Combined) -> None:
-    document = assess(combined, SPEC, AssessmentContext("0" * 32)).document
+    document = assessed(combined, SPEC).document
     assert document["records"] == 2
     assert document["measures"]["members_disclosed"]["value"] <= 1

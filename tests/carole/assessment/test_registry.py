@@ -28,7 +28,7 @@ from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS, regi
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification import suda as suda
 from gemel.risk.identification.suda import largest_within
-from tests.carole.assessment.output_measures import OUTPUT_MEASURES
+from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, assessed
 
 THROW_AWAY = """
 from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
@@ -121,8 +121,6 @@ def test_a_name_is_given_once() -> None:
 # The memory of an assessment: what is counted covers what is allocated, and the rest limits the search for special
 # uniques.
 
-RUN = "r" * 32
-
 
 def policy_of(population: Built):  # type: ignore[no-untyped-def]
     assert population.spec.assessment is not None
@@ -171,12 +169,7 @@ def test_threads_are_those_given_and_change_nothing(
     pool = suda.ThreadPoolExecutor
     monkeypatch.setattr(suda, "ThreadPoolExecutor", lambda threads: (started.append(threads), pool(threads))[1])
     for threads in (1, 3):
-        found = assess(
-            population.combined,
-            population.spec,
-            AssessmentContext(RUN, resources=Resources(3 << 30, threads)),
-            advise=False,
-        )
+        found = assessed(population.combined, population.spec, resources=Resources(3 << 30, threads))
         assert found.report == without_advice.report
     assert started == [1, 3]
 
@@ -190,9 +183,7 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     selected = sum(whole["identification"]["special_uniques"]["by_size"]) - 1
     extra = next(size for size in range(0, 2**24, 64) if largest_within(file, size, 1) == selected)
     resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
-    short = json.loads(
-        assess(combined, population.spec, AssessmentContext(RUN, resources=resources), advise=False).report
-    )
+    short = json.loads(assessed(combined, population.spec, resources=resources).report)
     special, all_sizes = (each["identification"]["special_uniques"] for each in (short, whole))
     assert all_sizes["complete"]
     assert not special["complete"]
@@ -207,11 +198,8 @@ def test_an_assessment_that_does_not_fit_is_refused_before_it_begins(population:
     minimum = population.combined.n_bytes + needed(population.combined, policy_of(population))
     assert left_for_uniques(population.combined, policy_of(population), Resources(minimum + 5, 2)) == Resources(5, 2)
     stages: list[str] = []
+    short = Resources(minimum - 1, 2)
     with pytest.raises(GemelError, match="the assessment of the combined output needs") as caught:
-        assess(
-            population.combined,
-            population.spec,
-            AssessmentContext(RUN, resources=Resources(minimum - 1, 2), progress=lambda stage, _: stages.append(stage)),
-        )
+        assessed(population.combined, population.spec, resources=short, progress=lambda stage, _: stages.append(stage))
     assert caught.value.code == ErrorCode.MEMORY
     assert not stages

@@ -21,7 +21,8 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.joint_distribution import JointDistribution, JointVariable
-from tests.carole.engine.no_statistics import NO_STATISTICS
+from tests.carole.assessment.outputs import RUN, linkage
+from tests.carole.assessment.outputs import output as output_of
 from tests.specifications import heading
 
 TEXT = (
@@ -62,11 +63,7 @@ def people(by: str | None = None, chance: float = 1.0) -> NDArray[np.int32]:
 
 
 def output(codes: NDArray[np.int32], probability: float | NDArray[np.float64] = 1.0) -> Combined:
-    spec = specification()
-    held = {side: np.array([v.holder in ("both", side) for v in spec.variables]) for side in ("alice", "bob")}
-    files = [np.where(held[side], codes, -1).astype(np.int32) for side in ("alice", "bob")]
-    rows, chance = np.arange(len(codes)), np.broadcast_to(probability, len(codes)).astype(np.float64)
-    return Combined(tuple(spec.variables), files[0], files[1], rows, rows, chance, rows, rows, chance)
+    return output_of(codes, specification(), probability)
 
 
 def joint_of(codes: NDArray[np.int32], edges: list[tuple[str, str]], precision: float = 1.0) -> JointDistribution:
@@ -80,20 +77,24 @@ def joint_of(codes: NDArray[np.int32], edges: list[tuple[str, str]], precision: 
 def assessed(
     combined: Combined, joint: JointDistribution | None, precision: float = 1.0, linkage: LinkageDocument | None = None
 ) -> dict[str, Any]:
-    return assess(
-        combined, specification(precision), AssessmentContext("r" * 32, linkage=linkage), joint=joint
-    ).document
+    return assess(combined, specification(precision), AssessmentContext(RUN, linkage=linkage), joint=joint).document
+
+
+def judged(combined: Combined, joint: JointDistribution | None, *more: Any, **beside: Any) -> dict[str, Any]:
+    """The measure of the released distribution."""
+    measure: dict[str, Any] = assessed(combined, joint, *more, **beside)["measures"]["joint_attribution"]
+    return measure
 
 
 def test_whoever_knows_the_keys_infers_what_follows_from_them() -> None:
     codes = people("age", 0.95)
-    measure = assessed(output(codes), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    measure = judged(output(codes), joint_of(codes, BY_AGE))
     right = float((codes[:, 0] == codes[:, 3]).mean())
     assert 0.93 < right < 1
     assert measure["value"] == pytest.approx(right)
     assert measure["breached"]
     assert measure["method"].endswith("worst for illness, given key variables")
-    plain = assessed(output(people()), joint_of(people(), []))["measures"]["joint_attribution"]
+    plain = judged(output(people()), joint_of(people(), []))
     assert (plain["value"], plain["breached"]) == (0.0, False)
 
 
@@ -121,7 +122,7 @@ def test_a_prior_that_hides_every_certain_value_hides_none_from_the_assessment(p
     joint = JointDistribution.from_json(joint_of(codes, BY_AGE, precision).to_json())
     released = joint.conditional("illness", np.where(np.arange(4) == 3, -1, codes).astype(np.int32))
     assert (released.max() < 0.9) == (precision >= 64)
-    measure = assessed(output(codes), joint, precision)["measures"]["joint_attribution"]
+    measure = judged(output(codes), joint, precision)
     assert measure["value"] == 1.0
     if precision >= 64:
         assert "with the prior taken away" in measure["method"]
@@ -143,7 +144,7 @@ def test_six_people_in_a_corner_are_a_small_share_and_pass() -> None:
     codes = people()
     codes[codes[:, 0] == 2, 0] = 1
     codes[:6, 0], codes[:6, 3] = 2, 2
-    measure = assessed(output(codes), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    measure = judged(output(codes), joint_of(codes, BY_AGE))
     assert measure["value"] == pytest.approx(6 / N)
     assert not measure["breached"]
 
@@ -153,8 +154,7 @@ def test_a_missing_value_is_inferred_too() -> None:
     codes = people("age")
     joint = joint_of(codes, BY_AGE)
     codes[: N // 2, 3] = -1
-    value = assessed(output(codes), joint)["measures"]["joint_attribution"]["value"]
-    assert value == pytest.approx(1.0, abs=0.01)
+    assert judged(output(codes), joint)["value"] == pytest.approx(1.0, abs=0.01)
 
 
 def test_behind_a_false_link_the_person_has_a_value_of_his_own() -> None:
@@ -166,8 +166,7 @@ def test_behind_a_false_link_the_person_has_a_value_of_his_own() -> None:
     mixed = codes.copy()
     mixed[false, 2:] = np.roll(codes[false], 7, axis=0)[:, 2:]
     links = output(mixed, np.where(false, 0.05, 1.0))
-    believed = assessed(links, joint)["measures"]["joint_attribution"]
-    trusted = assessed(output(mixed), joint)["measures"]["joint_attribution"]
+    believed, trusted = judged(links, joint), judged(output(mixed), joint)
     wrong = float((mixed[:, 3] != codes[:, 3]).mean())
     assert wrong > 0.15
     assert trusted["value"] == pytest.approx(1 - wrong)
@@ -178,18 +177,12 @@ def test_an_estimate_of_false_links_widens_the_interval() -> None:
     # Keys of both files, so that what follows from Bob's is another person's if the link is false.
     codes = people("work", 0.95)
     links = output(codes, np.where(codes[:, 3] == codes[:, 2], 0.98, 0.9))
-    plain: dict[str, Any] = NO_STATISTICS.linkage.plain()
-    precision = {"value": 0.9, "lower": 0.8, "upper": 0.99}
-    quality: list[dict[str, Any]] = [
-        {"method": "decoys", "precision": precision, "recall": None, "observations": 39, "supposes": []}
-    ]
-    document = LinkageDocument.of({**plain, "links": N, "quality": quality}, "linkage")
-    assert [float(p.mean()) for p in possible_probabilities(links, document)] == pytest.approx(
-        [float(links.probability.mean()), 0.8, 0.99]
-    )
-    assert len(possible_probabilities(links, LinkageDocument.of(plain, "linkage"))) == 1
+    document = linkage(N, decoys={"value": 0.9, "lower": 0.8, "upper": 0.99})
+    means = [float(p.mean()) for p in possible_probabilities(links, document)]
+    assert means == pytest.approx([float(links.probability.mean()), 0.8, 0.99])
+    assert len(possible_probabilities(links, linkage(N))) == 1
     joint = joint_of(codes, [("work", "illness")])
-    alone, wide = (assessed(links, joint, linkage=of)["measures"]["joint_attribution"] for of in (None, document))
+    alone, wide = (judged(links, joint, linkage=of) for of in (None, document))
     assert wide["value"] == alone["value"]
     assert wide["lower"] <= alone["lower"] < alone["upper"] <= wide["upper"]
     assert (wide["lower"], wide["upper"]) != (alone["lower"], alone["upper"])
@@ -199,14 +192,14 @@ def test_without_a_released_distribution_nothing_is_measured() -> None:
     codes = people("age")
     assert "joint_attribution" not in assessed(output(codes), None)["measures"]
     kept = specification(text=TEXT.replace("release: {joint: alice}\n", "").replace("joint_attr", "certain_attr"))
-    found = assess(output(codes), kept, AssessmentContext("r" * 32), joint=joint_of(codes, BY_AGE)).document
+    found = assess(output(codes), kept, AssessmentContext(RUN), joint=joint_of(codes, BY_AGE)).document
     assert "joint_attribution" not in found["measures"]
     assert "released_joint" not in found
 
 
 def test_no_link_tells_nothing() -> None:
     codes = people("age")
-    measure = assessed(output(codes[:0]), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    measure = judged(output(codes[:0]), joint_of(codes, BY_AGE))
     assert (measure["value"], measure["upper"]) == (0.0, 0.0)
 
 
@@ -244,7 +237,7 @@ def test_the_notes_say_what_judges_it() -> None:
 def test_the_interval_is_wider_the_less_the_links_are_certain() -> None:
     codes = people("age", 0.95)
     joint = joint_of(codes, BY_AGE)
-    found = [assessed(output(codes, chance), joint)["measures"]["joint_attribution"] for chance in (1.0, 0.9, 0.5)]
+    found = [judged(output(codes, chance), joint) for chance in (1.0, 0.9, 0.5)]
     widths = [measure["upper"] - measure["lower"] for measure in found]
     assert sorted(widths) == widths
     assert widths[0] < 5 / N < widths[2]
@@ -290,7 +283,7 @@ def test_it_agrees_with_the_formula_record_by_record(data: st.DataObject) -> Non
         expected += own[i][best] * (posterior[best] >= 0.9) / n
     combined = output(codes, chances)
     sensitive = [sensitive_values(combined, "illness", joint)]
-    found = modelled_attribution(combined, sensitive, [combined.probability], 0.1).measures["modelled_attribution"]
+    found = modelled_attribution(combined, sensitive, [combined.probability], 0.1)["illness"]
     if not doubtful:
         assert found.value == pytest.approx(expected)
     assert found.lower is not None
@@ -319,17 +312,11 @@ def test_a_value_beside_its_own_files_keys_does_not_hang_on_the_link() -> None:
     codes = people("work")
     text = TEXT.replace("name: age, holder: alice, categories: [a, b, c], role: key", "name: age, holder: alice,"
                         " categories: [a, b, c], role: other")  # fmt: skip
-    combined = output(codes, 0.3)
-    variables = tuple(specification(text=text).variables)
-    combined = type(combined)(
-        variables, combined.alice, combined.bob, combined.row_a, combined.row_b, combined.probability,
-        combined.pair_a, combined.pair_b, combined.pair_probability,
-    )  # fmt: skip
-    (sensitive,) = (sensitive_values(combined, "illness", joint_of(codes, [("work", "illness")])),)
+    combined = output_of(codes, specification(text=text), 0.3)
+    sensitive = sensitive_values(combined, "illness", joint_of(codes, [("work", "illness")]))
     assert not sensitive.hangs
     assert sensitive_values(output(codes, 0.3), "illness", None).hangs
-    found = modelled_attribution(combined, [sensitive], [combined.probability], 0.1)
-    assert found.measures["modelled_attribution"].value == 1.0
+    assert modelled_attribution(combined, [sensitive], [combined.probability], 0.1)["illness"].value == 1.0
 
 
 def test_without_a_joint_distribution_frequencies_stand_for_it() -> None:
@@ -355,7 +342,7 @@ def test_options_say_what_is_left_without_the_variable() -> None:
 def test_a_limit_needs_a_latent_step() -> None:
     text = TEXT.replace("joint_attribution: 0.1", "modelled_attribution: 0.5")
     spec = specification(text=text)
-    found = assess(output(people("age")), spec, AssessmentContext("r" * 32), joint=joint_of(people("age"), BY_AGE))
+    found = assess(output(people("age")), spec, AssessmentContext(RUN), joint=joint_of(people("age"), BY_AGE))
     assert "modelled_attribution" in found.breaches
     bare = text.replace("latent: {precision: PRECISION}\nrelease: {joint: alice}\n", "")
     with pytest.raises(GemelErrors, match=r"limits\.modelled_attribution: there is no joint model"):

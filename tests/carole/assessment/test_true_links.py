@@ -7,21 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
 from benchmarks._claimed_combined import Errors, Sampled, sampled
-from gemel.carole.assessment.combined_assessment import Assessment, AssessmentContext, assess
 from gemel.carole.assessment.expected_matches import Believed, Supposed, unique_links, unique_matches, with_interval
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.assessment.true_links import Combinations, Halves, TrueLinks, true_links
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.specification import dump_specification, load_specification
 from gemel.common.specification.model.assessment import Fraction
-from tests.carole.engine.no_statistics import NO_STATISTICS
+from tests.carole.assessment.outputs import assessed, linkage
 
 SEED, REPLICATES = 30, 12
 
@@ -169,37 +167,25 @@ def population() -> Built:
     return Built(made.combined, spec, made.truth)
 
 
-def linkage(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
-    quality = [
-        {"method": method, "precision": precision, "recall": None, "observations": 39, "supposes": []}
-        for method, precision in intervals.items()
-    ]
-    plain: dict[str, Any] = NO_STATISTICS.linkage.plain()
-    expected = {"precision": 0.98, "recall": 0.9}
-    return LinkageDocument.of({**plain, "links": links, "expected": expected, "quality": quality}, "linkage")
-
-
-def assessed(population: Built, of: LinkageDocument | None, earlier: tuple[bytes, ...] = ()) -> Assessment:
-    return assess(
-        population.combined, population.spec, AssessmentContext("r" * 32, linkage=of, earlier=earlier), advise=False
-    )
+def run_of(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
+    return linkage(links, {"precision": 0.98, "recall": 0.9}, **intervals)
 
 
 @pytest.mark.parametrize(
     ("of", "value", "judged", "breached"),
     [
-        (linkage(check_field=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
-        (linkage(bootstrap=BOOTSTRAP), 0.001, 0.01, False),
-        (linkage(decoys=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
-        (linkage(check_field=BOOTSTRAP, decoys=CHECK), 0.001, 0.01, False),
-        (linkage(), 0.02, 1.0, True),
-        (linkage(links=0), 0.0, 0.0, False),
+        (run_of(check_field=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
+        (run_of(bootstrap=BOOTSTRAP), 0.001, 0.01, False),
+        (run_of(decoys=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
+        (run_of(check_field=BOOTSTRAP, decoys=CHECK), 0.001, 0.01, False),
+        (run_of(), 0.02, 1.0, True),
+        (run_of(links=0), 0.0, 0.0, False),
     ],
 )
 def test_the_upper_end_is_judged(
     population: Built, of: LinkageDocument, value: float, judged: float, breached: bool
 ) -> None:
-    found = assessed(population, of)
+    found = assessed(population.combined, population.spec, linkage=of)
     entry = found.document["measures"]["false_links"]
     assert (entry["value"], entry["judged"]) == (pytest.approx(value), pytest.approx(judged))
     assert entry["breached"] == breached == ("false_links" in found.breaches)
@@ -207,15 +193,18 @@ def test_the_upper_end_is_judged(
 
 
 def test_an_earlier_release_is_no_reason_to_refuse_a_better_one(population: Built) -> None:
-    first = assessed(population, linkage(check_field=CHECK))
-    again = assessed(population, linkage(bootstrap=BOOTSTRAP), (json.dumps(first.document).encode(),))
+    first = assessed(population.combined, population.spec, linkage=run_of(check_field=CHECK))
+    again = assessed(
+        population.combined,
+        population.spec,
+        linkage=run_of(bootstrap=BOOTSTRAP),
+        earlier=(json.dumps(first.document).encode(),),
+    )
     entry = again.document["measures"]["false_links"]
     assert (entry["earlier"], entry["breached"]) == (None, False)
 
 
 def test_without_a_request_there_is_no_such_measure() -> None:
     made = built(SMALL, 300, (0.5, 0.5), np.random.default_rng(4))
-    found = assess(
-        made.combined, made.spec, AssessmentContext("r" * 32, linkage=linkage(check_field=CHECK)), advise=False
-    )
+    found = assessed(made.combined, made.spec, linkage=run_of(check_field=CHECK))
     assert "false_links" not in found.judged

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks._built_population import SMALL
 from benchmarks.assess import Compared, replicates
-from tests.carole.assessment.output_measures import OUTPUT_MEASURES, RELEASE_MEASURES
+from tests.carole.assessment.outputs import OUTPUT_MEASURES, RELEASE_MEASURES
 
 REPLICATES, SEED = 10, 110
 

@@ -14,7 +14,7 @@ SCHEMES["halved"] = SchemeFacts("halved", "half", "half of a weight", binary=Tru
 SchemeName = Literal[tuple(SCHEMES)]
 """,
     "gemel.carole.fellegi_sunter.schemes": """
-SCHEMES["halved"] = AgreementScheme(known.SCHEMES["halved"], lambda a, d, s: log_ratio_shaded(a, d, s) / 2)
+SCHEMES["halved"] = Scheme(known.SCHEMES["halved"], lambda a, d, s: log_ratio_shaded(a, d, s) / 2)
 """,
 }
 """By module, the lines at its end."""
@@ -39,7 +39,7 @@ def check() -> None:
     from gemel.common.specification import json_schema, specification_notes
     from gemel.coordinator.reports.linkage import wording
     from tests.carole.engine.conftest import TwoFiles
-    from tests.common.specification.test_schemes_of_the_model import with_scheme
+    from tests.common.specification.test_model import with_scheme
 
     spec = with_scheme("halved")
     assert any(note.startswith("Scheme halved: its match probabilities") for note in specification_notes(spec))

@@ -12,22 +12,9 @@ from gemel.carole.extended_latent.variables import Values
 def log_bayes_factors(
     model: ValueModel, values: Values, row_a: NDArray[np.integer], row_b: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Natural log Bayes factor of the values of each pair.
+    """Natural log Bayes factor of the values of each pair, minus infinity for what the model excludes of a match.
 
-    Parameters
-    ----------
-    model : ValueModel
-    values : Values
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-        Minus infinity for values that the model excludes of a match.
-
-    Notes
-    -----
-    The definition: every pair passes the junction trees. `BayesFactors` gives the same fast.
+    Every pair passes the junction trees; `BayesFactors` gives the same fast.
     """
     agree = values.agreeing(row_a, row_b)
     total = np.zeros(len(row_a))

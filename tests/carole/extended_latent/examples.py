@@ -62,5 +62,5 @@ def every_row(variables: tuple[Variable, ...], side: str, missing: bool = False)
 
 def all_pairs(values: Values) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Every pair of rows."""
-    a, b = np.meshgrid(np.arange(values.n_a), np.arange(values.n_b), indexing="ij")
-    return a.ravel().astype(np.int32), b.ravel().astype(np.int32)
+    a, b = (rows.ravel().astype(np.int32) for rows in np.indices((values.n_a, values.n_b)))
+    return a, b

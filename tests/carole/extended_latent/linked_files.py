@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.extended_latent import ArrayPairs, Values, Variable
+from gemel.carole.evaluation.link_quality import expected_precision_recall
+from gemel.carole.extended_latent import ArrayPairs, ExtendedFit, Values, Variable, fit_extended
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation
@@ -15,6 +18,7 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel, fit
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.queries import sample
+from tests.carole.fellegi_sunter.populations import counted_vectors
 
 VARIABLES = (
     Variable("income", "alice", 3),
@@ -55,6 +59,31 @@ class Linked:
     truth: NDArray[np.bool_]
     people: NDArray[np.int32]
 
+    @property
+    def gamma(self) -> NDArray[np.int8]:
+        """The comparison vector of each pair."""
+        return self.patterns.gamma[self.pairs.pattern]
+
+    @property
+    def rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        return self.pairs.row_a, self.pairs.row_b
+
+    def fit(self, values: Values | None = None, **options: Any) -> ExtendedFit:
+        """The extended step on these files, or on other values of them."""
+        bounds = BOUNDS[:1] * self.patterns.n_fields
+        return fit_extended(values or self.values, self.pairs, self.patterns, self.fitted, bounds, **options)
+
+    def area(self, score: NDArray[np.float64]) -> float:
+        """Area under the curve of precision and recall."""
+        return expected_precision_recall(score, self.truth, int(self.truth.sum())).auc
+
+
+def of_columns(values: Values, kept: Sequence[int]) -> Values:
+    """The same files with some of the variables."""
+    columns = list(kept)
+    codes = (np.ascontiguousarray(codes[:, columns]) for codes in (values.codes_a, values.codes_b))
+    return Values(tuple(values.variables[v] for v in columns), *codes)
+
 
 def linked_files(
     n: int,
@@ -68,7 +97,8 @@ def linked_files(
 ) -> Linked:
     """`n` people, 60 % of them in A and 60 % in B; keys of B are wrong with probability `error`; `names` names.
 
-    With `dates`, a date without errors that is no variable is compared too."""
+    With `dates`, a date without errors that is no variable is compared too.
+    """
     people = np.zeros((n, len(VARIABLES)), dtype=np.int32)
     people[:, :-1] = sample(population(), n, rng)
     people[:, -1] = np.minimum(rng.geometric(4 / names, n) - 1, names - 1)
@@ -86,9 +116,7 @@ def linked_files(
     for codes in (a, b):
         codes[rng.random(codes.shape) < missing] = -1
     values = Values(variables, a, b)
-    row_a, row_b = (
-        x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(len(a)), np.arange(len(b)), indexing="ij")
-    )
+    row_a, row_b = (rows.ravel().astype(np.int32) for rows in np.indices((len(a), len(b))))
     keys_a, keys_b = a[row_a][:, 4:], b[row_b][:, 4:]
     gamma = np.where((keys_a < 0) | (keys_b < 0), -1, keys_a == keys_b).astype(np.int8)
     compared = ["town", "name"]
@@ -96,11 +124,10 @@ def linked_files(
         date = rng.integers(0, dates, n)
         gamma = np.column_stack([gamma, (date[in_a][row_a] == date[in_b][row_b]).astype(np.int8)])
         compared.append("date")
-    gamma, pattern = np.unique(gamma, axis=0, return_inverse=True)
-    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    patterns, pattern = counted_vectors(gamma)
     fitted = fit_scheme(
         "multinomial", patterns, compared, BOUNDS[:1] * len(compared), len(a), len(b),
         Estimation(u=u, refuse_unidentified=False),  # type: ignore[arg-type]
     )  # fmt: skip
-    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
+    pairs = ArrayPairs(row_a, row_b, pattern.astype(np.int32))
     return Linked(values, pairs, patterns, fitted, in_a[row_a] == in_b[row_b], people)

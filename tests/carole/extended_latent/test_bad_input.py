@@ -7,18 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
+from gemel.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs
 from gemel.common.errors import GemelError
-from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files, population
+from tests.carole.extended_latent.linked_files import VARIABLES, linked_files, of_columns, population
 
 
 @pytest.fixture(scope="module")
 def linked():
     return linked_files(150, np.random.default_rng(21))
-
-
-def run(linked, values=None, **options):
-    return fit_extended(values or linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, **options)
 
 
 def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
@@ -29,14 +25,14 @@ def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
     b[b[:, 4] == 3, 4] = 0
     b[b[:, 5] == 79, 5] = 0
     values = Values(VARIABLES, a, b)
-    factor = run(linked, values).factors.log(linked.pairs.row_a, linked.pairs.row_b)
+    factor = linked.fit(values).factors.log(*linked.rows)
     assert np.isfinite(factor).all()
-    assert not values.agreeing(linked.pairs.row_a, linked.pairs.row_b)[linked.pairs.row_a < 20].any()
+    assert not values.agreeing(*linked.rows)[linked.pairs.row_a < 20].any()
 
 
 def test_a_category_without_records_changes_nothing(linked):
     wider = tuple(replace(v, levels=v.levels + 2) if v.name == "job" else v for v in VARIABLES)
-    fit = run(linked, Values(wider, linked.values.codes_a, linked.values.codes_b))
+    fit = linked.fit(Values(wider, linked.values.codes_a, linked.values.codes_b))
     assert fit.joint is not None
     assert 0 < fit.joint.marginal(["job"])[-1] < 0.1
 
@@ -46,35 +42,32 @@ def test_a_variable_without_values_adds_nothing(linked, name):
     column = [v.name for v in VARIABLES].index(name)
     a, b = linked.values.codes_a.copy(), linked.values.codes_b.copy()
     a[:, column] = b[:, column] = -1
-    fit = run(linked, Values(VARIABLES, a, b))
-    without = tuple(v for v in VARIABLES if v.name != name)
-    kept = [q for q in range(len(VARIABLES)) if q != column]
-    other = run(linked, Values(without, a[:, kept].copy(), b[:, kept].copy()))
-    pairs = linked.pairs.row_a, linked.pairs.row_b
+    values = Values(VARIABLES, a, b)
+    without = of_columns(values, [q for q in range(len(VARIABLES)) if q != column])
+    factor, other = (linked.fit(these).factors.log(*linked.rows) for these in (values, without))
     # Its cells have prior counts all the same, which move the other probabilities a little.
-    assert np.abs(fit.factors.log(*pairs) - other.factors.log(*pairs)).max() < 0.7
-    assert np.isfinite(fit.factors.log(*pairs)).all()
+    assert np.abs(factor - other).max() < 0.7
+    assert np.isfinite(factor).all()
 
 
 def test_training_records_with_unknown_levels_are_refused_with_a_count(linked):
     training = np.zeros((10, len(VARIABLES)), dtype=np.int32)
     training[:3, 0] = 3
     with pytest.raises(GemelError, match=r"training records: codes of income must be -1 to 2, got 3 records"):
-        run(linked, training=training)
+        linked.fit(training=training)
     with pytest.raises(GemelError, match="a column for each of 6 variables"):
-        run(linked, training=training[:, :2])
+        linked.fit(training=training[:, :2])
 
 
 def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is(linked):
     """c / P(x) for each key that agrees, whether it stands alone or not."""
-    kept = [4, 5]
+    keys = of_columns(linked.values, [4, 5])
     for alone in (True, False):
-        keys = tuple(replace(VARIABLES[q], alone=alone) for q in kept)
-        values = Values(keys, linked.values.codes_a[:, kept].copy(), linked.values.codes_b[:, kept].copy())
+        values = replace(keys, variables=tuple(replace(key, alone=alone) for key in keys.variables))
         # So little prior that the joint model is the pairs' own frequencies.
-        fit = run(linked, values, settings=ExtendedSettings(precision=1e-3))
-        agree = values.agreeing(linked.pairs.row_a, linked.pairs.row_b)
-        factor = fit.factors.log(linked.pairs.row_a, linked.pairs.row_b)
+        fit = linked.fit(values, settings=ExtendedSettings(precision=1e-3))
+        agree = values.agreeing(*linked.rows)
+        factor = fit.factors.log(*linked.rows)
         assert np.allclose(factor[~agree.any(axis=1)], 0)
         only = agree[:, 0] & ~agree[:, 1]
         town = values.codes_a[linked.pairs.row_a[only], 0]
@@ -91,19 +84,17 @@ def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is
 def test_there_must_be_something_to_learn_from(linked):
     nothing = WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
     with pytest.raises(GemelError, match="no pair and no training record"):
-        run(linked, learn_from=nothing)
+        linked.fit(learn_from=nothing)
 
 
 def test_a_known_model_must_fit_the_variables(linked):
-    kept = [1, 2, 3, 4, 5]
-    values = Values(VARIABLES[1:], linked.values.codes_a[:, kept].copy(), linked.values.codes_b[:, kept].copy())
     with pytest.raises(GemelError, match="with their levels"):
-        run(linked, values, known=population())
+        linked.fit(of_columns(linked.values, range(1, 6)), known=population())
 
 
 def test_files_of_another_linkage_are_refused(linked):
     with pytest.raises(GemelError, match="files that were compared"):
-        run(linked, Values(VARIABLES, linked.values.codes_a[:-1], linked.values.codes_b))
+        linked.fit(Values(VARIABLES, linked.values.codes_a[:-1], linked.values.codes_b))
 
 
 @pytest.mark.parametrize(
@@ -137,4 +128,4 @@ def test_too_many_combinations_of_missing_values_are_named(linked):
     a = np.where(np.arange(20) < 10, rng.integers(-1, 2, (linked.values.n_a, 20)), -1).astype(np.int32)
     b = np.where(np.arange(20) >= 10, rng.integers(-1, 2, (linked.values.n_b, 20)), -1).astype(np.int32)
     with pytest.raises(GemelError, match="a separate category"):
-        run(linked, Values(variables, a, b))
+        linked.fit(Values(variables, a, b))

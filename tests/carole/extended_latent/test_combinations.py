@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gemel.carole.evaluation.link_quality import expected_precision_recall
 from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
-from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-
-
-def area(probability, linked):
-    return expected_precision_recall(probability, linked.truth, int(linked.truth.sum())).auc
+from tests.carole.fellegi_sunter.populations import counted_vectors, level_counts
 
 
 @pytest.fixture(scope="module")
@@ -26,67 +23,60 @@ def linked():
 def test_similarity_levels_and_values_add_up(linked):
     """The date in three levels: a near miss is half an agreement; m of all levels is estimated beside the values."""
     rng = np.random.default_rng(1)
-    gamma = linked.patterns.gamma[linked.pairs.pattern].copy()
+    gamma = linked.gamma
     gamma[:, 2] = np.where(gamma[:, 2] == 1, 2, rng.random(len(gamma)) < 0.05)
     missed = linked.truth & (rng.random(len(gamma)) < 0.2)
     gamma[missed, 2] = 1
-    vectors, pattern = np.unique(gamma, axis=0, return_inverse=True)
-    counts = np.bincount(pattern.ravel()).astype(np.int64)
-    patterns = PatternCounts(vectors, np.zeros(len(vectors), np.uint32), counts)
+    patterns, pattern = counted_vectors(gamma)
     bounds = (*BOUNDS, (0.5, 0.9, 1.0))
     fitted = fit_scheme("multinomial", patterns, ("town", "name", "date"), bounds, linked.values.n_a, linked.values.n_b)
-    pairs = ArrayPairs(linked.pairs.row_a, linked.pairs.row_b, pattern.ravel().astype(np.int32))
+    pairs = ArrayPairs(*linked.rows, pattern.astype(np.int32))
     fit = fit_extended(linked.values, pairs, patterns, fitted, bounds)
     assert fit.em.converged
     assert fit.scheme.model.m[2] == pytest.approx([0, 0.2, 0.8], abs=0.1)
-    weight = fit.match_weights(pairs.row_a, pairs.row_b, gamma)
-    factor = fit.factors.log(pairs.row_a, pairs.row_b) / np.log(2)
+    weight = fit.match_weights(*linked.rows, gamma)
+    factor = fit.factors.log(*linked.rows) / np.log(2)
     assert np.allclose(weight, fit.scheme.match_weights(gamma) + factor)
-    assert area(weight, linked) > area(fitted.match_weights(gamma), linked)
+    assert linked.area(weight) > linked.area(fitted.match_weights(gamma))
 
 
 def test_one_to_one_takes_extended_weights_and_gives_the_weights_for_estimation(linked):
-    fit = fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS[:1] * 3)
+    fit = linked.fit()
     kept = fit.keep(linked.pairs, linked.patterns, -fit.log_prior_odds / np.log(2) - 12)
     weight = fit.match_weights(kept.row_a, kept.row_b, linked.patterns.gamma[kept.pattern])
     n_a, n_b = linked.values.n_a, linked.values.n_b
     links = link_probabilities(kept.row_a, kept.row_b, weight, n_a, n_b)
     assert np.bincount(kept.row_a, links.probability, minlength=n_a).max() <= 1 + 1e-6
     learn_from = WeightedPairs(kept.row_a, kept.row_b, links.probability)
-    again = fit_extended(
-        linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS[:1] * 3, learn_from=learn_from
-    )
+    again = linked.fit(learn_from=learn_from)
     assert again.value_fit.records == pytest.approx(links.expected_links, rel=1e-6)
-    gamma = linked.patterns.gamma[linked.pairs.pattern]
-    extended = again.match_weights(linked.pairs.row_a, linked.pairs.row_b, gamma)
-    assert area(extended, linked) > area(linked.fitted.match_weights(gamma), linked)
+    extended = again.match_weights(*linked.rows, linked.gamma)
+    assert linked.area(extended) > linked.area(linked.fitted.match_weights(linked.gamma))
 
 
 def test_m_of_a_field_is_not_learnt_from_a_rule_that_is_made_of_it(linked):
     """Blocked by date: all pairs agree there, which must not affect its m."""
-    gamma = linked.patterns.gamma[linked.pairs.pattern]
+    gamma = linked.gamma
     inside = gamma[:, 2] == 1
-    vectors, pattern = np.unique(gamma[inside], axis=0, return_inverse=True)
-    counts = np.bincount(pattern.ravel()).astype(np.int64)
-    patterns = PatternCounts(vectors, np.ones(len(vectors), np.uint32), counts)
+    patterns, pattern = counted_vectors(gamma[inside])
+    patterns = replace(patterns, mask=np.ones_like(patterns.mask))
     rules = [RuleFields("date", (2,))]
-    levels = np.array([[(gamma[:, q] == k).sum() for k in (0, 1)] for q in range(3)], dtype=np.float64)
+    levels = level_counts(linked.patterns)
     n_a, n_b = linked.values.n_a, linked.values.n_b
     names = ("town", "name", "date")
     fitted = fit_scheme(
         "multinomial", patterns, names, BOUNDS[:1] * 3, n_a, n_b, Estimation(refuse_unidentified=False), rules, levels
     )
-    pairs = ArrayPairs(linked.pairs.row_a[inside], linked.pairs.row_b[inside], pattern.ravel().astype(np.int32))
+    pairs = ArrayPairs(*(rows[inside] for rows in linked.rows), pattern.astype(np.int32))
     fit = fit_extended(linked.values, pairs, patterns, fitted, BOUNDS[:1] * 3, rules=rules)
     assert np.array_equal(fit.scheme.model.m[2], fitted.model.m[2])
     assert fit.scheme.model.m[0, 1] == pytest.approx(0.88, abs=0.08)  # one wrong town in four is right again
 
 
-@pytest.mark.parametrize("moves", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moves", [1_000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_annealing_finds_a_graph_at_least_as_good(linked, moves):
     scores = {}
     for search in ("greedy", "annealing"):
-        settings = ExtendedSettings(search=search, moves=moves)
-        fit = fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS[:1] * 3, settings)
+        fit = linked.fit(settings=ExtendedSettings(search=search, moves=moves))
         scores[search] = fit.value_fit.search.log_scores[0]
     assert scores["annealing"] >= scores["greedy"] - 1e-9

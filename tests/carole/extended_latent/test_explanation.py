@@ -5,40 +5,38 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.extended_latent import ExtendedSettings, explain_pairs, fit_extended
+from gemel.carole.extended_latent import ExtendedSettings, explain_pairs
 from gemel.common.errors import GemelError
 from research._attribution import attribute, conditional
-from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
+from tests.carole.extended_latent.linked_files import linked_files
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["one model", "separate models"])
 def case(request):
     linked = linked_files(150, np.random.default_rng(8), missing=0.1)
-    fit = fit_extended(
-        linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, ExtendedSettings(separate=request.param)
-    )
-    return linked, fit
+    return linked, linked.fit(settings=ExtendedSettings(separate=request.param))
 
 
 def test_contributions_add_up_to_the_log_odds(case):
     linked, fit = case
     rng = np.random.default_rng(1)
-    gamma = linked.patterns.gamma[linked.pairs.pattern]
+    gamma = linked.gamma
     agreeing = np.flatnonzero((gamma == 1).all(axis=1))
     kinds = set()
     for i in [*rng.choice(len(gamma), 30), *rng.choice(agreeing, 10)]:
-        a, b = int(linked.pairs.row_a[i]), int(linked.pairs.row_b[i])
-        (bars,) = explain_pairs(fit, np.array([a]), np.array([b]), gamma[i : i + 1])
-        weight = fit.match_weights(np.array([a]), np.array([b]), gamma[i][None])[0]
-        assert sum(bar.bits for bar in bars) == pytest.approx(weight + fit.log_prior_odds / np.log(2), abs=1e-6)
+        pair = (*(rows[i : i + 1] for rows in linked.rows), gamma[i : i + 1])
+        (bars,) = explain_pairs(fit, *pair)
+        assert sum(bar.bits for bar in bars) == pytest.approx(
+            fit.match_weights(*pair)[0] + fit.log_prior_odds / np.log(2), abs=1e-6
+        )
         kinds |= {bar.kind for bar in bars}
     assert kinds == {"prior", "agreement", "rarity", "association"}
 
 
 def test_attribution_is_the_sum_over_candidates_and_the_model_for_the_rest(case):
     linked, fit = case
-    gamma = linked.patterns.gamma[linked.pairs.pattern]
-    row_a, row_b = linked.pairs.row_a, linked.pairs.row_b
+    gamma = linked.gamma
+    row_a, row_b = linked.rows
     weight = fit.match_probabilities(row_a, row_b, gamma)
     found = attribute(linked.values, fit.joint, "job", row_a, row_b, weight)
     names = [variable.name for variable in linked.values.variables]
@@ -50,11 +48,8 @@ def test_attribution_is_the_sum_over_candidates_and_the_model_for_the_rest(case)
             if code >= 0:
                 sums[code] += weight[(row_a == a) & (row_b == b)][0]
         sums = sums / max(1.0, sums.sum())
-        known = {
-            str(name): int(linked.values.codes_a[a, names.index(str(name))])
-            for name in fit.joint.names
-            if linked.values.codes_a[a, names.index(str(name))] >= 0
-        }
+        codes = dict(zip(names, linked.values.codes_a[a].tolist(), strict=True))
+        known = {name: codes[name] for name in fit.joint.names if codes[name] >= 0}
         expected = sums + (1 - sums.sum()) * fit.joint.marginal(["job"], known)
         assert np.allclose(found.probability[a], expected)
         assert found.linked[a] == pytest.approx(sums.sum())

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.extended_latent import ExtendedSettings, ValueModel, Values, Variable, WeightedPairs, fit_extended
+from gemel.carole.extended_latent import ExtendedSettings, ValueModel, WeightedPairs
 from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.extended_latent.estimation import estimate
 from gemel.carole.extended_latent.precision import (
@@ -21,12 +21,12 @@ from gemel.carole.extended_latent.precision import (
 )
 from gemel.common.errors import ErrorCode, GemelError
 from tests.carole.extended_latent.definition import log_bayes_factors
-from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
+from tests.carole.extended_latent.linked_files import linked_files, of_columns
 
 
 def weighted(linked) -> WeightedPairs:
     g = linked.fitted.match_probabilities(linked.patterns.gamma)
-    return sampled_pairs(linked.pairs, g, 0.05, 1, lambda done: None)
+    return sampled_pairs(linked.pairs, lambda *at: g[at[2]], 0.05, 1, lambda done: None)
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +84,7 @@ def test_strangers_agree_on_the_same_keys_and_are_others(linked):
 def test_factors_of_held_out_pairs_are_those_of_models_estimated_without_them(linked):
     """The whole choice again, plainly: folds of records, estimations, factors by their definition."""
     pairs, settings = weighted(linked), ExtendedSettings()
-    kept = linked.values.model_columns
-    values = Values(
-        tuple(linked.values.variables[v] for v in kept),
-        np.ascontiguousarray(linked.values.codes_a[:, kept]),
-        np.ascontiguousarray(linked.values.codes_b[:, kept]),
-    )
+    values = of_columns(linked.values, linked.values.model_columns)
     found = estimate(linked.values, pairs, settings)
     assert found.choice is not None
     rng = np.random.default_rng(settings.seed)
@@ -112,14 +107,9 @@ def test_factors_of_held_out_pairs_are_those_of_models_estimated_without_them(li
 
 
 def test_it_is_the_same_again_and_reported(linked):
-    fits = [
-        fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, ExtendedSettings(rounds=1))
-        for _ in range(2)
-    ]
+    fits = [linked.fit(settings=ExtendedSettings(rounds=1)) for _ in range(2)]
     assert fits[0].value_fit.precision == fits[1].value_fit.precision in PRECISIONS
-    given = fit_extended(
-        linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, ExtendedSettings(precision=3.0)
-    )
+    given = linked.fit(settings=ExtendedSettings(precision=3.0))
     assert (given.value_fit.precision, given.value_fit.choice) == (3.0, None)
 
 
@@ -156,13 +146,9 @@ def test_precisions_whose_tables_do_not_fit_are_left_out(linked, fitting):
 
 def test_one_variable_and_keys_alone_have_a_choice_or_none(linked):
     pairs = weighted(linked)
-    key = Values(
-        (Variable("town", "both", 4),),
-        np.ascontiguousarray(linked.values.codes_a[:, 4:5]),
-        np.ascontiguousarray(linked.values.codes_b[:, 4:5]),
-    )
+    key = of_columns(linked.values, [4])
     assert estimate(key, pairs, ExtendedSettings()).precision in PRECISIONS
-    alone = Values((replace(key.variables[0], alone=True),), key.codes_a, key.codes_b)
+    alone = replace(key, variables=(replace(key.variables[0], alone=True),))
     assert estimate(alone, pairs, ExtendedSettings()).precision is None
 
 

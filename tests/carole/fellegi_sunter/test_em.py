@@ -1,5 +1,6 @@
 """EM on exact populations of pattern counts, where it must return what they were made from."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,8 @@ from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts, expectatio
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
+from research import em
+from research.em import distributions, exact_counts
 from tests.carole.fellegi_sunter.populations import density, exact_population, padded
 
 M = [[0.02, 0.08, 0.9], [0.1, 0.9], [0.05, 0.05, 0.1, 0.8], [0.3, 0.7]]
@@ -21,16 +24,19 @@ PLAIN = Estimation(prior=0, one_to_one=False, tolerance=1e-9, max_iterations=500
 N = 300_000_000  # so many records that rounding counts to whole pairs changes nothing
 
 
+def check_recovered(model, m, u, p):
+    assert model.converged
+    assert model.p == pytest.approx(p, rel=1e-6)
+    np.testing.assert_allclose(model.m, m, atol=1e-6)
+    np.testing.assert_allclose(model.u, u, atol=1e-6)
+
+
 @pytest.mark.parametrize("missing", [None, [0.1, 0.0, 0.3, 0.05]])
 @pytest.mark.parametrize("p", [0.2, 0.001])
 @pytest.mark.parametrize("u", ["free", "corrected"])
 def test_parameters_of_an_exact_population_are_recovered(u, p, missing):
     patterns, _ = exact_population(M, U, p, N, N, missing)
-    model = fit(patterns, FIELDS, N, N, replace(PLAIN, u=u))
-    assert model.converged
-    assert model.p == pytest.approx(p, rel=1e-6)
-    np.testing.assert_allclose(model.m, padded(M), atol=1e-6)
-    np.testing.assert_allclose(model.u, padded(U), atol=1e-6)
+    check_recovered(fit(patterns, FIELDS, N, N, replace(PLAIN, u=u)), padded(M), padded(U), p)
 
 
 @pytest.mark.parametrize("n_fields", [2, 3, 4])
@@ -93,15 +99,8 @@ def test_pairs_of_two_rules_identify_what_either_allows():
     gamma = np.array([[1, 1], [1, 0]], dtype=np.int8)
     both = PatternCounts(gamma, np.array([3, 1], dtype=np.uint32), np.array([90, 10]))
     everywhere = np.array([[9000.0, 100.0], [9000.0, 100.0]])
-    model = fit(
-        both,
-        [FieldLevels("a", 2), FieldLevels("b", 2)],
-        100,
-        100,
-        Estimation(u="all_pairs", prior=0.0),
-        [RuleFields("a", (0,)), RuleFields("b", (1,))],
-        everywhere,
-    )
+    fields, rules = [FieldLevels(name, 2) for name in "ab"], [RuleFields(name, (q,)) for q, name in enumerate("ab")]
+    model = fit(both, fields, 100, 100, Estimation(u="all_pairs", prior=0.0), rules, everywhere)
     # m of field b is estimated from rule a's pairs, which are all; of field a from rule b's only, the first row.
     assert model.matches_behind_m[1] > model.matches_behind_m[0]
     assert model.m[0, 1] == 1.0
@@ -220,24 +219,26 @@ def test_expected_matches_are_where_p_starts():
     assert fit(patterns, FIELDS, 3000, 3000).history.p[0] == pytest.approx(1 / 3000)
 
 
-def test_inputs_that_disagree():
-    patterns, everywhere = exact_population(M, U, 0.1, 100, 100, rules=[(0,)])
-    with pytest.raises(GemelError, match="all n_a \\* n_b = 10000 pairs"):
-        fit(patterns, FIELDS, 100, 100)
-    with pytest.raises(GemelError, match="levels over all pairs, as pairs were blocked"):
-        fit(patterns, FIELDS, 100, 100, rules=RULES)
-    with pytest.raises(GemelError, match="u cannot be estimated freely from blocked pairs"):
-        fit(patterns, FIELDS, 100, 100, Estimation(u="free"), RULES, everywhere)
-    with pytest.raises(GemelError, match="4 fields, as gamma has"):
-        fit(patterns, FIELDS[:3], 100, 100)
-    with pytest.raises(GemelError, match="at most n_a"):
-        fit(patterns, FIELDS, 2, 2, rules=RULES, level_counts=everywhere)
-    with pytest.raises(GemelError, match="field sex: expected levels below 1, got 1"):
-        fit(patterns, [*FIELDS[:3], FieldLevels("sex", 1)], 100, 100)
-    with pytest.raises(GemelError, match=r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"):
-        fit(patterns, FIELDS, 100, 100, rules=[RuleFields("wrong", (4,))], level_counts=everywhere)
-    with pytest.raises(GemelError, match="shape \\(4, 4\\)"):
-        fit(patterns, FIELDS, 100, 100, rules=RULES, level_counts=everywhere[:3])
+BLOCKED, EVERYWHERE = exact_population(M, U, 0.1, 100, 100, rules=[(0,)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rules": (), "level_counts": None}, r"all n_a \* n_b = 10000 pairs"),
+        ({"level_counts": None}, "levels over all pairs, as pairs were blocked"),
+        ({"settings": Estimation(u="free")}, "u cannot be estimated freely from blocked pairs"),
+        ({"fields": FIELDS[:3]}, "4 fields, as gamma has"),
+        ({"n_a": 2, "n_b": 2}, "at most n_a"),
+        ({"fields": [*FIELDS[:3], FieldLevels("sex", 1)]}, "field sex: expected levels below 1, got 1"),
+        ({"rules": [RuleFields("wrong", (4,))]}, r"blocking.wrong: positions of fields must be 0 to 3, got \[4\]"),
+        ({"level_counts": EVERYWHERE[:3]}, r"shape \(4, 4\)"),
+    ],
+)
+def test_inputs_that_disagree(changes, message):
+    sound = {"fields": FIELDS, "n_a": 100, "n_b": 100, "rules": RULES, "level_counts": EVERYWHERE}
+    with pytest.raises(GemelError, match=message):
+        fit(BLOCKED, **sound | changes)
 
 
 @pytest.mark.parametrize(
@@ -260,14 +261,7 @@ def test_the_compiled_expectation_is_the_definition(data):
     identified = rng.integers(0, 2 ** len(n_levels), n).astype(np.uint64)
     m, u = ([rng.dirichlet(np.ones(k)) for k in n_levels] for _ in range(2))
     p = rng.uniform(0.001, 0.999)
-    # A missing field contributes 1: the same as its being missing surely, whatever the class.
     a, b = density(gamma, m, u, p)
-    for i in range(n):
-        a[i], b[i] = p, 1 - p
-        for q, k in enumerate(gamma[i]):
-            if k != MISSING:
-                a[i] *= m[q][k]
-                b[i] *= u[q][k]
     g = a / (a + b) * count
     width = max(n_levels)
     matches, others = np.full((2, len(n_levels), width), np.nan)
@@ -282,3 +276,47 @@ def test_the_compiled_expectation_is_the_definition(data):
             here = identifies & (gamma[:, q] == k)
             assert matches[q, k] == pytest.approx(g[here].sum(), abs=1e-9)
             assert others[q, k] == pytest.approx((count - g)[here].sum(), abs=1e-9)
+
+
+# Populations of other fields, of a million cells, and streamed.
+
+
+def fields_of(n_levels):
+    return [FieldLevels(f"field {q}", n) for q, n in enumerate(n_levels)]
+
+
+@pytest.mark.parametrize("u", ["free", "corrected"])
+@pytest.mark.parametrize("missing", [None, [0.2] * 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_three_fields_are_enough(seed, missing, u):
+    """From seed 1 an extrapolation once reduced a level of m to nearly 0, from where EM returned too slowly."""
+    n_levels = [4, 3, 2]
+    m, others = distributions(n_levels, np.random.default_rng(seed))
+    rows = ([row[:n] for row, n in zip(table, n_levels, strict=True)] for table in (m, others))
+    patterns, _ = exact_population(*rows, 0.01, N, N, missing)
+    model = fit(patterns, fields_of(n_levels), N, N, replace(PLAIN, tolerance=1e-10, max_iterations=20_000, u=u))
+    check_recovered(model, m, others, 0.01)
+
+
+def test_a_million_cells():
+    n_levels = [10] * 6
+    m, u = distributions(n_levels, np.random.default_rng(1))
+    patterns = exact_counts(m, u, 0.01, n_levels, N**2)
+    assert patterns.n_patterns == 10**6
+    check_recovered(fit(patterns, fields_of(n_levels), N, N, replace(PLAIN, u="free")), m, u, 0.01)
+
+
+@pytest.mark.long
+def test_streamed_pairs_are_counted_all_and_give_their_model_back(capsys):
+    em.streaming(3_000_000, 2, 1)
+    printed = capsys.readouterr().out
+    (total,) = re.findall(r"^([\d,]+) pairs, drawn and counted", printed)
+    assert int(total.replace(",", "")) == 1732**2
+    expected, drawn = map(float, re.findall(r"matches +(\d+) +expected, (\d+) on average", printed)[0])
+    # 866 matches are drawn on average, with a standard deviation of 29.
+    assert expected == pytest.approx(drawn, abs=6 * 29)
+    assert "converged: True" in printed
+    em.independence(1, np.random.default_rng(1))
+    em.recovery(np.random.default_rng(1), largest=3)
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"e-\d\d$", printed, re.MULTILINE)) == 2

@@ -13,21 +13,32 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, persons, same_entity, same_person
+from gemel.carole.fellegi_sunter.entities import (
+    SURE,
+    Entities,
+    OwnPersons,
+    persons,
+    same_entity,
+    same_person,
+    without_kin,
+)
 from gemel.carole.fellegi_sunter.link_rule import assigned
 
 ODDS = 0.1
 
 
-def files_persons(weight):
-    """Every choice of antecedents in a file: the first record of each record's person, and what it weighs."""
-    n = len(weight)
+def files_persons(odds):
+    """Every choice of antecedents in a file: the first record of each record's person, and what it weighs.
+
+    `odds[i, j]`: of record j being a copy of i, before it, beside none.
+    """
+    n = len(odds)
     for chosen in product(*(range(-1, j) for j in range(n))):
         first, total = list(range(n)), 1.0
         for j, i in enumerate(chosen):
             if i >= 0:
                 first[j] = first[i]
-                total *= ODDS * 2.0 ** weight[i, j]
+                total *= odds[i, j]
         yield tuple(first), total
 
 
@@ -53,8 +64,8 @@ def members(first, person):
 def exact(weight_a, weight_b, weight):
     """Probability that each record of A and each of B are of one entity, over all partitions."""
     total, together = 0.0, np.zeros(weight.shape)
-    for first_a, in_a in files_persons(weight_a):
-        for first_b, in_b in files_persons(weight_b):
+    for first_a, in_a in files_persons(ODDS * 2.0**weight_a):
+        for first_b, in_b in files_persons(ODDS * 2.0**weight_b):
             for links, between in persons_links(first_a, first_b, weight):
                 total += in_a * in_b * between
                 for p, q in links:
@@ -185,3 +196,88 @@ def test_linked_persons_take_all_pairs_of_their_records():
     np.testing.assert_array_equal(
         assigned(rows, b, probability, 0.5, "clusters"), assigned(rows, b, probability, 0.5, "one_to_one")
     )
+
+
+# Persons inside one file.
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_probabilities_of_one_person_are_exact(seed):
+    rng = np.random.default_rng(seed)
+    antecedent, none = np.zeros((6, 6)), np.ones(6)
+    for j in range(1, 6):
+        *antecedent[:j, j], none[j] = rng.dirichlet(np.full(j + 1, 0.7))
+    total, same = 0.0, np.zeros((6, 6))
+    for first, weight in files_persons(antecedent / none):
+        total += weight
+        same += weight * np.equal.outer(first, first)
+    order = rng.permutation(15)
+    earlier, later = (rows[order] for rows in np.triu_indices(6, 1))
+    found = same_person(earlier, later, antecedent[earlier, later])
+    np.testing.assert_allclose(found, (same / total)[earlier, later], atol=1e-9)
+
+
+def test_three_equal_records_are_one_person_in_all_pairs():
+    earlier, later = np.triu_indices(3, 1)
+    found = same_person(earlier, later, np.array([1.0, 0.5, 0.5]))
+    np.testing.assert_allclose(found, 1.0)
+    assert persons(earlier, later, found, 4, 0.5).tolist() == [0, 0, 0, 3]
+
+
+def test_estimation_reaches_no_third_record_through_doubtful_ones():
+    """Three of a household: a third each, and no more in estimation."""
+    earlier, later = np.triu_indices(3, 1)
+    antecedent = np.array([0.4, 0.3, 0.3])
+    np.testing.assert_allclose(same_person(earlier, later, antecedent, SURE), antecedent)
+    assert (same_person(earlier, later, antecedent)[1:] > 0.4).all()
+
+
+def test_pairs_that_are_not_listed_are_of_two_people():
+    found = same_person(np.array([0, 3]), np.array([7, 7]), np.array([0.5, 0.5]))
+    np.testing.assert_allclose(found, 0.5)
+    assert persons(np.array([0, 3]), np.array([7, 7]), found, 8, 0.5).tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+
+
+def test_a_record_joins_the_person_that_it_most_probably_is():
+    earlier, later = np.array([0, 1, 2]), np.array([4, 4, 4])
+    assert persons(earlier, later, np.array([0.6, 0.7, 0.2]), 5, 0.5)[4] == 1
+    assert persons(earlier, later, np.array([0.4, 0.3, 0.2]), 5, 0.5)[4] == 4
+
+
+def test_no_pairs_of_one_file():
+    nothing = np.zeros(0, dtype=np.int64)
+    assert len(same_person(nothing, nothing, np.zeros(0))) == 0
+    assert persons(nothing, nothing, np.zeros(0), 2, 0.5).tolist() == [0, 1]
+    assert len(without_kin(np.zeros(0), np.zeros(0))) == 0
+
+
+# Kin and one person twice in one file, apart by the personal fields.
+
+
+def test_without_kin_is_a_fixed_point_of_its_definition():
+    rng = np.random.default_rng(1)
+    same, bits = rng.random(200), rng.normal(3, 8, 200)
+    found = without_kin(same, bits)
+    n_1, n_k = 1 + found.sum(), 1 + (same - found).sum()
+    np.testing.assert_allclose(found, same * n_1 * 2**bits / (n_1 * 2**bits + n_k), rtol=1e-6)
+    assert (found <= same).all()
+
+
+def test_pairs_that_differ_in_all_that_is_personal_are_kin_however_alike_they_are():
+    found = without_kin(np.ones(3), np.array([-13.0, -14.0, -12.0]))
+    assert found.max() < 1e-3
+
+
+def test_kin_take_nothing_from_many_copies():
+    """290 copies, ten of them with an error in a personal field, and ten pairs of kin."""
+    bits = np.concatenate([np.full(280, 14.0), np.full(10, 2.0), np.full(10, -13.0)])
+    found = without_kin(np.ones(300), bits)
+    assert found[:280].min() > 0.9999
+    assert found[280:290].min() > 0.98
+    assert found[290:].max() < 0.01
+
+
+@pytest.mark.parametrize("bits", [np.inf, 5000.0])
+def test_without_evidence_for_kin_nothing_changes(bits):
+    same = np.array([0.2, 0.9])
+    np.testing.assert_allclose(without_kin(same, np.full(2, bits)), same)

@@ -2,23 +2,30 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from gemel.carole.fellegi_sunter import linkage_draws
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from gemel.carole.fellegi_sunter.dependence.structure import choose, estimated, independent
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks, ModelDraws, draw_linkages
-from gemel.carole.fellegi_sunter.model import PatternCounts, shares, within_levels
+from gemel.carole.fellegi_sunter.linkage_draws import (
+    DrawnLinks,
+    ModelDraws,
+    draw_linkages,
+    effective_draws,
+    split_r_hat,
+)
+from gemel.carole.fellegi_sunter.model import shares, within_levels
 from gemel.carole.fellegi_sunter.model_warnings import default_m, expected_levels
 from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation
 from tests.carole.fellegi_sunter.enumeration import enumerated
+from tests.carole.fellegi_sunter.populations import counted_vectors
 
 N_DRAWS = 1500
 
@@ -58,16 +65,10 @@ def test_other_assignments_have_them_too(monkeypatch, assignment):
         record, n_records, n_partners = np.arange(9), n_a * n_b, 1
     else:
         record, n_records, n_partners = (a, n_a, n_b) if assignment == "many_to_one" else (b, n_b, n_a)
-    prior = BetaPartners(n_records, n_partners)
-    total, exact = 0.0, np.zeros(9)
-    for chosen in product([0, 1], repeat=9):
-        on = np.array(chosen, dtype=bool)
-        if np.bincount(record[on], minlength=1).max(initial=0) > 1:
-            continue
-        w = math.exp(prior.log_density(int(on.sum())) + weight[on].sum() * math.log(2))
-        total, exact = total + w, exact + w * on
+    log_prior = [BetaPartners(n_records, n_partners).log_density(n) for n in range(10)]
+    exact, _ = enumerated(record, np.arange(9), weight * math.log(2), log_prior)
     found = drawn_shares(monkeypatch, assignment, a, b, weight, n_a, n_b)
-    np.testing.assert_allclose(found, exact / total, atol=0.055)
+    np.testing.assert_allclose(found, exact, atol=0.055)
 
 
 def test_copies_count_as_one_person():
@@ -115,9 +116,8 @@ def example():
     match = np.arange(common) * (n + 1)
     wrong = rng.random(common) < 0.3
     gamma[match] = np.column_stack([~wrong, np.where(wrong, 0, 2), rng.random(common) < 0.9])
-    distinct, member, count = np.unique(gamma.astype(np.int8), axis=0, return_inverse=True, return_counts=True)
-    patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
-    links = np.bincount(member.ravel()[match], minlength=len(distinct)).astype(float)
+    patterns, member = counted_vectors(gamma)
+    links = np.bincount(member[match], minlength=patterns.n_patterns).astype(float)
     return patterns, links, fit_scheme("multinomial", patterns, ["f", "g", "h"], LEVELS, n, n)
 
 
@@ -173,3 +173,30 @@ def test_u_is_drawn_near_what_is_left_of_all_pairs():
     everywhere = expected_levels(patterns, (), patterns.count.astype(float), 3)
     u = shares(everywhere - learnt, valid, 0.0)
     assert drawn.mean() == pytest.approx(np.log2(m[:, 0] / u[:, 0]).sum(), abs=0.2)
+
+
+# Diagnostics of chains whose convergence is known.
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+def test_an_autoregression_is_worth_as_many_draws_as_theory_gives(correlation):
+    noise = np.random.default_rng(1).normal(size=(4, 20_000))
+    chains = lfilter([1.0], [1.0, -correlation], noise)
+    expected = chains.size * (1 - correlation) / (1 + correlation)
+    assert effective_draws(chains) == pytest.approx(expected, rel=0.1)
+    assert split_r_hat(chains) == pytest.approx(1, abs=0.01)
+
+
+def test_chains_that_disagree_or_drift_are_noticed():
+    rng = np.random.default_rng(2)
+    apart = rng.normal(size=(2, 1000)) + np.array([[0.0], [3.0]])
+    # Within each 1, between them 3 ** 2 / 2: R-hat about sqrt(1 + 3), by halves sqrt(1 + 3 * 2 / 3).
+    assert split_r_hat(apart) == pytest.approx(math.sqrt(1 + 3), rel=0.1)
+    drift = rng.normal(size=(2, 1000)) + np.linspace(0, 6, 1000)
+    assert split_r_hat(drift) > 1.5
+
+
+def test_figures_that_never_change():
+    assert split_r_hat(np.ones((2, 10))) == 1
+    assert split_r_hat(np.repeat([[1.0], [2.0]], 10, axis=1)) == math.inf
+    assert effective_draws(np.ones((2, 10))) == 20

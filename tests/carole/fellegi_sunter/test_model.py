@@ -1,3 +1,5 @@
+"""Weights and probabilities by Bayes' rule, distributions of levels, and counts of comparison patterns."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.fellegi_sunter.model import (
     MISSING,
+    PatternCounts,
     corrected,
     match_probabilities,
     match_weights,
@@ -12,6 +15,7 @@ from gemel.carole.fellegi_sunter.model import (
     shares,
     within_levels,
 )
+from gemel.common.errors import ErrorCode, GemelError
 
 
 @given(seed=st.integers(0, 2**32), n_levels=st.lists(st.integers(2, 5), min_size=1, max_size=4))
@@ -60,3 +64,31 @@ def test_shares_without_counts_or_prior_are_uniform_over_the_fields_levels():
     valid = within_levels([2, 4])
     np.testing.assert_allclose(shares(np.zeros((2, 4)), valid, 0.0), [[0.5, 0.5, 0, 0], [0.25] * 4])
     np.testing.assert_allclose(shares(np.array([[3.0, 0, 0, 0], [0, 0, 0, 3.0]]), valid, 1.0)[0, :2], [0.875, 0.125])
+
+
+def counts(gamma, mask=None, count=None):
+    gamma = np.array(gamma, dtype=np.int8)
+    mask = np.zeros(len(gamma)) if mask is None else np.array(mask)
+    count = np.ones(len(gamma)) if count is None else np.array(count)
+    return PatternCounts(gamma, mask.astype(np.uint32), count.astype(np.int64))
+
+
+def test_sizes():
+    patterns = counts([[0, 1], [-1, 2], [1, 1]], count=[5, 0, 7])
+    assert (patterns.n_patterns, patterns.n_fields, patterns.n_pairs) == (3, 2, 12)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "mask", "count", "normalized_reason"),
+    [
+        ([0, 1], [0, 0], [1, 1], "two dimensions"),
+        ([[0], [1]], [0], [1, 1], r"shape \(2,\)"),
+        ([[0], [1]], [0, 0], [1], r"shape \(2,\)"),
+        ([[0], [-2]], [0, 0], [1, 1], "-1 .missing. or more, got -2"),
+        ([[0], [1]], [0, 0], [1, -1], "must not be negative, got -1"),
+    ],
+)
+def test_invalid_input_is_refused(gamma, mask, count, normalized_reason):
+    with pytest.raises(GemelError, match=normalized_reason) as raised:
+        counts(gamma, mask, count)
+    assert raised.value.code is ErrorCode.PARAMETER

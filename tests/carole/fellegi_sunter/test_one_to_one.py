@@ -1,20 +1,24 @@
 """Link probabilities under one-to-one, against the enumeration of every matching."""
 
 import math
+from collections import Counter
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter import candidate_graph as candidate_graph_module
 from gemel.carole.fellegi_sunter import one_to_one
 from gemel.carole.fellegi_sunter import prior as fixed_point
-from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
-from gemel.carole.fellegi_sunter.one_to_one import Competition, link_probabilities
+from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph, in_ranges, ranges
+from gemel.carole.fellegi_sunter.link_rule import optimal_assignment
+from gemel.carole.fellegi_sunter.one_to_one import CandidateMarginals, Competition, link_probabilities, uncontested
 from gemel.carole.fellegi_sunter.prior import BetaBipartite
 from gemel.carole.fellegi_sunter.propagation import Propagation
 from gemel.common.errors import GemelError
-from tests.carole.fellegi_sunter.enumeration import enumerated, matchings
+from tests.carole.fellegi_sunter.enumeration import enumerated
 
 
 def propagated(a, b, log_ratio, log_prior_odds=0.0):
@@ -219,12 +223,6 @@ def test_the_last_one_left_belongs_to_the_last_one_left():
     assert posterior.converged
 
 
-def test_a_strong_rival_takes_the_record():
-    posterior = link_probabilities(np.array([0, 1]), np.array([0, 0]), np.array([40.0, 20.0]), 1000, 1000)
-    assert posterior.probability[0] > 0.99
-    assert posterior.probability[1] < 1e-5
-
-
 @pytest.mark.parametrize("graphs", [10, pytest.param(30, marks=pytest.mark.long)])
 def test_as_the_exact_posterior_over_matchings_and_numbers_of_links(graphs):
     """Five by five, all matchings enumerated under the prior itself: no mode, no Bethe."""
@@ -234,16 +232,10 @@ def test_as_the_exact_posterior_over_matchings_and_numbers_of_links(graphs):
         weight = rng.normal(-2, 2, (5, 5))
         weight[np.diag_indices(5)] += np.where(rng.random(5) < 0.6, 9, 0)
         a, b = (index.ravel() for index in np.indices((5, 5)))
-        ratio = np.exp2(weight.ravel())
-        prior = BetaBipartite(5, 5)
-        total, marginal = 0.0, np.zeros(25)
-        for chosen in matchings(list(a), list(b)):
-            w = math.exp(prior.log_density(len(chosen))) * math.prod(ratio[e] for e in chosen)
-            total += w
-            for e in chosen:
-                marginal[e] += w
+        log_prior = [BetaBipartite(5, 5).log_density(n) for n in range(6)]
+        exact, _ = enumerated(a, b, weight.ravel() * math.log(2), log_prior)
         posterior = link_probabilities(a, b, weight.ravel(), 5, 5)
-        worst.append(np.abs(posterior.probability - marginal / total).max())
+        worst.append(np.abs(posterior.probability - exact).max())
     assert np.median(worst) < 0.12
 
 
@@ -304,3 +296,84 @@ def test_invalid_input_is_refused():
         link_probabilities(one, one, np.array([np.nan]), 1, 1)
     with pytest.raises(GemelError, match="one length"):
         link_probabilities(one, one, np.zeros(2), 1, 1)
+
+
+# Pairs that nothing excludes are answered at once: what messages along them would come to.
+
+
+PAIRS = st.sets(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=30).map(sorted)
+
+
+def rows(pairs):
+    table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+@given(PAIRS)
+def test_a_pair_is_uncontested_if_both_its_records_have_no_other(pairs):
+    of_a, of_b = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    assert uncontested(*rows(pairs)).tolist() == [of_a[a] == of_b[b] == 1 for a, b in pairs]
+
+
+@given(PAIRS, st.integers(0, 2**32), st.sampled_from([-4.0, 0.0, 3.0]), st.sampled_from([1, 2]))
+def test_uncontested_pairs_are_as_messages_along_all_pairs(pairs, seed, odds, threads):
+    a, b = rows(pairs)
+    log_ratio = np.random.default_rng(seed).normal(0, 5, len(a))
+    marginals = CandidateMarginals(a, b, threads)
+    marginals.weigh(log_ratio)
+    settled = marginals.run(odds)
+    whole = Propagation(candidate_graph(a, b), log_ratio)
+    assert settled.expected_links == pytest.approx(whole.run(odds).expected_links, abs=1e-5)
+    found, expected = marginals.beliefs(), whole.beliefs()
+    np.testing.assert_allclose(found.probability, expected.probability, atol=1e-6)
+    assert found.log_weight_sum == pytest.approx(expected.log_weight_sum, abs=1e-5)
+    assert sorted(marginals.graph.order.tolist()) == np.flatnonzero(~uncontested(a, b)).tolist()
+
+
+def test_exact_where_no_record_competes():
+    a, b, log_ratio = np.arange(6), np.arange(6)[::-1].copy(), np.array([-800.0, -9.0, -1.0, 0.5, 7.0, 800.0])
+    marginals = CandidateMarginals(a, b)
+    marginals.weigh(log_ratio)
+    marginals.run(0.25)
+    exact, _ = enumerated(a, b, np.clip(log_ratio, -600, 600) + 0.25)
+    np.testing.assert_allclose(marginals.beliefs().probability, exact, atol=1e-12)
+
+
+@given(PAIRS, st.integers(0, 2**32))
+def test_the_optimal_assignment_takes_every_uncontested_gain(pairs, seed):
+    a, b = rows(pairs)
+    gain = np.random.default_rng(seed).normal(0, 1, len(a))
+    chosen = optimal_assignment(a, b, gain)
+    assert set(np.flatnonzero(uncontested(a, b) & (gain > 0))) <= set(chosen)
+    assert chosen.tolist() == sorted(chosen.tolist())
+    assert len(set(a[chosen])) == len(set(b[chosen])) == len(chosen)
+
+
+# Work on parts of an array: the same parts, and results to the last bit, on any number of threads.
+
+
+@given(st.lists(st.integers(1, 12), max_size=40), st.integers(1, 9), st.integers(1, 3))
+def test_parts_follow_each_other_and_have_about_as_many(sizes, size, threads):
+    first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    with patch.object(candidate_graph_module, "RANGE", size):
+        parts = ranges(first)
+    covered = in_ranges(parts, threads, lambda part: list(range(part.start, part.stop)))
+    assert [place for part in covered for place in part] == list(range(len(sizes)))
+    # Without its last element a part has fewer than it may have, so that none could have been cut again.
+    assert all(first[part.stop - 1] - first[part.start] < size for part in parts)
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**32), density=st.sampled_from([0.03, 0.1, 0.5]), size=st.sampled_from([20, 80]))
+def test_probabilities_are_the_same_on_any_number_of_threads(seed, density, size):
+    rng = np.random.default_rng(seed)
+    a, b = np.nonzero((rng.random((40, 50)) < density) | np.eye(40, 50, dtype=bool))
+    weights = [rng.normal(-2, 4, len(a)) + np.where(a == b, 6, 0) for _ in range(2)]
+    prior, found = BetaBipartite(60, 60), []
+    for threads, part in ((1, size), (3, size), (1, 1 << 18)):
+        with patch.object(candidate_graph_module, "RANGE", part):
+            competing = Competition(a, b, threads)
+            found.append([competing.probabilities(weight, prior).probability for weight in weights])
+    for one, several, whole in zip(*found, strict=True):
+        assert one.tobytes() == several.tobytes()
+        np.testing.assert_allclose(one, whole, atol=1e-12)

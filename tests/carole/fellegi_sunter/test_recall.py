@@ -88,15 +88,13 @@ def test_no_rules_lose_nothing():
 
 def test_rules_that_chain_through_shared_fields_are_taken_two_at_a_time():
     """Rules a, b and ab: one list in all, but a and b share no field. Fields agree independently."""
-    agree = {"a": 0.9, "b": 0.8, "c": 0.7}
+    agree = 0.9, 0.8, 0.7
     rules = [RuleFields("a", (0,)), RuleFields("bc", (1, 2)), RuleFields("ac", (0, 2)), RuleFields("b", (1,))]
     counts: dict[int, float] = {}
-    for a in (0, 1):
-        for b in (0, 1):
-            for c in (0, 1):
-                share = np.prod([p if x else 1 - p for x, p in zip((a, b, c), agree.values(), strict=True)])
-                bits = a | (b & c) << 1 | (a & c) << 2 | b << 3
-                counts[bits] = counts.get(bits, 0.0) + 1000 * float(share)
+    for a, b, c in product((0, 1), repeat=3):
+        share = np.prod([p if x else 1 - p for x, p in zip((a, b, c), agree, strict=True)])
+        bits = a | (b & c) << 1 | (a & c) << 2 | b << 3
+        counts[bits] = counts.get(bits, 0.0) + 1000 * float(share)
     lost = counts.pop(0)
     mask, matches = np.array(list(counts), dtype=np.uint32), np.array(list(counts.values()))
     estimate = blocking_recall(mask, matches, rules)

@@ -11,64 +11,45 @@ import pytest
 from gemel.carole.engine.decision.estimated import believed_model
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation, FieldLevels, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
+from tests.carole.fellegi_sunter.populations import counted_vectors, density, kept_pairs, level_counts
 
 M = np.array([[0.1, 0.15, 0.75], [0.1, 0.2, 0.7], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
 U = np.array([[0.8, 0.15, 0.05], [0.85, 0.1, 0.05], [0.8, 0.2, 0.0], [0.9, 0.1, 0.0]])
-FIELDS = [FieldLevels(f"field {q}", n) for q, n in enumerate((3, 3, 2, 2))]
+LEVELS = 3, 3, 2, 2
+FIELDS = [FieldLevels(f"field {q}", n) for q, n in enumerate(LEVELS)]
+INSIDE = M > 0
 GAMMA = np.array(list(product(range(3), range(3), range(2), range(2))), dtype=np.int8)
 
 
-def density(m, u, p, gamma=GAMMA):
-    """Plain definition, of each vector: p prod m and (1 - p) prod u."""
-    a, b = np.full(len(gamma), p), np.full(len(gamma), 1 - p)
-    for q in range(gamma.shape[1]):
-        there = gamma[:, q] >= 0
-        a[there] *= m[q, gamma[there, q]]
-        b[there] *= u[q, gamma[there, q]]
-    return a, b
-
-
 def counted(rng, n_pairs, p):
-    a, b = density(M, U, p)
+    a, b = density(GAMMA, M, U, p)
     count = rng.multinomial(n_pairs, (a + b) / (a + b).sum())
     return PatternCounts(GAMMA, np.zeros(len(GAMMA), dtype=np.uint32), count.astype(np.int64))
 
 
 def drawn(rng, n):
     """Comparison vectors of matches."""
-    share = density(M, U, 0.5)[0]
+    share = density(GAMMA, M, U, 0.5)[0]
     return rng.choice(len(GAMMA), n, p=share / share.sum())
 
 
-def softmax(logits):
-    weight = np.exp(logits - logits.max())
-    return weight / weight.sum()
+def to_logits(p, *tables):
+    """Parameters as one vector: the levels' logits relative to the first, and that of p."""
+    rows = [np.log(row[1:n] / row[0]) for table in tables for row, n in zip(table, LEVELS, strict=True)]
+    return np.concatenate([*rows, [np.log(p / (1 - p))]])
 
 
-class Unconstrained:
-    """Parameters as one vector of logits, and back."""
-
-    def __init__(self, free_u):
-        self.free_u = free_u
-
-    def vector(self, m, u, p):
-        tables = (m, u) if self.free_u else (m,)
-        parts = [np.log(table[q, : f.n_levels]) for table in tables for q, f in enumerate(FIELDS)]
-        return np.concatenate([*(part[1:] - part[0] for part in parts), [np.log(p / (1 - p))]])
-
-    def tables(self, theta, u):
-        at, found = 0, []
-        for _ in range(2 if self.free_u else 1):
-            table = np.zeros_like(M)
-            for q, f in enumerate(FIELDS):
-                table[q, : f.n_levels] = softmax(np.concatenate([[0.0], theta[at : at + f.n_levels - 1]]))
-                at += f.n_levels - 1
-            found.append(table)
-        return found[0], found[1] if self.free_u else u, 1 / (1 + np.exp(-theta[-1]))
+def from_logits(theta, n_tables):
+    """p and the tables of such a vector."""
+    tables = np.zeros((n_tables * len(LEVELS), M.shape[1]))
+    ends = np.cumsum([n - 1 for n in LEVELS] * n_tables)
+    for row, logits in zip(tables, np.split(theta[:-1], ends[:-1]), strict=True):
+        weight = np.exp([0.0, *logits])
+        row[: len(weight)] = weight / weight.sum()
+    return 1 / (1 + np.exp(-theta[-1])), *tables.reshape(n_tables, *M.shape)
 
 
 def numerical(function, x, step=1e-4):
@@ -89,26 +70,26 @@ def test_they_are_those_of_the_likelihoods_hessian(u):
     settings = Estimation(u=u, prior=0, one_to_one=False, tolerance=1e-11, max_iterations=20_000)
     known = None if u == "free" else U * 1e12
     model = fit(patterns, FIELDS, 1000, 1000, settings, level_counts=known)
-    space = Unconstrained(u == "free")
+    estimated = (model.m, model.u) if u == "free" else (model.m,)
 
     def likelihood(theta):
-        return float(patterns.count @ np.log(sum(density(*space.tables(theta, model.u)))))
+        p, m, others = (*from_logits(theta, len(estimated)), model.u)[:3]
+        return float(patterns.count @ np.log(sum(density(GAMMA, m, others, p))))
 
     def everything(theta):
-        m, others, p = space.tables(theta, model.u)
-        return np.concatenate([m.ravel(), others.ravel(), [p]])
+        p, *tables = from_logits(theta, len(estimated))
+        return np.concatenate([*(table.ravel() for table in tables), [p]])
 
-    at = space.vector(model.m, model.u, model.p)
+    at = to_logits(model.p, *estimated)
     hessian = numerical(lambda theta: numerical(likelihood, theta)[0], at)
     back = numerical(everything, at)
     expected = np.sqrt(np.diag(back @ np.linalg.inv(-hessian) @ back.T))
     found = pairwise_errors(model, patterns, settings, level_counts=known)
     n = M.size
-    inside = np.arange(3)[None, :] < np.array([f.n_levels for f in FIELDS])[:, None]
-    assert found.m[inside] == pytest.approx(expected[:n].reshape(M.shape)[inside], rel=1e-3)
+    assert found.m[INSIDE] == pytest.approx(expected[:n].reshape(M.shape)[INSIDE], rel=1e-3)
     assert found.p == pytest.approx(expected[-1], rel=1e-3)
     if u == "free":
-        assert found.u[inside] == pytest.approx(expected[n : 2 * n].reshape(M.shape)[inside], rel=1e-3)
+        assert found.u[INSIDE] == pytest.approx(expected[n : 2 * n].reshape(M.shape)[INSIDE], rel=1e-3)
     else:
         assert np.isnan(found.u).all()
         assert "counted over all pairs" in found.note
@@ -120,12 +101,11 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
     patterns, everywhere = counted(np.random.default_rng(2), 10**6, 0.02), None
     rules = ()
     if blocked:
-        everywhere = levels(patterns)
+        everywhere = level_counts(patterns, 3)
         patterns, rules = by_rules(patterns)
     settings = Estimation(prior=0, one_to_one=False, tolerance=1e-11, max_iterations=20_000)
     model = fit(patterns, FIELDS, 1000, 1000, settings, rules, everywhere)
-    space = Unconstrained(True)
-    counts = levels(patterns) if everywhere is None else everywhere
+    counts = level_counts(patterns, 3) if everywhere is None else everywhere
     n_pairs = 10**6
     identifies = np.ones((len(patterns.gamma), 4), dtype=bool)
     for q in range(4 if rules else 0):
@@ -134,8 +114,8 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
 
     def contributions(theta):
         """Of each pattern's pair to each equation, in the order of the parameters, and of a pair left out."""
-        m, u, p = space.tables(theta, None)
-        a, b = density(m, u, p, patterns.gamma)
+        p, m, u = from_logits(theta, 2)
+        a, b = density(patterns.gamma, m, u, p)
         g = a / (a + b)
         rows, left = [], []
         for q, f in enumerate(FIELDS):
@@ -151,7 +131,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         return np.stack(rows, axis=1), np.array(left)
 
     def equations(theta):
-        m, u, p = space.tables(theta, None)
+        p, m, u = from_logits(theta, 2)
         rows, left = contributions(theta)
         total = patterns.count @ rows + (n_pairs - patterns.n_pairs) * left
         at = sum(f.n_levels - 1 for f in FIELDS)
@@ -161,7 +141,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
                 at += 1
         return total
 
-    at = space.vector(model.m, model.u, model.p)
+    at = to_logits(model.p, model.m, model.u)
     assert np.abs(equations(at)).max() < 1e-3
     rows, _ = contributions(at)
     squares = (patterns.count[:, None] * rows).T @ rows
@@ -180,19 +160,14 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         squares[n_m:-1, -1] += model.p * inside_sum
         squares[-1, n_m:-1] += model.p * inside_sum
     inverse = np.linalg.inv(numerical(equations, at))
-    back = numerical(lambda theta: np.concatenate([x.ravel() for x in space.tables(theta, None)[:2]]), at)
+    back = numerical(lambda theta: np.concatenate([table.ravel() for table in from_logits(theta, 2)[1:]]), at)
     expected = np.sqrt(np.diag(back @ inverse @ squares @ inverse.T @ back.T))
     found = pairwise_errors(model, patterns, settings, rules, everywhere)
-    inside = np.arange(3)[None, :] < np.array([f.n_levels for f in FIELDS])[:, None]
-    assert found.m[inside] == pytest.approx(expected[: M.size].reshape(M.shape)[inside], rel=1e-3)
-    assert found.u[inside] == pytest.approx(expected[M.size :].reshape(M.shape)[inside], rel=1e-3)
+    assert found.m[INSIDE] == pytest.approx(expected[: M.size].reshape(M.shape)[INSIDE], rel=1e-3)
+    assert found.u[INSIDE] == pytest.approx(expected[M.size :].reshape(M.shape)[INSIDE], rel=1e-3)
     assert found.p == pytest.approx(
         model.p * (1 - model.p) * np.sqrt((inverse @ squares @ inverse.T)[-1, -1]), rel=1e-3
     )
-
-
-def levels(patterns):
-    return np.array([[patterns.count[patterns.gamma[:, q] == k].sum() for k in range(3)] for q in range(4)], float)
 
 
 def by_rules(patterns):
@@ -213,18 +188,18 @@ def test_intervals_cover(u, blocked, n_files):
     """
     rng = np.random.default_rng(3)
     settings = Estimation(u=u, prior=0, one_to_one=False, max_iterations=5000)
-    inside, p = np.arange(3)[None, :] < np.array([f.n_levels for f in FIELDS])[:, None], 0.01
+    p = 0.01
     estimates, errors = [], []
     for _ in range(n_files):
         patterns, everywhere, rules = counted(rng, 250_000, p), None, ()
         if blocked:
-            everywhere = levels(patterns)
+            everywhere = level_counts(patterns, 3)
             patterns, rules = by_rules(patterns)
         model = fit(patterns, FIELDS, 500, 500, settings, rules, everywhere)
         found = pairwise_errors(model, patterns, settings, rules, everywhere)
-        estimates.append([*model.m[inside], *model.u[inside], model.p])
-        errors.append([*found.m[inside], *found.u[inside], found.p])
-    truth = np.mean(estimates, axis=0) if blocked else np.array([*M[inside], *U[inside], p])
+        estimates.append([*model.m[INSIDE], *model.u[INSIDE], model.p])
+        errors.append([*found.m[INSIDE], *found.u[INSIDE], found.p])
+    truth = np.mean(estimates, axis=0) if blocked else np.array([*M[INSIDE], *U[INSIDE], p])
     deviation = (np.array(estimates) - truth) / np.array(errors)
     share = (np.abs(deviation) < 1.96).mean(axis=0)
     assert (np.abs(share - 0.95) < 3 * np.sqrt(0.05 * 0.95 / n_files)).all(), share.round(3)
@@ -237,8 +212,7 @@ def test_under_one_to_one_a_certain_link_counts_as_a_draw():
     model = replace(fit(patterns, FIELDS, 500, 500), m=M, p=0.001)
     matches = rng.integers(0, len(GAMMA), 250)
     found = linked_errors(model, patterns, np.arange(250), matches, np.ones(250))
-    inside = M > 0
-    assert found.m[inside] == pytest.approx(np.sqrt(M * (1 - M) / (250 + BELIEF_WORTH))[inside])
+    assert found.m[INSIDE] == pytest.approx(np.sqrt(M * (1 - M) / (250 + BELIEF_WORTH))[INSIDE])
     assert found.p * 250_000 == pytest.approx(np.sqrt(250 / 2), rel=0.01)
     assert np.isnan(found.u).all()
 
@@ -251,10 +225,7 @@ def two_files(rng, n=300, common=0.6):
     for q, error in enumerate((0.15, 0.1, 0.2, 0.05)):
         wrong = same & (rng.random(n) < error)
         b[wrong, q] = rng.integers(1000, 1200, int(wrong.sum()))
-    code = sum((a[:, None, q] == b[None, :, q]).astype(np.int64) << q for q in range(4)).ravel()
-    vectors, member, count = np.unique(code, return_inverse=True, return_counts=True)
-    gamma = (vectors[:, None] >> np.arange(4) & 1).astype(np.int8)
-    return PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), count.astype(np.int64)), member.ravel()
+    return counted_vectors((a[:, None] == b[None]).reshape(-1, 4))
 
 
 @pytest.mark.parametrize(
@@ -273,11 +244,10 @@ def test_intervals_of_linked_files_cover(seeds, least, most, number_least):
         patterns, member = two_files(np.random.default_rng(seed))
         model = fit(patterns, fields, n, n)
         start = believed_model(model, patterns)
-        worth = np.maximum(*(each.match_probabilities(patterns.gamma) for each in (model, start)))[member] >= 1e-4
-        kept = np.flatnonzero(worth)
-        links = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n)
-        model, _, posterior = fit_joint(model, patterns, "none", pairs=(links, member[kept]), max_kin=0)
-        found = linked_errors(model, patterns, links.row_a, member[kept], posterior.probability)
+        probability = np.maximum(*(one.match_probabilities(patterns.gamma) for one in (model, start)))
+        links, pattern = kept_pairs(probability, member, n, n)
+        model, _, posterior = fit_joint(model, patterns, "none", pairs=(links, pattern), max_kin=0)
+        found = linked_errors(model, patterns, links.row_a, pattern, posterior.probability)
         inside.append(np.abs(model.m[:, 1] - truth) < 1.96 * found.m[:, 1])
         number.append(abs(model.p - 0.6 / n) < 1.96 * found.p)
     assert least <= np.mean(inside) <= most
@@ -291,7 +261,7 @@ def test_doubt_widens_them_and_dependence_then_has_none():
     row, pattern = np.repeat(np.arange(250), 2), drawn(rng, 500)
     certain = linked_errors(model, patterns, row[::2], pattern[::2], np.ones(250))
     doubtful = linked_errors(model, patterns, row, pattern, np.tile([0.9, 0.1], 250))
-    assert (doubtful.m[M > 0] > certain.m[M > 0]).all()
+    assert (doubtful.m[INSIDE] > certain.m[INSIDE]).all()
     dependent = linked_errors(model, patterns, row, pattern, np.tile([0.85, 0.1], 250), dependent=True)
     assert np.isnan(dependent.m).any()
     assert "dependence" in dependent.note

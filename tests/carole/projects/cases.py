@@ -27,7 +27,7 @@ from gemel.carole.projects.project import (
 )
 from gemel.carole.projects.transitions import Action
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.parties import CUSTODIANS, Role, Side
 from gemel.common.specification.model.granted_variables import Transfer
 

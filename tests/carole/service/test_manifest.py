@@ -9,7 +9,7 @@ import pytest
 
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.store.payloads.stored_sets import layout_from_text, layout_to_text, sealed_seeds_from_text
-from gemel.common.audit.file_statement import FileStatement
+from gemel.common.audit.statements import FileStatement
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import (

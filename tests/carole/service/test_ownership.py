@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from gemel.command import app
-from gemel.common.audit.hand_over import HandOver, TakeOver
+from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch

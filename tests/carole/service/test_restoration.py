@@ -15,7 +15,7 @@ from gemel.carole.store.audit import Log
 from gemel.carole.store.restoring import RestoredLog
 from gemel.command import app
 from gemel.common.audit import Checkpoint
-from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gemel.command import app
-from gemel.common.audit.steward_decision import verify_decision
+from gemel.common.audit.statements import StewardDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
@@ -73,7 +73,7 @@ def test_two_stewards_sign_and_all_see_who_is_awaited(held):
     for entry in overrides:
         identity = open_identity(None, deployment.parties.parties[entry.actor].identity).public
         signature = bytes.fromhex(entry.details["signature"])
-        verify_decision(identity, signature, "trial", run, report, release=True, reason=entry.details["reason"])
+        StewardDecision("trial", run, report, True, entry.details["reason"]).verify(identity, signature)
 
 
 def test_the_second_may_refuse_what_the_first_has_signed(held):

@@ -12,7 +12,7 @@ from gemel.carole.projects.project import PolicyDecision
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects
 from gemel.common.audit import verify_inclusion
-from gemel.common.audit.steward_decision import sign_decision, verify_decision
+from gemel.common.audit.statements import StewardDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
@@ -79,7 +79,7 @@ def test_what_a_steward_has_signed_verifies_from_the_log_alone(held):
     decider, reason = steward(deployment), "used  inside the\nsecure room, see\u202e May"
     report = decider.report("trial", run).sha256
     signer = open_identity(None, deployment.parties.parties["steward"].identity)
-    signature = sign_decision(signer, "trial", run, report, release=True, reason=reason)
+    signature = StewardDecision("trial", run, report, True, reason).sign(signer)
     raw = stewardship_pb2.DecideRequest(project="trial", run=run, release=True, reason=reason, signature=signature)
     connection = deployment.connect("steward")
     stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
@@ -89,7 +89,7 @@ def test_what_a_steward_has_signed_verifies_from_the_log_alone(held):
     kept = str(entry.details["reason"])
     assert kept == "used inside the secure room, see May"
     signed = bytes.fromhex(str(entry.details["signature"]))
-    verify_decision(signer.public, signed, "trial", run, report, release=True, reason=kept)
+    StewardDecision("trial", run, report, True, kept).verify(signer.public, signed)
 
 
 def test_a_steward_refuses_and_nothing_is_ever_fetched(held):

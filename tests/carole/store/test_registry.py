@@ -19,8 +19,7 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.registry import DAYS, FormerProjects
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import approvals, projects, runs
-from gemel.common.audit.hand_over import HandOver, TakeOver
-from gemel.common.audit.restoration import RestorationDecision
+from gemel.common.audit.statements import HandOver, RestorationDecision, TakeOver
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import refusal, remedied

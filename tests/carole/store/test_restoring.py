@@ -15,8 +15,8 @@ from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.restoring import declare_restored
 from gemel.carole.store.results import REPORT
 from gemel.common.audit import merkle, verify_consistency, verify_inclusion
-from gemel.common.audit.restoration import RestorationDecision
 from gemel.common.audit.signed_note import NoteLine
+from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import remedied

@@ -1,14 +1,19 @@
-"""The tree against its definition, and the proofs against every other tree."""
+"""The log's tree, and a custodian's statement about its file."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.audit import merkle
+from gemel.common.audit.statements import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.identity import Identity, IdentityKey
+from tests.carole.refusals import refusal
 
 # Roots of RFC 6962's published test leaves, as hexadecimal content, by size.
 LEAVES = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
@@ -114,3 +119,47 @@ def test_what_does_not_exist_has_no_proof():
     assert not merkle.verify_inclusion(leaves_of(3)[0], 3, 3, [], tree.root)
     assert not merkle.verify_consistency(4, 3, tree.root, tree.root, [])
     assert not merkle.verify_consistency(2, 3, tree.root_at(2), tree.root, [])
+
+
+STATED = FileStatement(2_000, "patient register, May")
+DIGEST = b"\1" * 32
+
+
+def test_a_signature_is_for_one_statement_project_and_specification() -> None:
+    identity = Identity(IdentityKey.create())
+    signature = STATED.sign(identity, "births", DIGEST)
+    STATED.verify(identity.public, signature, "births", DIGEST)
+    for changed, project, digest in (
+        (replace(STATED, records=2_001), "births", DIGEST),
+        (replace(STATED, origin="patient register, June"), "births", DIGEST),
+        (STATED, "deaths", DIGEST),
+        (STATED, "births", b"\2" * 32),
+    ):
+        with refusal(ErrorCode.SIGNATURE):
+            changed.verify(identity.public, signature, project, digest)
+
+
+@pytest.mark.parametrize(
+    ("records", "origin"), [(-1, ""), (MAX_RECORDS + 1, ""), (1, "x" * (MAX_ORIGIN + 1)), (1, "a\nb"), (1, "\x1b[31m")]
+)
+def test_what_is_out_of_bounds_is_no_statement(records: int, origin: str) -> None:
+    with refusal(ErrorCode.PARAMETER):
+        FileStatement(records, origin)
+
+
+@pytest.mark.parametrize("contributed", [1_900, 2_000, 2_100])
+def test_a_file_may_change_a_little(contributed: int) -> None:
+    check_contributed(2_000, contributed, "here")
+
+
+@pytest.mark.parametrize("contributed", [0, 1_899, 2_101, 2_800])
+def test_other_numbers_are_refused(contributed: int) -> None:
+    with pytest.raises(GemelError, match="2,000, within 5%") as caught:
+        check_contributed(2_000, contributed, "here")
+    assert f"{contributed:,} records" in str(caught.value)
+
+
+def test_small_files_may_differ_by_a_few() -> None:
+    check_contributed(3, 13, "here")
+    with pytest.raises(GemelError):
+        check_contributed(3, 14, "here")

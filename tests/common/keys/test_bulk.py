@@ -1,4 +1,4 @@
-"""The pseudo-random function of the approved suite: CMAC by the standard's vectors and by the library's own."""
+"""The approved suite: its function by the standard's vectors and the library's CMAC, and whether it is here."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import struct
 
 import numpy as np
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.common.errors import ErrorCode
+from gemel.common.keys import installation
 from gemel.common.keys.bulk import codes_of_rows, counters, numbers, pseudo_random, subkeys
+from gemel.common.keys.installation import require_suite
 from gemel.common.keys.suite import Suite, keyed_hash
+from tests.carole.refusals import refusal
 
 KEY = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
 """Of the examples of AES-256 in NIST SP 800-38B, appendix D.3."""
@@ -81,3 +86,20 @@ def test_the_approved_hash_is_the_beginning_of_hmac(size: int) -> None:
 def test_the_two_hashes_have_nothing_in_common() -> None:
     made = {keyed_hash(KEY, 8, suite)(b"content") for suite in Suite}
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("suite", Suite)
+def test_this_installation_has_both_suites(suite: Suite) -> None:
+    require_suite(suite, "here")
+
+
+def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(suite: Suite) -> None:
+        raise UnsupportedAlgorithm("not in this build")
+
+    monkeypatch.setattr(installation, "new_key", lacking)
+    with refusal(ErrorCode.CONFIGURATION) as caught:
+        require_suite(Suite.APPROVED, "project people")
+    assert "has no ML-KEM-1024 and P-384" in caught.value.what
+    assert caught.value.where == "project people"
+    assert "decline the specification" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""Keys: HKDF as RFC 5869 has it, every input decides the key, and a seed is never shown."""
+"""Keys that follow from the seed: HKDF as RFC 5869 has it, its framing, the two checks of a seed, and epochs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,57 @@ import hashlib
 import hmac
 import pickle
 import struct
+import unicodedata
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.common.errors import GemelError
+from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from gemel.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
+from gemel.common.keys.framing import FramingError, Part, frame, unframe
+from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
+from gemel.common.parties import Side
+from gemel.custodian.agreement.agreement import Agreement
+from gemel.custodian.agreement.agreement_messages import Terms
+from tests.carole.refusals import refusal
+
+PARTS = st.lists(st.binary(max_size=40), max_size=6)
+
+
+@given(PARTS)
+def test_what_is_framed_comes_back(parts: list[bytes]) -> None:
+    expected = [Part(str(index), 0, 40) for index in range(len(parts))]
+    assert unframe(frame(*parts), expected) == parts
+
+
+@given(PARTS, PARTS)
+def test_different_lists_have_different_frames(one: list[bytes], other: list[bytes]) -> None:
+    assert (frame(*one) == frame(*other)) == (one == other)
+
+
+def test_the_layout_is_a_four_byte_big_endian_length_before_each_part() -> None:
+    assert frame(b"ab", b"", b"c").hex() == "00000002" + "6162" + "00000000" + "00000001" + "63"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "'first' is missing"),
+        (frame(b"abcd") + b"\0\0\0", "'second' is missing"),
+        (frame(b"abcd") + b"\0\0\0\x02x", "'second' is cut off"),
+        (frame(b"abc", b"x"), "'first' must have 4 bytes, its prefix gives 3"),
+        (frame(b"abcd", b"x" * 9), "'second' must have 1 to 8 bytes, its prefix gives 9"),
+        (frame(b"abcd", b"x") + b"y", "1 bytes follow"),
+    ],
+)
+def test_anything_else_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(FramingError, match=message):
+        unframe(data, [Part.fixed("first", 4), Part("second", 1, 8)])
+
 
 SEED = Seed(bytes(range(32)))
 DIGEST = hashlib.sha256(b"an encoding").digest()
@@ -116,3 +159,147 @@ def test_seeds_are_equal_by_their_secret() -> None:
     assert Seed.generate() != SEED
     assert Seed.generate() != Seed.generate()
     assert SEED.reveal() != SEED
+
+
+ENCODING_DIGEST = bytes(range(32, 64))
+ENCODED = "\n".join(record or "" for record in CANARY_RECORDS).encode()
+
+
+def test_the_values_are_frozen() -> None:
+    assert key_check_value(SEED, "febrl4", ENCODING_DIGEST, 1).hex() == GOLDEN_CHECK
+    assert canary_digest(SEED, "febrl4", ENCODING_DIGEST, 1, b"signatures").hex() == GOLDEN_CANARY
+
+
+GOLDEN_CHECK = "189a74c6051ddac4"
+GOLDEN_CANARY = "737892c7042171dd257a2b7faac881d2ef8fe76c347fb60ac581c1ebdf270660"
+
+
+@pytest.mark.parametrize(
+    ("seed", "project", "digest", "epoch"),
+    [
+        (Seed(bytes(range(1, 33))), "febrl4", ENCODING_DIGEST, 1),
+        (SEED, "febrl5", ENCODING_DIGEST, 1),
+        (SEED, "febrl4", bytes(32), 1),
+        (SEED, "febrl4", ENCODING_DIGEST, 2),
+    ],
+    ids=["seed", "project", "encoding", "epoch"],
+)
+def test_either_differs_when_anything_does(seed: Seed, project: str, digest: bytes, epoch: int) -> None:
+    assert key_check_value(seed, project, digest, epoch) != key_check_value(SEED, "febrl4", ENCODING_DIGEST, 1)
+    assert canary_digest(seed, project, digest, epoch, ENCODED) != canary_digest(
+        SEED, "febrl4", ENCODING_DIGEST, 1, ENCODED
+    )
+
+
+def test_lengths_and_that_no_key_of_a_field_is_shown() -> None:
+    check = key_check_value(SEED, "febrl4", ENCODING_DIGEST, 1)
+    canary = canary_digest(SEED, "febrl4", ENCODING_DIGEST, 1, ENCODED)
+    assert len(check) == 8
+    assert len(canary) == 32
+    for purpose in Purpose:
+        if purpose is not Purpose.CHECK:
+            keys = derive(SEED, "febrl4", purpose, ENCODING_DIGEST)
+            assert check not in keys.k1 + keys.k2
+    assert canary != derive_key(SEED, "febrl4", Purpose.CANARY, ENCODING_DIGEST)
+
+
+@pytest.mark.parametrize(
+    "normalise",
+    [
+        lambda text: unicodedata.normalize("NFC", text),
+        lambda text: unicodedata.normalize("NFD", text),
+        lambda text: unicodedata.normalize("NFKC", text),
+        lambda text: unicodedata.normalize("NFKD", text),
+        str.lower,
+        str.upper,
+        str.casefold,
+        str.strip,
+        lambda text: " ".join(text.split()),
+        lambda text: "".join(message for message in text if not unicodedata.combining(message)),
+        lambda text: "".join(message for message in text if unicodedata.category(message)[0] != "P"),
+        lambda text: text.encode("ascii", "ignore").decode(),
+        lambda text: text.replace("ß", "ss"),
+        lambda text: text.replace("İ", "i"),
+        lambda text: text.replace("\u00ad", ""),
+        lambda text: text[:200],
+    ],
+)
+def test_every_two_normalisers_differ_on_some_record(normalise) -> None:
+    kept = [record or "" for record in CANARY_RECORDS]
+    mine = [normalise(record) for record in kept]
+    assert mine != kept
+    for other in (str.lower, str.casefold, lambda text: unicodedata.normalize("NFKC", text)):
+        if other is not normalise and other("ẞﬁİ") != normalise("ẞﬁİ"):
+            assert [other(record) for record in kept] != mine
+
+
+@pytest.mark.parametrize(
+    ("message", "since"),
+    [("\u32ff", 12.1), ("\U00011938", 13), ("\ua7c0", 14), ("\ua7f2", 14), ("\U0001e030", 15), ("\u1c89", 16)],
+)
+def test_letters_that_younger_unicode_versions_change_are_there(message: str, since: float) -> None:
+    assert any(record and message in record for record in CANARY_RECORDS)
+    version = float(".".join(unicodedata.unidata_version.split(".")[:2]))
+    changed = {message.lower(), unicodedata.normalize("NFKD", message)} != {message}
+    assert changed == (version >= since), "this letter distinguishes this Unicode version from an older one"
+
+
+def test_no_record_is_there_twice_and_missing_is_among_them() -> None:
+    assert len(set(CANARY_RECORDS)) == len(CANARY_RECORDS)
+    assert None in CANARY_RECORDS
+    assert "" in CANARY_RECORDS
+    assert max(len(record or "") for record in CANARY_RECORDS) >= 300
+
+
+COORDINATOR, ALICE, BOB = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
+ENCODING = bytes(range(32))
+OPENED = {"project": "people", "encoding_digest": ENCODING, "epoch": 2, "reason": "Bob's library was too old"}
+
+
+@pytest.mark.parametrize(
+    "other", [{"project": "person"}, {"encoding_digest": bytes(32)}, {"epoch": 3}, {"reason": "because of the weather"}]
+)
+def test_an_epoch_is_opened_for_one_project_encoding_number_and_reason(other: dict[str, object]) -> None:
+    signature = sign_new_epoch(COORDINATOR, **OPENED)  # type: ignore[arg-type]
+    verify_new_epoch(COORDINATOR.public, signature, **OPENED)  # type: ignore[arg-type]
+    for identity, opened in ((COORDINATOR, {**OPENED, **other}), (BOB, OPENED)):
+        with refusal(ErrorCode.SIGNATURE):
+            verify_new_epoch(identity.public, signature, **opened)  # type: ignore[arg-type]
+
+
+def test_a_consent_to_one_epoch_is_none_to_another() -> None:
+    parts = [approval_parts("people", ENCODING, epoch) for epoch in (1, 2, 3)]
+    assert parts[0] == (b"people", ENCODING, b"\0\0\0\1")
+    signed = [ALICE.sign(SigningPurpose.APPROVAL, *given) for given in parts]
+    verified = [[ALICE.public.is_signed(s, SigningPurpose.APPROVAL, *given) for given in parts] for s in signed]
+    assert verified == [[True, False, False], [False, True, False], [False, False, True]]
+
+
+def test_nothing_of_the_first_epochs_agreement_is_taken_in_the_second() -> None:
+    """Carole replays, in the second epoch, every message that she has of the first."""
+    made: dict[int, dict[Side, Agreement]] = {}
+    canary = bytes(32)
+    confirmations = {}
+    for epoch in (1, 2):
+        terms = Terms("people", ENCODING, epoch)
+        made[epoch] = {
+            Side.ALICE: Agreement(terms, Side.ALICE, ALICE, BOB.public),
+            Side.BOB: Agreement(terms, Side.BOB, BOB, ALICE.public),
+        }
+        alice, bob = made[epoch].values()
+        if epoch == 2:
+            for now, side in ((alice, Side.BOB), (bob, Side.ALICE)):
+                with refusal(ErrorCode.EPOCH_MISMATCH):
+                    now.accept_offer(made[1][side].offer)
+        bob.accept_offer(alice.offer)
+        alice.accept_offer(bob.offer)
+        confirmations[epoch] = alice.confirm(canary), bob.confirm(canary)
+        if epoch == 2:
+            with refusal(ErrorCode.EPOCH_MISMATCH):
+                alice.accept_confirmation(confirmations[1][1])
+        alice.accept_confirmation(confirmations[epoch][1])
+        bob.accept_confirmation(confirmations[epoch][0])
+        assert alice.seed.reveal() == bob.seed.reveal()
+    first, second = (made[epoch][Side.ALICE] for epoch in (1, 2))
+    assert first.offer != second.offer
+    assert first.seed.reveal() != second.seed.reveal()

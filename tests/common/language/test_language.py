@@ -1,14 +1,21 @@
-"""Numbers, dates and lists in the language that is chosen, and nothing but English where none is."""
+"""How a language writes, its catalogues, and the words of messages."""
 
 from __future__ import annotations
 
+import io
+import re
 from datetime import UTC, datetime
+from gettext import GNUTranslations
 from threading import Thread
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.language import current, day, decimals, gettext, in_language, listed, moment, ngettext, written
+from gemel.common.language.message_words import closest, nearest, shown
+from gemel.common.language.message_words import listed as listed_words
+from tests.carole.refusals import refusal
+from tests.common.language.catalogues import CONSOLE, FOLDER, as_mo, catalogue, forms, incomplete, messages, names
 
 AT = datetime(2026, 11, 1, 14, 5, tzinfo=UTC)
 
@@ -59,6 +66,91 @@ def test_the_environment_chooses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_unknown_language_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(GemelError, match=r"language: expected .* got 'nl'; give one of en, de, fr") as raised:
+    with refusal(ErrorCode.PARAMETER, r"language: expected .* got 'nl'; give one of en, de, fr"):
         in_language("nl").__enter__()  # type: ignore[arg-type]
-    assert raised.value.code is ErrorCode.PARAMETER
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "nothing"),
+        (True, "true"),
+        (1.5, "1.5"),
+        ("a", "'a'"),
+        ({"a": 1}, "a mapping"),
+        ([], "an empty list"),
+        ((1, 2), "a list of 2"),
+        ("x" * 100, "'" + "x" * 58 + "…"),
+    ],
+)
+def test_shown(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_the_word_that_was_probably_meant() -> None:
+    assert closest("SURNMAE", ["given_name", "Surname"]) == "Surname"
+    assert closest("x", ["given_name", "surname"]) is None
+    assert nearest("surnmae", ["given_name", "surname"]) == "did you mean surname?"
+    assert nearest("x", ["given_name", "surname"]) == "known here: given_name, surname"
+    assert nearest("x", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "text"), [([], ""), (["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")]
+)
+def test_names_in_a_row(names: list[str], text: str) -> None:
+    assert listed_words(names, "or") == text
+    assert listed_words(names) == text.replace(" or ", " and ")
+
+
+_PLACES = (re.compile(r"%\((\w+)\)s"), re.compile(r"\{(\w*)[^{}]*\}"), re.compile(r"</?\w+[^<>]*>"))
+"""Placeholders, and the marks of HTML with what they have: a template shows a translation as it is, unescaped."""
+
+
+def test_the_check_names_what_is_not_collected_not_translated_and_dead() -> None:
+    now = catalogue("de")
+    assert not [line for line in incomplete("de", now) if "Risk" in line.split()]
+    now.get("Risk").string = ""
+    now.delete("Field")
+    now.add("A sentence of no code", "Ein Satz")
+    assert {
+        "de: not translated: Risk",
+        "de: not collected: Field",
+        "de: in no code any more: A sentence of no code",
+    } <= {*incomplete("de", now)}
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_translation_has_the_places_and_marks_of_its_message(name: str) -> None:
+    wrong = []
+    for each in catalogue(name):
+        if not each.id:
+            continue
+        originals, translations = forms(each.id), forms(each.string)
+        if not any(translations):
+            continue  # shown in English
+        assert all(translations), each.id
+        for translation in translations:
+            own = [sorted(places.findall(translation)) for places in _PLACES]
+            if not any(own == [sorted(places.findall(text)) for places in _PLACES] for text in originals):
+                wrong.append((each.id, translation))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_read_was_compiled_from_what_is_edited(name: str) -> None:
+    compiled = GNUTranslations(io.BytesIO(as_mo(catalogue(name))))
+    with (FOLDER / f"{name}.mo").open("rb") as file:
+        read = GNUTranslations(file)
+    assert {k: v for k, v in vars(compiled)["_catalog"].items() if k} == {
+        k: v for k, v in vars(read)["_catalog"].items() if k
+    }
+    assert [read.plural(n) for n in (0, 1, 2)] == ([0, 0, 1] if name.endswith("fr") else [1, 0, 1])
+
+
+@pytest.mark.parametrize("domain", ["", CONSOLE])
+def test_no_message_ends_with_a_blank_or_has_two(domain: str) -> None:
+    assert len(messages(domain)) > 300
+    for message in messages(domain):
+        for text in forms(message):
+            assert text == "; " or text == " ".join(text.split()), text

@@ -1,4 +1,4 @@
-"""The HTTP endpoint over real sockets: what it answers, and what a bad reader cannot do to it."""
+"""The endpoint of metrics and probes, and its settings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 
 import pytest
+import yaml
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import ValidationError
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability import endpoint as module
 from gemel.common.observability.endpoint import MAX_CONNECTIONS, Endpoint
 from gemel.common.observability.readiness import Readiness, State
-from gemel.common.observability.settings import host_and_port
+from gemel.common.observability.settings import Observability, host_and_port, local, section
+from tests.carole.refusals import refusal
 
 
 class Checks:
@@ -127,9 +130,8 @@ def test_silent_and_many_connections_are_closed_and_the_next_is_served(
 
 
 def test_an_address_in_use_is_reported(endpoint: Endpoint) -> None:
-    with pytest.raises(GemelError, match=r"observability\.listen: cannot listen on this address") as caught:
+    with refusal(ErrorCode.CONFIGURATION, r"observability\.listen: cannot listen on this address") as caught:
         Endpoint(endpoint.address, CollectorRegistry(), Readiness({}))
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert endpoint.address in str(caught.value)
 
 
@@ -150,3 +152,38 @@ def test_a_page_is_computed_once_for_many_readers(monkeypatch: pytest.MonkeyPatc
     for reader in readers:
         reader.join()
     assert results == [1] * 20
+
+
+@pytest.mark.parametrize("listen", ["", "127.0.0.1:9464", "127.8.8.8:0", "[::1]:9464"])
+def test_none_or_this_machine_alone(listen: str) -> None:
+    assert Observability(listen=listen).listen == listen
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9464", "10.0.0.3:9464", "192.0.2.1:9464", "[::]:9464", "[2001:db8::1]:1"])
+def test_another_address_is_refused_unless_it_is_allowed(listen: str) -> None:
+    with pytest.raises(ValidationError, match="must be a loopback address"):
+        Observability(listen=listen)
+    assert Observability(listen=listen, allow_remote=True).listen == listen
+
+
+@pytest.mark.parametrize("listen", ["localhost:9464", "9464", "127.0.0.1", "127.0.0.1:99999", "127.0.0.256:1", "::1:5"])
+def test_only_an_address_and_a_port_are_taken(listen: str) -> None:
+    """No name: a file on the machine decides what it means."""
+    with pytest.raises(ValidationError, match="expected IP:port"):
+        Observability(listen=listen, allow_remote=True)
+
+
+@pytest.mark.parametrize(("listen", "remote"), [("", False), ("127.0.0.1:9464", False), ("0.0.0.0:1", True)])
+def test_the_template_is_the_section(listen: str, remote: bool) -> None:
+    (found,) = yaml.safe_load(section(listen, allow_remote=remote)).values()
+    expected = Observability(listen=listen, allow_remote=remote)
+    assert Observability(**found) == expected
+    # What is new by default shows nothing to others and names no one.
+    assert not expected.label_projects
+    assert not expected.share_request_ids
+
+
+def test_one_port_per_party() -> None:
+    ports = {host_and_port(local(party)) for party in ("carole", "alice", "bob")}
+    assert {host for host, _ in ports} == {"127.0.0.1"}
+    assert len(ports) == 3

@@ -10,6 +10,7 @@ import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.party.membership_file import authentication_key, authentication_string, typed_string
+from tests.carole.refusals import refusal
 
 EXAMPLE = "7 files, 5 members"
 
@@ -51,9 +52,8 @@ def test_digits_are_typed_in_any_grouping(text: str) -> None:
     "text", ["", "y", "1234 5678 9012 3456 7890 123", "1234 5678 9012 3456 7890 12345", "١٢٣٤ 5678 9012 3456 7890 1234"]
 )
 def test_less_or_more_or_other_digits_are_refused(text: str) -> None:
-    with pytest.raises(GemelError, match="expected all 24 digits") as caught:
+    with refusal(ErrorCode.PARAMETER, "expected all 24 digits"):
         typed_string(text)
-    assert caught.value.code is ErrorCode.PARAMETER
 
 
 def test_without_scrypt_the_other_comparison_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

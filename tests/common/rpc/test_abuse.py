@@ -1,7 +1,4 @@
-"""Callers that misbehave below the level of messages (bombs, endless headers, silence, resets): others are served.
-
-Over real connections with real certificates. Nothing here depends on how long anything takes.
-"""
+"""What strangers and broken callers send: nothing of it stops a service."""
 
 from __future__ import annotations
 
@@ -10,28 +7,24 @@ import gzip
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from gemel.common.parties import Role
-from gemel.common.pki.certificates import Validity, server_name
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.provisioning import PARTIES, Provisioned
 from gemel.common.rpc.access import OWN_PROTOCOL
-from gemel.common.rpc.client import Connection
 from gemel.common.rpc.fairness import MemberLimits
-from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
+from gemel.common.rpc.server import RunningServer, ServerSettings, caller
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.rpc.tls import channel_credentials
-from gemel.common.rpc.trust import Trust
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from tests.common.rpc.serving import LINKER, connect, serving
 
-LINKER = server_name(Role.LINKER)
 METHOD = "/linkage.v1.Custody/Approve"
 LIMITS = MemberLimits(calls_per_second=500.0, burst=200, pending=6, working=2, waiting=3)
 SECONDS = 60.0
@@ -55,11 +48,6 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         return custody_pb2.ApproveResponse()
 
 
-@pytest.fixture(scope="module")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
-    return provision(tmp_path_factory.mktemp("abuse"), validity=Validity.lasting(timedelta(hours=1)))
-
-
 @pytest.fixture
 def servicer() -> Custody:
     return Custody()
@@ -67,18 +55,9 @@ def servicer() -> Custody:
 
 @pytest.fixture
 def server(parties: Provisioned, servicer: Custody) -> Iterator[RunningServer]:
-    running = start_server(
-        "127.0.0.1:0",
-        [(custody_pb2_grpc.add_CustodyServicer_to_server, servicer)],
-        Trust(parties.parties["carole"].path, Role.LINKER),
-        ServerSettings(threads=8, member=LIMITS, handshake_timeout_ms=1_000),
-    )
-    yield running
-    running.stop(0.1)
-
-
-def folder(parties: Provisioned, name: str) -> Path:
-    return parties.parties[name].path
+    settings = ServerSettings(threads=8, member=LIMITS, handshake_timeout_ms=1_000)
+    with serving(parties, (custody_pb2_grpc.add_CustodyServicer_to_server, servicer), settings=settings) as running:
+        yield running
 
 
 @contextlib.contextmanager
@@ -90,7 +69,7 @@ def channel(server: RunningServer, parties: Provisioned, name: str, **options: A
         ("grpc.max_metadata_size", 1 << 26),
         ("grpc.use_local_subchannel_pool", 1),
     ]
-    credentials = channel_credentials(folder(parties, name), PARTIES[name])
+    credentials = channel_credentials(parties.parties[name].path, PARTIES[name])
     with grpc.secure_channel(f"127.0.0.1:{server.port}", credentials, settings, **options) as opened:
         yield opened
 
@@ -105,8 +84,7 @@ def request(project: str) -> bytes:
 
 def serves(server: RunningServer, parties: Provisioned, name: str = "bob") -> None:
     """An ordinary call is answered."""
-    credentials = channel_credentials(folder(parties, name), PARTIES[name])
-    with Connection(f"127.0.0.1:{server.port}", LINKER, credentials) as connection:
+    with connect(parties, server.port, name) as connection:
         stub = connection.stub(custody_pb2_grpc.CustodyStub)
         connection.call(stub.Approve, custody_pb2.ApproveRequest(project="any"), attempts=5)
 
@@ -158,7 +136,7 @@ def test_connections_that_never_finish_a_handshake_are_closed(
 def test_a_connection_that_is_cut_off_after_its_handshake_costs_others_nothing(
     server: RunningServer, parties: Provisioned
 ) -> None:
-    own = folder(parties, "alice")
+    own = parties.parties["alice"].path
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -174,25 +152,38 @@ def test_a_connection_that_is_cut_off_after_its_handshake_costs_others_nothing(
     serves(server, parties)
 
 
-def test_calls_that_are_cancelled_give_their_places_back(
-    server: RunningServer, parties: Provisioned, servicer: Custody
+@pytest.mark.parametrize("cancel", [True, False], ids=["cancelled", "channel closed"])
+def test_calls_that_their_caller_ends_give_their_places_back(
+    server: RunningServer, parties: Provisioned, servicer: Custody, cancel: bool
 ) -> None:
     for _ in range(3 * LIMITS.pending):
         with channel(server, parties, "alice") as opened:
             held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
             assert servicer.held.acquire(timeout=SECONDS)
-            held.cancel()
-    serves(server, parties)
-    serves(server, parties, "alice")
-
-
-def test_channels_that_are_closed_over_their_calls_give_their_places_back(
-    server: RunningServer, parties: Provisioned, servicer: Custody
-) -> None:
-    for _ in range(3 * LIMITS.pending):
-        with channel(server, parties, "alice") as opened:
-            held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
-            assert servicer.held.acquire(timeout=SECONDS)
+            if cancel:
+                held.cancel()
         assert held.done()
     serves(server, parties)
     serves(server, parties, "alice")
+
+
+PROGRAM = """
+import grpc
+from gemel.common.errors import GemelError
+from gemel.common.rpc.client import Connection
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+
+connection = Connection("127.0.0.1:9", "carole", grpc.ssl_channel_credentials())
+method = connection.stub(custody_pb2_grpc.CustodyStub).NextTask
+connection.close()
+try:
+    connection.call(method, custody_pb2.NextTaskRequest())
+except GemelError as error:
+    print(error.code.name, error.what)
+"""
+
+
+def test_a_call_on_a_connection_that_was_closed_meanwhile_is_an_error() -> None:
+    """In a process of its own: gRPC's own channel ends it by a segmentation fault."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "UNAVAILABLE the connection is closed"), done.stderr

@@ -8,7 +8,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import grpc
@@ -18,17 +19,13 @@ from prometheus_client import CollectorRegistry
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
-from gemel.common.pki.certificates import Validity, server_name
-from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.call_recorder import Call, CallRecorder, log_call
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.observation import CallMetrics
-from gemel.common.rpc.server import RunningServer, start_server
-from gemel.common.rpc.tls import channel_credentials
-from gemel.common.rpc.trust import Trust
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from tests.common.rpc.serving import connect, serving
 
-LINKER = server_name(Role.LINKER)
 GET = "/linkage.v1.Coordination/GetProject"
 WATCH = "/linkage.v1.Coordination/WatchRun"
 
@@ -56,23 +53,18 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 
 
 class Site:
-    """A server, what it recorded, and its log."""
+    """A server and what it recorded."""
 
-    def __init__(self, parties: Provisioned, **options: bool) -> None:
+    def __init__(self, parties: Provisioned, stack: ExitStack, **options: bool) -> None:
         self.parties = parties
         self.calls: list[Call] = []
         self.registry = CollectorRegistry()
-        folder = parties.parties["carole"].path
-        self.server: RunningServer = start_server(
-            "127.0.0.1:0",
-            [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
-            Trust(folder, Role.LINKER),
-            recorder=CallRecorder(CallMetrics(self.registry), log_call, self.calls.append, **options),
-        )
+        recorder = CallRecorder(CallMetrics(self.registry), log_call, self.calls.append, **options)
+        service = (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())
+        self.server = stack.enter_context(serving(parties, service, recorder=recorder))
 
-    def connect(self, name: str, role: Role, *, share: bool = False) -> Connection:
-        credentials = channel_credentials(self.parties.parties[name].path, role)
-        return Connection(f"127.0.0.1:{self.server.port}", LINKER, credentials, share_request_ids=share)
+    def connect(self, name: str, *, share: bool = False) -> Connection:
+        return connect(self.parties, self.server.port, name, share_request_ids=share)
 
     def recorded(self, number: int = 1) -> list[Call]:
         """The first calls that have ended; a caller may have its response before its call is recorded."""
@@ -83,22 +75,10 @@ class Site:
         return self.calls
 
 
-@pytest.fixture(scope="module")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
-    return provision(tmp_path_factory.mktemp("recorder"), validity=Validity.lasting(timedelta(hours=1)))
-
-
 @pytest.fixture
 def site(parties: Provisioned) -> Iterator[Callable[..., Site]]:
-    made: list[Site] = []
-
-    def make(**options: bool) -> Site:
-        made.append(Site(parties, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.server.stop(0.1)
+    with ExitStack() as stack:
+        yield partial(Site, parties, stack)
 
 
 @pytest.fixture
@@ -122,7 +102,7 @@ def get(connection: Connection, project: str) -> Any:
 
 def test_every_end_of_a_call_is_recorded(site: Callable[..., Site]) -> None:
     here = site()
-    with here.connect("coordinator", Role.COORDINATOR) as coordinator, here.connect("bob", Role.CUSTODIAN_B) as bob:
+    with here.connect("coordinator") as coordinator, here.connect("bob") as bob:
         get(coordinator, "study")
         for connection, project in ((coordinator, "refuse"), (coordinator, "fail"), (bob, "study")):
             with pytest.raises(GemelError):
@@ -157,7 +137,7 @@ def test_every_end_of_a_call_is_recorded(site: Callable[..., Site]) -> None:
 
 def test_a_stream_is_one_call_also_when_its_caller_leaves(site: Callable[..., Site]) -> None:
     here = site()
-    with here.connect("coordinator", Role.COORDINATOR) as coordinator:
+    with here.connect("coordinator") as coordinator:
         stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
         short = coordination_pb2.WatchRunRequest(project="study", run="short")
         assert len(list(coordinator.watch(stub.WatchRun, short, deadline=30.0))) == 2
@@ -174,7 +154,7 @@ def test_every_line_of_a_call_has_its_id(
     site: Callable[..., Site], written: Callable[[], list[dict[str, Any]]]
 ) -> None:
     here = site()
-    with here.connect("coordinator", Role.COORDINATOR) as coordinator:
+    with here.connect("coordinator") as coordinator:
         get(coordinator, "study")
         with pytest.raises(GemelError):
             get(coordinator, "fail")
@@ -204,7 +184,7 @@ def test_an_id_crosses_only_where_both_sides_agree(
     shares: bool, takes: bool, site: Callable[..., Site], written: Callable[[], list[dict[str, Any]]]
 ) -> None:
     here = site(callers_requests=takes)
-    with here.connect("coordinator", Role.COORDINATOR, share=shares) as coordinator, pytest.raises(GemelError):
+    with here.connect("coordinator", share=shares) as coordinator, pytest.raises(GemelError):
         get(coordinator, "refuse")
     structlog.get_logger().info("step failed")
     (call,) = here.recorded()
@@ -218,7 +198,7 @@ def test_an_id_crosses_only_where_both_sides_agree(
 @pytest.mark.parametrize("sent", ["", "x" * 16, "0" * 15, "0" * 17, "0" * 15 + "g", "A" * 16])
 def test_a_callers_id_of_another_form_is_not_taken(sent: str, site: Callable[..., Site]) -> None:
     here = site(callers_requests=True)
-    with here.connect("coordinator", Role.COORDINATOR) as coordinator:
+    with here.connect("coordinator") as coordinator:
         stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
         request = coordination_pb2.GetProjectRequest(project="study")
         stub.GetProject(request, timeout=30.0, metadata=[("gemel-request", sent)])
@@ -229,7 +209,7 @@ def test_a_call_that_succeeds_leaves_no_id_in_the_callers_log(
     site: Callable[..., Site], written: Callable[[], list[dict[str, Any]]]
 ) -> None:
     here = site()
-    with here.connect("coordinator", Role.COORDINATOR) as coordinator:
+    with here.connect("coordinator") as coordinator:
         with pytest.raises(GemelError):
             get(coordinator, "refuse")
         get(coordinator, "study")

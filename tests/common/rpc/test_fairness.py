@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import grpc
@@ -14,20 +15,17 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role
-from gemel.common.pki.certificates import Validity, server_name
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.access import ACCESS
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
-from gemel.common.rpc.server import RunningServer, ServerSettings, caller, start_server
+from gemel.common.rpc.server import RunningServer, ServerSettings, caller
 from gemel.common.rpc.status import from_rpc_error
-from gemel.common.rpc.tls import channel_credentials
-from gemel.common.rpc.trust import Trust
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from tests.carole.refusals import refusal
+from tests.common.rpc.serving import connect, serving
 
-LINKER = server_name(Role.LINKER)
 LIMITS = MemberLimits(calls_per_second=500.0, burst=200, pending=6, working=2, waiting=3)
 
 
@@ -90,11 +88,6 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         return custody_pb2.NextTaskResponse(run="held" if held else "at once")
 
 
-@pytest.fixture(scope="module")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
-    return provision(tmp_path_factory.mktemp("fairness"), validity=Validity.lasting(timedelta(hours=1)))
-
-
 @pytest.fixture
 def custody() -> Custody:
     return Custody()
@@ -102,54 +95,38 @@ def custody() -> Custody:
 
 @pytest.fixture
 def server(parties: Provisioned, custody: Custody) -> Iterator[RunningServer]:
-    folder = parties.parties["carole"].path
-    running = start_server(
-        "127.0.0.1:0",
-        [(custody_pb2_grpc.add_CustodyServicer_to_server, custody)],
-        Trust(folder, Role.LINKER),
-        ServerSettings(threads=8, member=LIMITS),
-    )
-    yield running
-    custody.go_on.set()
-    running.stop(0.1)
+    settings = ServerSettings(threads=8, member=LIMITS)
+    with serving(parties, (custody_pb2_grpc.add_CustodyServicer_to_server, custody), settings=settings) as running:
+        yield running
+        custody.go_on.set()
 
 
 class Party:
     """A member with as many connections as it likes."""
 
-    def __init__(self, parties: Provisioned, server: RunningServer, name: str) -> None:
-        self._credentials = channel_credentials(parties.parties[name].path, PARTIES[name])
-        self._address = f"127.0.0.1:{server.port}"
-        self._connections: list[Connection] = []
+    def __init__(self, stack: ExitStack, connected: Callable[[], Connection]) -> None:
+        self._stack, self._connected = stack, connected
 
     def stub(self) -> custody_pb2_grpc.CustodyStub:
-        self._connections.append(Connection(self._address, LINKER, self._credentials))
-        return self._connections[-1].stub(custody_pb2_grpc.CustodyStub)
-
-    def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
+        return self._stack.enter_context(self._connected()).stub(custody_pb2_grpc.CustodyStub)
 
 
 @pytest.fixture
 def alice(parties: Provisioned, server: RunningServer) -> Iterator[Party]:
-    made = Party(parties, server, "alice")
-    yield made
-    made.close()
+    with ExitStack() as stack:
+        yield Party(stack, partial(connect, parties, server.port, "alice"))
 
 
 @pytest.fixture
 def bob(parties: Provisioned, server: RunningServer) -> Iterator[Connection]:
-    credentials = channel_credentials(parties.parties["bob"].path, Role.CUSTODIAN_B)
-    with Connection(f"127.0.0.1:{server.port}", LINKER, credentials) as connection:
+    with connect(parties, server.port, "bob") as connection:
         yield connection
 
 
 @pytest.fixture
 def own(parties: Provisioned, server: RunningServer) -> Iterator[Connection]:
     """A connection with the service's own certificate, as its operator's health check makes it."""
-    credentials = channel_credentials(parties.parties["carole"].path, Role.LINKER)
-    with Connection(f"127.0.0.1:{server.port}", LINKER, credentials) as connection:
+    with connect(parties, server.port, "carole") as connection:
         yield connection
 
 
@@ -262,9 +239,8 @@ def test_a_service_that_cannot_now_is_called_again(bob: Connection, custody: Cus
     custody.refusals = [GemelError(code, "x") for code in (ErrorCode.BUSY, ErrorCode.STORAGE_FULL)]
     approve(bob, attempts=3)
     custody.refusals = [GemelError(ErrorCode.DATABASE, "x")] * 3
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.DATABASE):
         approve(bob, attempts=2)
-    assert caught.value.code is ErrorCode.DATABASE
     assert len(custody.refusals) == 1, "two attempts"
 
 

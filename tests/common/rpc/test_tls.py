@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,13 +25,10 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.server import RunningServer, start_server
 from gemel.common.rpc.tls import TlsFiles, channel_credentials
 from gemel.common.rpc.trust import Trust
+from tests.carole.refusals import refused
+from tests.common.rpc.serving import LINKER
 
 CALL = health_pb2.HealthCheckRequest()
-
-
-@pytest.fixture(scope="module")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
-    return provision(tmp_path_factory.mktemp("parties"))
 
 
 @pytest.fixture
@@ -40,18 +38,20 @@ def alice(parties: Provisioned, tmp_path: Path) -> PartyFolder:
     return PartyFolder(tmp_path / "alice")
 
 
-def serve(folder: PartyFolder, role: Role, only: tuple[str, ...] | None = None) -> RunningServer:
-    return start_server("127.0.0.1:0", [], Trust(folder.path, role, only=only))
-
-
-@pytest.fixture(scope="module")
-def carole(parties: Provisioned) -> Iterator[RunningServer]:
-    server = serve(parties.parties["carole"], Role.LINKER)
+@contextmanager
+def serve(folder: PartyFolder, role: Role, only: tuple[str, ...] | None = None) -> Iterator[RunningServer]:
+    server = start_server("127.0.0.1:0", [], Trust(folder.path, role, only=only))
     yield server
     server.stop(0)
 
 
-def check(server: RunningServer, credentials: grpc.ChannelCredentials, name: str = server_name(Role.LINKER)) -> bool:
+@pytest.fixture(scope="module")
+def carole(parties: Provisioned) -> Iterator[RunningServer]:
+    with serve(parties.parties["carole"], Role.LINKER) as server:
+        yield server
+
+
+def check(server: RunningServer, credentials: grpc.ChannelCredentials, name: str = LINKER) -> bool:
     """Whether the service answers; raises what the connection raises."""
     with Connection(f"127.0.0.1:{server.port}", name, credentials) as connection:
         stub = connection.stub(health_pb2_grpc.HealthStub)
@@ -59,10 +59,9 @@ def check(server: RunningServer, credentials: grpc.ChannelCredentials, name: str
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-def refusal(attempt) -> GemelError:
-    with pytest.raises(GemelError) as caught:
-        attempt()
-    return caught.value
+def unloadable(folder: PartyFolder, code: ErrorCode = ErrorCode.CERTIFICATE, at: datetime | None = None) -> GemelError:
+    """The error by which Alice's files are refused."""
+    return refused(code, TlsFiles.load, folder.path, Role.CUSTODIAN_A, at)
 
 
 @pytest.mark.parametrize(("name", "role"), PARTIES.items())
@@ -76,36 +75,27 @@ def test_the_linker_is_reached_by_its_host_name_too(parties: Provisioned, carole
 
 def test_only_a_custodian_itself_reaches_its_own_service(parties: Provisioned) -> None:
     own, name = parties.parties["alice"], server_name(Role.CUSTODIAN_A)
-    server = serve(own, Role.CUSTODIAN_A, only=("alice",))
-    try:
+    with serve(own, Role.CUSTODIAN_A, only=("alice",)) as server:
         assert check(server, channel_credentials(own.path, Role.CUSTODIAN_A, Role.CUSTODIAN_A), name)
         bob = TlsFiles.load(parties.parties["bob"].path, Role.CUSTODIAN_B)
         # Both are under one authority here, so TLS lets Bob through, and admission does not.
-        assert refusal(lambda: check(server, bob.channel(), name)).code is ErrorCode.NOT_ADMITTED
-    finally:
-        server.stop(0)
+        refused(ErrorCode.NOT_ADMITTED, check, server, bob.channel(), name)
 
 
 def test_bob_does_not_pass_for_the_linker(parties: Provisioned) -> None:
-    server = serve(parties.parties["bob"], Role.CUSTODIAN_B)
-    try:
+    with serve(parties.parties["bob"], Role.CUSTODIAN_B) as server:
         credentials = channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A)
-        assert refusal(lambda: check(server, credentials)).code is ErrorCode.UNAVAILABLE
-        assert refusal(lambda: check(server, credentials, "localhost")).code is ErrorCode.UNAVAILABLE
+        refused(ErrorCode.UNAVAILABLE, check, server, credentials)
+        refused(ErrorCode.UNAVAILABLE, check, server, credentials, "localhost")
         # Bob's service as such is well: it answers Alice by its own name.
         assert check(server, credentials, server_name(Role.CUSTODIAN_B))
-    finally:
-        server.stop(0)
 
 
 def test_a_linker_of_another_authority_is_not_believed(tmp_path: Path, parties: Provisioned) -> None:
     others = provision(tmp_path)
-    server = serve(others.parties["carole"], Role.LINKER)
-    try:
+    with serve(others.parties["carole"], Role.LINKER) as server:
         credentials = channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A)
-        assert refusal(lambda: check(server, credentials)).code is ErrorCode.UNAVAILABLE
-    finally:
-        server.stop(0)
+        refused(ErrorCode.UNAVAILABLE, check, server, credentials)
 
 
 def test_callers_without_certificate_or_of_another_authority_are_refused(
@@ -113,10 +103,10 @@ def test_callers_without_certificate_or_of_another_authority_are_refused(
 ) -> None:
     authority = parties.parties["alice"].linker.read_bytes()
     anonymous = grpc.ssl_channel_credentials(root_certificates=authority)
-    assert refusal(lambda: check(carole, anonymous)).code is ErrorCode.UNAVAILABLE
+    refused(ErrorCode.UNAVAILABLE, check, carole, anonymous)
     others = provision(tmp_path).parties["alice"]
     stranger = grpc.ssl_channel_credentials(authority, others.tls_key.read_bytes(), others.certificate.read_bytes())
-    assert refusal(lambda: check(carole, stranger)).code is ErrorCode.UNAVAILABLE
+    refused(ErrorCode.UNAVAILABLE, check, carole, stranger)
 
 
 @pytest.mark.parametrize("kind", ["expired", "another role", "unlisted key", "minted by bob"])
@@ -140,9 +130,8 @@ def test_a_certificate_of_the_right_authority_is_not_enough(
     caller = grpc.ssl_channel_credentials(
         parties.parties["alice"].linker.read_bytes(), key_pem(key), certificate_pem(certificate)
     )
-    error = refusal(lambda: check(carole, caller))
     in_tls = kind in ("expired", "minted by bob")
-    assert error.code is (ErrorCode.UNAVAILABLE if in_tls else ErrorCode.NOT_ADMITTED)
+    error = refused(ErrorCode.UNAVAILABLE if in_tls else ErrorCode.NOT_ADMITTED, check, carole, caller)
     if not in_tls:
         assert error.what == "this certificate may not call this method"
         assert not error.got
@@ -151,8 +140,7 @@ def test_a_certificate_of_the_right_authority_is_not_enough(
 @pytest.mark.parametrize("file", ["certificate.pem", "tls.key", "callers.pem", "linker.pem"])
 def test_a_missing_file_is_named(alice: PartyFolder, file: str) -> None:
     (alice.path / file).unlink()
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
-    assert error.code is ErrorCode.CONFIGURATION
+    error = unloadable(alice, ErrorCode.CONFIGURATION)
     assert error.where == str(alice.path / file)
     assert "No such file" in error.got
 
@@ -161,21 +149,19 @@ def test_a_missing_file_is_named(alice: PartyFolder, file: str) -> None:
 def test_a_malformed_file_is_named(alice: PartyFolder, file: str) -> None:
     content = (alice.path / file).read_bytes()
     (alice.path / file).write_bytes(content[: len(content) // 2])
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
-    assert error.code is ErrorCode.CERTIFICATE
+    error = unloadable(alice)
     assert error.where == str(alice.path / file)
     assert error.remedy
 
 
 def test_a_key_open_to_others_is_refused(alice: PartyFolder) -> None:
     alice.tls_key.chmod(0o640)
-    assert "mode 0640" in refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A)).got
+    assert "mode 0640" in unloadable(alice, ErrorCode.CONFIGURATION).got
 
 
 def test_an_expired_certificate_is_reported_with_its_dates(alice: PartyFolder) -> None:
     in_two_years = datetime.now(UTC) + timedelta(days=730)
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A, in_two_years))
-    assert error.code is ErrorCode.CERTIFICATE
+    error = unloadable(alice, at=in_two_years)
     assert "has expired: it is valid from 2" in error.what
     assert f"{in_two_years:%Y-%m-%d}" in error.got
     assert error.remedy == "have it renewed"
@@ -183,23 +169,19 @@ def test_an_expired_certificate_is_reported_with_its_dates(alice: PartyFolder) -
 
 def test_another_partys_key_is_refused(alice: PartyFolder, parties: Provisioned) -> None:
     alice.tls_key.write_bytes(parties.parties["bob"].tls_key.read_bytes())
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
-    assert error.code is ErrorCode.CERTIFICATE
-    assert "the certificate is not for the key in tls.key" in error.what
+    assert "the certificate is not for the key in tls.key" in unloadable(alice).what
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.CUSTODIAN_A])
 def test_another_role_is_refused(alice: PartyFolder, role: Role) -> None:
-    error = refusal(lambda: Trust(alice.path, role))
-    assert error.code is ErrorCode.CERTIFICATE
+    error = refused(ErrorCode.CERTIFICATE, Trust, alice.path, role)
     assert error.what == f"expected a certificate for the role {role}"
     assert error.got == "custodian-a"
 
 
 def test_a_partys_certificate_among_the_authorities_is_refused(alice: PartyFolder) -> None:
     alice.callers.write_bytes(alice.callers.read_bytes() + alice.certificate.read_bytes())
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
-    assert "expected certificates of authorities" in error.what
+    assert "expected certificates of authorities" in unloadable(alice).what
 
 
 def test_an_expired_authority_is_left_out_and_reported_if_it_is_the_only_one(alice: PartyFolder) -> None:
@@ -209,13 +191,12 @@ def test_an_expired_authority_is_left_out_and_reported_if_it_is_the_only_one(ali
     alice.callers.write_bytes(expired + good)
     assert TlsFiles.load(alice.path, Role.CUSTODIAN_A).callers == good
     alice.callers.write_bytes(expired)
-    error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
-    assert "the authority's certificate has expired" in error.what
+    assert "the authority's certificate has expired" in unloadable(alice).what
 
 
 def test_only_the_linker_and_oneself_are_called(alice: PartyFolder) -> None:
     files = TlsFiles.load(alice.path, Role.CUSTODIAN_A)
-    assert refusal(lambda: files.channel(Role.CUSTODIAN_B)).code is ErrorCode.PARAMETER
+    refused(ErrorCode.PARAMETER, files.channel, Role.CUSTODIAN_B)
 
 
 def test_no_secret_in_a_repr(alice: PartyFolder) -> None:
@@ -238,7 +219,7 @@ def old_client(parties: Provisioned, latest: ssl.TLSVersion) -> ssl.SSLContext:
 def version_agreed(port: int, context: ssl.SSLContext) -> str | None:
     with (
         socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
-        context.wrap_socket(plain, server_hostname=server_name(Role.LINKER)) as secure,
+        context.wrap_socket(plain, server_hostname=LINKER) as secure,
     ):
         return secure.version()
 

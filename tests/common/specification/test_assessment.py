@@ -1,19 +1,18 @@
-"""The section `assessment`: what it makes of a release, what it refuses, and that it is written back as it was."""
+"""The assessment and the estimates of quality in a specification: limits, tables, fractions, check fields, decoys."""
 
 from __future__ import annotations
 
 import pytest
 
 from gemel.common.documents.disclosure_measures import MEASURES
-from gemel.common.errors import GemelErrors
 from gemel.common.specification import (
     dump_specification,
     encoding_digest,
     json_schema,
     load_specification,
     specification_digest,
-    specification_notes,
 )
+from tests.common.specification.example import notes_of, read_back, refuse, refuse_at
 from tests.specifications import heading
 
 BASE = (
@@ -66,7 +65,7 @@ def test_a_release_that_two_must_sign_needs_consents_of_its_own() -> None:
 
 def test_two_signatures_are_explained() -> None:
     def words(more: str) -> str:
-        return " ".join(specification_notes(load_specification(BASE + ASSESSMENT + more, "t")))
+        return notes_of(BASE + ASSESSMENT + more)
 
     assert "Above any of these the result waits for a steward." in words("")
     assert "only when two different members of the role steward have signed" in words(TWO)
@@ -86,13 +85,12 @@ def test_the_limits_on_invented_records_hold_unnamed() -> None:
         other = load_specification(BASE + ASSESSMENT + more, "t")
         assert specification_digest(other) != specification_digest(bare)
         assert encoding_digest(other) == encoding_digest(bare)
-    assert "near_copies at most 0.002, unlinked at most 0.99" in " ".join(specification_notes(bare))
+    assert "near_copies at most 0.002, unlinked at most 0.99" in notes_of(bare)
 
 
 @pytest.mark.parametrize("more", ["", "  signatures: 2\n", "  near_copies: 0.1\n  minimum_overlap: 0.0\n"])
 def test_written_back_as_it_was(more: str) -> None:
-    spec = load_specification(BASE + ASSESSMENT + more, "t")
-    assert load_specification(dump_specification(spec), "t") == spec
+    read_back(BASE + ASSESSMENT + more)
 
 
 def test_every_measure_of_the_registry_can_be_limited() -> None:
@@ -145,14 +143,11 @@ def test_what_is_refused(old: str, new: str, words: str) -> None:
     if "illness, kind" in new:
         text = text.replace("illness, holder: bob", "illness, holder: both")
     assert old in text
-    with pytest.raises(GemelErrors) as caught:
-        load_specification(text.replace(old, new), "t")
-    assert words in str(caught.value)
+    assert words in "\n".join(refuse(text.replace(old, new)))
 
 
 def test_policy_without_a_section() -> None:
-    with pytest.raises(GemelErrors, match="no `assessment` section"):
-        load_specification(BASE + "release: {assessment: policy}\n", "t")
+    refuse(BASE + "release: {assessment: policy}\n", "no `assessment` section")
 
 
 def test_a_fraction_is_a_number_or_has_bounds() -> None:
@@ -177,14 +172,13 @@ LADDERS = BASE.replace("[young, old]", "[a, b, c, d, e]") + ASSESSMENT + PROTECT
 
 
 def test_allowed_coarsenings_are_written_back_signed_and_explained() -> None:
-    spec = load_specification(LADDERS, "t")
+    spec = read_back(LADDERS)
     bare = load_specification(LADDERS.replace(PROTECT, ""), "t")
-    assert load_specification(dump_specification(spec), "t") == spec
     assert [len(spec.coarsenings(name)) for name in ("age", "town", "illness")] == [3, 1, 0]
-    words = " ".join(specification_notes(spec))
+    words = notes_of(spec)
     assert "age (bands, 3 groups; then halves, 2 groups; then dropped) and town (dropped)" in words
     assert "the codes of age are ordered by group" in words
-    assert "coarsened" not in " ".join(specification_notes(bare))
+    assert "coarsened" not in notes_of(bare)
     # The order of the codes follows the groups, whatever they are called and in which order they are listed.
     renamed = load_specification(LADDERS.replace("under_30: [a, b]", "below_30: [b, a]"), "t")
     assert encoding_digest(spec) == encoding_digest(renamed) != encoding_digest(bare)
@@ -220,6 +214,130 @@ def test_allowed_coarsenings_are_written_back_signed_and_explained() -> None:
 )
 def test_which_coarsenings_are_refused(old: str, new: str, words: str) -> None:
     assert old in LADDERS
-    with pytest.raises(GemelErrors, match=r"assessment\.protect") as caught:
-        load_specification(LADDERS.replace(old, new), "t")
-    assert words in str(caught.value)
+    assert words in "\n".join(refuse(LADDERS.replace(old, new), r"assessment\.protect"))
+
+
+FIELDS = """
+fields:
+  - {name: surname, kind: name%s}
+  - {name: born, kind: date, date: {order: ymd}}
+  - {name: postcode, kind: code}
+  - {name: sex, kind: category%s}
+"""
+RETENTION = "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
+
+
+def text(rest: str = "", mode: str = "open", surname: str = "", sex: str = "") -> str:
+    return heading("checked", mode) + FIELDS % (surname, sex) + RETENTION + rest
+
+
+def test_it_reads_back_and_changes_approvals_but_no_signature() -> None:
+    plain = load_specification(text())
+    checked = read_back(text("quality: {check_field: sex, bootstrap: 39}\n"))
+    assert checked.quality is not None
+    assert (checked.quality.check_field, checked.quality.bootstrap) == ("sex", 39)
+    assert [field.name for field in checked.compared] == ["surname", "born", "postcode"]
+    assert [field.name for field in plain.compared] == ["surname", "born", "postcode", "sex"]
+    assert "quality" not in dump_specification(plain)
+    assert encoding_digest(checked) == encoding_digest(plain)
+    assert specification_digest(checked) != specification_digest(plain)
+
+
+def test_decoys_change_what_is_sent() -> None:
+    plain, decoyed, more = (
+        load_specification(text(rest))
+        for rest in ("", "quality: {decoys: 1000}\n", "quality: {decoys: 2000, check_field: sex}\n")
+    )
+    assert [spec.decoys for spec in (plain, decoyed, more)] == [0, 1000, 2000]
+    assert load_specification(dump_specification(decoyed)) == decoyed
+    assert len({encoding_digest(spec) for spec in (plain, decoyed, more)}) == 3
+
+
+BLOCKED = "blocking:\n  - {name: by, keys: [{field: %s}]%s}\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "where", "what"),
+    [
+        (text("quality: {check_field: gender}\n"), "quality.check_field", "no field has this name"),
+        (text("quality: {check_field: sex}\n" + BLOCKED % ("sex", "")), "quality.check_field", "blocking rule by"),
+        (text("quality: {check_field: sex}\n" + BLOCKED % ("born", ", split: sex")), "quality.check_field", "rule by"),
+        (
+            text("quality: {check_field: sex}\nswaps: [[surname, sex]]\n", surname=", key_domain: sex"),
+            "quality.check_field",
+            "the exchange of surname and sex",
+        ),
+        (
+            text("quality: {check_field: sex}\n", surname=", salt: {field: sex}"),
+            "quality.check_field",
+            "the salt of surname",
+        ),
+        (text("quality: {check_field: sex}\n", sex=", salt: {field: born}"), "quality.check_field", "agree only where"),
+        (text("quality: {check_field: sex}\n", sex=", missing_as: level"), "fields[3].missing_as", "no weight"),
+        (
+            text("quality: {check_field: sex}\n", sex=", value_frequencies: true"),
+            "fields[3].value_frequencies",
+            "no wei",
+        ),
+        (text("quality: {bootstrap: 39}\nlatent: {keys: [sex]}\n"), "quality", "decides again"),
+        (text("quality: {bootstrap: 38}\n"), "quality.bootstrap", "39"),
+        (text("quality: {decoys: 99}\n"), "quality.decoys", "100"),
+        (text("quality: {decoys: 100001}\n"), "quality.decoys", "100000"),
+        (text("quality: {decoys: 100}\nlinks: {assignment: many_to_one}\n"), "quality.decoys", "several links"),
+        (
+            text(
+                "quality: {decoys: 100}\nresolution: {by: carole, max_records: 100}\n" + BLOCKED % ("born", ""),
+                "block_keyed",
+            ),
+            "quality.decoys",
+            "joins rows",
+        ),
+        (text("quality: {sample: 5}\n"), "quality.sample", ""),
+    ],
+)
+def test_what_it_is_refused_with(document: str, where: str, what: str) -> None:
+    refuse_at(document, where, what)
+
+
+def test_two_other_fields_must_be_compared() -> None:
+    two = heading("two", "open") + "fields:\n  - {name: born, kind: date, date: {order: ymd}}\n"
+    two += "  - {name: sex, kind: category}\nquality: {check_field: sex}\n" + RETENTION
+    refuse(two, "fewer than two other fields are compared")
+
+
+ASSESSED = """
+variables:
+  - {name: region, holder: alice, categories: [n, s], role: key}
+assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {false_links: 0.02}}
+"""
+
+
+def test_a_limit_on_false_links_needs_an_estimate() -> None:
+    refuse(text(ASSESSED), "nothing estimates the share of false links")
+    for quality in ("{check_field: sex}", "{decoys: 100}", "{bootstrap: 39}"):
+        spec = load_specification(text(f"{ASSESSED}quality: {quality}\n"))
+        assert spec.assessment is not None
+        assert spec.assessment.limits.given == {"false_links": 0.02}
+
+
+def test_notes_state_what_is_held_out_and_what_it_costs() -> None:
+    notes = notes_of(text("quality: {check_field: sex, bootstrap: 60}\n"))
+    assert "sex is sent but held out" in notes
+    assert "again 60 times" in notes
+    assert "resolver" not in notes
+    address = notes_of(text("quality: {check_field: postcode}\n"))
+    assert "kin share their address" in address
+    keyed = text("quality: {check_field: sex}\n" + BLOCKED % ("born", ""), "block_keyed")
+    assert "The resolver learns for every candidate pair" in notes_of(keyed)
+
+
+def test_notes_state_who_learns_which_records_are_decoys_and_what_they_could_be_misused_for() -> None:
+    notes = notes_of(text("quality: {decoys: 1000}\n"))
+    assert "adds 1,000 invented records" in notes
+    assert "The linkage unit learns which" in notes
+    assert "whether the other file has that person" in notes
+    assert "random half" in notes
+    marked = notes_of(text("quality: {decoys: 1000}\n", sex=", personal: true"))
+    assert "random half" not in marked
+    keyed = text("quality: {decoys: 1000}\n" + BLOCKED % ("born", ""), "block_keyed")
+    assert "The resolver learns which" in notes_of(keyed)

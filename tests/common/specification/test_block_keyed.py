@@ -1,4 +1,4 @@
-"""Mode block_keyed in a specification: what it refuses and why, another encoding, its notes."""
+"""Mode block_keyed in a specification, and padding: what is refused and why, another encoding, the notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import ErrorCode
 from gemel.common.specification import (
     dump_specification,
     encoding_digest,
@@ -14,6 +14,8 @@ from gemel.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tests.carole.refusals import refusal
+from tests.common.specification.example import notes_of, read_back, refuse
 from tests.specifications import heading
 
 TEXT = (
@@ -43,8 +45,7 @@ assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {sample_uniques
 
 
 def test_it_is_another_encoding_and_reads_back():
-    spec = load_specification(TEXT)
-    assert load_specification(dump_specification(spec)) == spec
+    spec = read_back(TEXT)
     assert encoding_digest(spec) != encoding_digest(load_specification(TEXT.replace("block_keyed", "open")))
     assert spec.comparator_of(spec.field("surname")) == "jaccard"
 
@@ -65,16 +66,13 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("keys: [{field: surname, prefix: 3}], split: sex", "lsh: {field: surname}", r"blocking\[1\]\.lsh.*whole file"),
-        (
-            "keys: [{field: surname, prefix: 3}], split: sex",
-            "canopies: {field: surname}",
-            r"blocking\[1\]\.canopies.*whole file",
-        ),
-        (
-            "keys: [{field: surname, prefix: 3}], split: sex",
-            "similar: {field: surname}",
-            r"blocking\[1\]\.similar.*whole file",
+        *(
+            (
+                "keys: [{field: surname, prefix: 3}], split: sex",
+                f"{rule}: {{field: surname}}",
+                rf"blocking\[1\]\.{rule}.*whole file",
+            )
+            for rule in ("lsh", "canopies", "similar")
         ),
         ("kind: name}", "kind: name, value_frequencies: true}", r"value_frequencies.*how often a value occurs"),
         ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
@@ -86,16 +84,14 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
     ],
 )
 def test_what_needs_values_across_the_file_is_refused_with_its_reason(old: str, new: str, reason: str):
-    with pytest.raises(GemelErrors, match=reason):
-        load_specification(TEXT.replace(old, new))
+    refuse(TEXT.replace(old, new), reason)
     if "comparator" not in new:
         load_specification(TEXT.replace("block_keyed", "open").replace(old, new))
 
 
 def test_variables_and_an_assessment_are_possible_and_part_of_the_encoding():
     text = TEXT + VARIABLES + ASSESSMENT
-    spec = load_specification(text)
-    assert load_specification(dump_specification(spec)) == spec
+    spec = read_back(text)
     assert encoding_digest(spec) == encoding_digest(load_specification(TEXT + VARIABLES))
     assert encoding_digest(spec) != encoding_digest(load_specification(TEXT))
 
@@ -153,43 +149,36 @@ def test_a_join_by_carole_is_noted_for_every_approver_and_is_no_other_encoding()
 )
 def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: str, mode: str, reason: str):
     text = TEXT.replace(", split: sex", "").replace("mode: block_keyed", f"mode: {mode}")
-    with pytest.raises(GemelErrors, match=reason):
-        load_specification(text + section)
+    refuse(text + section, reason)
 
 
 def test_the_notes_state_the_caps_on_requested_rows():
-    notes = "\n".join(specification_notes(load_specification(TEXT)))
+    notes = notes_of(TEXT)
     assert "for up to 0.25 of the joins of a record's rows (resolution.max_joins): each custodian counts" in notes
     unbounded = specification_notes(load_specification(TEXT + "resolution: {max_joins: 1}\n"))
     assert "for all the joins of a record's rows" in "\n".join(unbounded)
-    both = "\n".join(
-        specification_notes(load_specification(TEXT + "resolution: {max_joins: 0.1, max_requested: 0.3}\n"))
-    )
+    both = notes_of(TEXT + "resolution: {max_joins: 0.1, max_requested: 0.3}\n")
     assert "up to 0.1 of the joins of a record's rows (resolution.max_joins), of up to 0.3 of the records" in both
 
 
 def test_above_the_cap_it_is_refused():
     capped = load_specification(TEXT + CAPPED.replace("20000", "3")).resolution
     capped.refuse_above(3, "Alice", "here")
-    with pytest.raises(GemelError, match=r"at most 3 records of Alice.*got 4") as caught:
+    with refusal(ErrorCode.LEAKAGE, r"at most 3 records of Alice.*got 4"):
         capped.refuse_above(4, "Alice", "here")
-    assert caught.value.code is ErrorCode.LEAKAGE
     load_specification(TEXT).resolution.refuse_above(10**9, "Alice", "here")
 
 
 def test_without_blocking_it_is_refused():
     text = TEXT[: TEXT.index("blocking:")] + TEXT[TEXT.index("retention:") :]
-    with pytest.raises(GemelErrors, match="blocking: mode block_keyed needs a blocking rule"):
-        load_specification(text)
+    refuse(text, "blocking: mode block_keyed needs a blocking rule")
 
 
 def test_a_rule_with_an_issue_of_its_own_still_counts_as_a_rule():
     text = (
         TEXT[: TEXT.index("  - {name: born, keys")] + "  - {name: born, keyz: 1}\n" + TEXT[TEXT.index("retention:") :]
     )
-    with pytest.raises(GemelErrors) as caught:
-        load_specification(text)
-    assert "needs a blocking rule" not in str(caught.value)
+    assert "needs a blocking rule" not in "".join(refuse(text))
 
 
 def test_a_rule_on_a_category_and_a_split_are_possible_and_noted():
@@ -200,14 +189,14 @@ def test_a_rule_on_a_category_and_a_split_are_possible_and_noted():
 
 
 def test_the_notes_state_what_the_codes_reveal_and_what_they_do_not():
-    reported = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
+    reported = notes_of(TEXT + VARIABLES + ASSESSMENT)
     assert "keyed codes of every row" in reported
     assert "nothing shows which signatures a row of codes belongs to" in reported
     assert "with probabilities that at least 20 links share" in reported
     assert "Pairs near a link are not reported" in reported
     assert "field sex: its value is sent as a signature and as a code, and a missing value shows in both" in reported
     assert "several links share a record" not in reported
-    unassessed = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
+    unassessed = notes_of(TEXT + VARIABLES + "release: {assessment: none}\n")
     assert "nothing shows which signatures" in unassessed
     assert "at least 20 links" not in unassessed
     assert "Nothing uses the codes in this mode but an assessment" in unassessed
@@ -218,10 +207,8 @@ def test_the_notes_state_what_the_codes_reveal_and_what_they_do_not():
     assert any("nothing but the fall-back shows which signatures" in note for note in joined)
     assert not any("at least 20 links" in note for note in joined)
     many = TEXT + VARIABLES + ASSESSMENT + "links: {assignment: many_to_one}\n"
-    assert "several links share a record" in "\n".join(specification_notes(load_specification(many)))
-    assert "nothing shows which signatures" not in "\n".join(
-        specification_notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
-    )
+    assert "several links share a record" in notes_of(many)
+    assert "nothing shows which signatures" not in notes_of((TEXT + VARIABLES).replace("block_keyed", "open"))
 
 
 WITHHELD = TEXT.replace("prefix: 3}], split: sex", "prefix: 3}], withheld: [sex]")
@@ -253,5 +240,37 @@ def test_what_a_rule_withholds_is_part_of_the_encoding_and_noted():
     ],
 )
 def test_what_cannot_be_withheld(text: str, path: str, what: str):
-    with pytest.raises(GemelErrors, match=re.escape(path) + ".*" + what):
-        load_specification(text)
+    refuse(text, re.escape(path) + ".*" + what)
+
+
+def test_padding_is_another_encoding_and_reads_back() -> None:
+    plain, padded = load_specification(TEXT), load_specification(f"{TEXT}padding: powers_of_two\n")
+    assert load_specification(dump_specification(padded)) == padded
+    assert encoding_digest(padded) != encoding_digest(plain)
+    assert "padding" not in dump_specification(plain)
+    assert encoding_digest(load_specification(f"{TEXT}padding: null\n")) == encoding_digest(plain)
+    reported = notes_of(padded)
+    assert "dummy rows" in reported
+    assert "less than twice the rows" in reported
+
+
+@pytest.mark.parametrize("padding", ["2", "8", "20", "true", "2.5", "[2]"])
+def test_other_paddings_are_refused(padding: str) -> None:
+    refuse(
+        f"{TEXT}padding: {padding}\n",
+        r"padding: must be .*write `powers_of_two`, or drop it; a number of rows is refused",
+    )
+
+
+def test_a_misspelt_padding_is_corrected() -> None:
+    refuse(f"{TEXT}padding: powers\n", "padding: must be powers_of_two, got 'powers'; did you mean powers_of_two")
+
+
+def test_padding_is_refused_where_it_would_only_cost() -> None:
+    text = f"{TEXT}padding: powers_of_two\n"
+    refuse(text.replace("block_keyed", "open"), r"padding: dummy records do not protect mode open.*mode block_keyed")
+    refuse(text.replace("block_keyed", "trusted"), "padding: padding hides nothing")
+    refuse(
+        f"{text}resolution: {{by: carole, max_records: 100}}\n",
+        "padding: the party that joins rows learns which are dummies",
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gemel.common.errors import GemelErrors
 from gemel.common.specification import (
     BlockingKey,
     dump_specification,
@@ -13,11 +12,11 @@ from gemel.common.specification import (
     json_schema,
     load_specification,
     specification_digest,
-    specification_notes,
 )
 from gemel.common.specification.model.fields import MAX_LISTED
 from gemel.common.specification.text.digest import _encoded_part
 from gemel.common.specification.text.reading import MAX_BYTES
+from tests.common.specification.example import notes_of, refuse
 from tests.specifications import heading
 
 PLAIN = (
@@ -74,8 +73,7 @@ def listed(words: str, text: str = PLAIN) -> str:
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_a_remedy(text: str, reason: str) -> None:
-    with pytest.raises(GemelErrors, match=reason):
-        load_specification(text)
+    refuse(text, reason)
 
 
 def test_a_salted_field_may_salt_another_and_be_blocked_on() -> None:
@@ -130,12 +128,12 @@ def test_a_list_of_ten_thousand_names_fits_into_a_specification() -> None:
 
 
 def test_notes_state_what_it_does_and_costs() -> None:
-    reported = "\n".join(specification_notes(load_specification(salted())))
+    reported = notes_of(salted())
     assert "Field surname is salted by the year of born" in reported
     assert "Records that differ in it, by an error or in truth, are compared as different in surname" in reported
     assert "surname counts as missing too" in reported
-    assert "salted" not in "\n".join(specification_notes(load_specification(PLAIN)))
-    reported = "\n".join(specification_notes(load_specification(listed("smith, jones"))))
+    assert "salted" not in notes_of(PLAIN)
+    reported = notes_of(listed("smith, jones"))
     assert "Field given: only 2 listed values show their similarity" in reported
     assert "a misspelt value is compared as different" in reported
 
@@ -144,18 +142,14 @@ def test_a_rule_that_undoes_a_salt_is_named() -> None:
     spec = load_specification(salted())
     assert [rule.name for rule in spec.rules_undoing_salt(spec.field("surname"))] == ["name"]
     assert spec.rules_undoing_salt(spec.field("given")) == spec.rules_undoing_salt(spec.field("born")) == ()
-    reported = "\n".join(specification_notes(spec))
+    reported = notes_of(spec)
     assert "Blocking rule name undoes the salt of surname" in reported
     mended = salted(text=PLAIN.replace("{field: surname, prefix: 3}", "{field: surname, prefix: 3}, {field: born}"))
-    assert "undoes" not in "\n".join(specification_notes(load_specification(mended)))
+    assert "undoes" not in notes_of(mended)
     alike = PLAIN.replace("keys: [{field: surname, prefix: 3}]", "similar: {field: surname}")
-    assert "Blocking by name finds pairs with equal salts of surname only" in "\n".join(
-        specification_notes(load_specification(salted(text=alike)))
-    )
+    assert "Blocking by name finds pairs with equal salts of surname only" in notes_of(salted(text=alike))
     twice = PLAIN.replace("  - {name: sex", "  - {name: again, kind: name, column: surname}\n  - {name: sex")
-    assert "Field again reads a column of surname under another salt or none" in "\n".join(
-        specification_notes(load_specification(salted(text=twice)))
-    )
+    assert "Field again reads a column of surname under another salt or none" in notes_of(salted(text=twice))
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gemel.common.errors import ErrorCode, GemelError, GemelErrors
+from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, dump_specification, load_specification, read_specification
-from tests.common.specification.example import EXAMPLE
-
-
-def issues(text: str) -> list[str]:
-    """The issues found in a text, one line each."""
-    with pytest.raises(GemelErrors) as caught:
-        load_specification(text, "linkage.yaml")
-    assert caught.value.code is ErrorCode.SPECIFICATION
-    assert str(caught.value).startswith("linkage.yaml: ")
-    return [str(error) for error in caught.value.errors]
+from gemel.common.specification import Specification, load_specification, read_specification
+from tests.common.specification.example import EXAMPLE, read_back, refuse, refuse_at
 
 
 def changed(**changes: Any) -> str:
@@ -85,7 +76,7 @@ def test_cleaning_steps_run_in_one_order_whatever_is_written() -> None:
 
 
 def test_every_issue_is_reported_at_once_with_its_line() -> None:
-    found = issues(
+    found = refuse(
         """\
 version: 2
 project: FEBRL 4
@@ -215,29 +206,27 @@ links: {treshold: 2, threshold: 1.5}
     ],
 )
 def test_an_issue_is_named_by_its_path_with_a_remedy(text: str, where: str, what: str) -> None:
-    found = [issue for issue in issues(text) if f", {where}: " in issue]
-    assert len(found) >= 1, issues(text)
-    assert any(what in issue for issue in found), found
+    refuse_at(text, where, what)
 
 
 def test_a_part_that_is_not_compared_blocks_nothing() -> None:
     fields = [{"name": "born", "kind": "date", "date": {"order": "ymd", "parts": ["year"]}}]
     rules = [{"name": "month", "keys": [{"field": "born", "part": "month"}]}]
-    assert "born has no such part" in "".join(issues(changed(fields=fields, blocking=rules)))
+    assert "born has no such part" in "".join(refuse(changed(fields=fields, blocking=rules)))
 
 
 def test_at_most_as_many_rules_as_a_mask_has_bits() -> None:
     rules = [{"name": f"r{n}", "keys": [{"field": "surname", "prefix": n}]} for n in range(1, 34)]
     assert len(load_specification(changed(blocking=rules[:32])).blocking) == 32
-    assert "at most 32 rules" in "".join(issues(changed(blocking=rules)))
+    assert "at most 32 rules" in "".join(refuse(changed(blocking=rules)))
 
 
 def test_patterns_must_fit_into_64_bits() -> None:
     fields = [{"name": f"f{n}", "kind": "name"} for n in range(20)]
     assert len(load_specification(changed(fields=fields[:19], blocking=[])).fields) == 19
-    assert "more comparison patterns than fit" in "".join(issues(changed(fields=fields, blocking=[])))
+    assert "more comparison patterns than fit" in "".join(refuse(changed(fields=fields, blocking=[])))
     fields = [{"name": f"f{n}", "kind": "name"} for n in range(1000)]
-    assert "from 1000 fields" in "".join(issues(changed(fields=fields, blocking=[])))
+    assert "from 1000 fields" in "".join(refuse(changed(fields=fields, blocking=[])))
 
 
 def test_fields_of_one_key_domain_that_agree_are_accepted() -> None:
@@ -280,9 +269,8 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
-    spec = load_specification(changed(links=links))
+    spec = read_back(changed(links=links))
     assert (spec.links.min_probability, spec.links.false_link_rate) == (minimum, rate)
-    assert load_specification(dump_specification(spec)) == spec
 
 
 @pytest.mark.parametrize(
@@ -296,8 +284,7 @@ def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
     ],
 )
 def test_decisions_that_make_no_sense_are_refused(links, message) -> None:
-    with pytest.raises(GemelErrors, match=message):
-        load_specification(changed(links=links))
+    refuse(changed(links=links), message)
 
 
 def test_rules_that_carole_forms_from_signatures() -> None:
@@ -307,10 +294,9 @@ def test_rules_that_carole_forms_from_signatures() -> None:
         {"name": "tree", "similar": {"field": "surname", "minimum": 0.8}},
         {"name": "keyed", "keys": [{"field": "sex"}], "limit": 50, "split": "surname"},
     ]
-    spec = load_specification(changed(blocking=rules))
+    spec = read_back(changed(blocking=rules))
     assert [rule.fields for rule in spec.blocking] == [("surname",)] * 3 + [("sex", "surname")]
     assert [rule.name for rule in spec.keyed_rules] == ["keyed"]
-    assert load_specification(dump_specification(spec)) == spec
 
 
 @pytest.mark.parametrize(
@@ -329,33 +315,27 @@ def test_rules_that_carole_forms_from_signatures() -> None:
     ],
 )
 def test_rules_that_make_no_sense_are_refused(rule: dict[str, Any], where: str, what: str) -> None:
-    found = issues(with_rule(**rule))
-    assert len(found) == 1, found
-    assert f" {where}:" in found[0]
-    assert what in found[0]
+    assert len(refuse_at(with_rule(**rule), where, what)) == 1
 
 
 def test_fields_that_may_be_exchanged() -> None:
     data = yaml.safe_load(EXAMPLE)
     pair = [{"name": name, "kind": "name", "key_domain": "names"} for name in ("first", "last")]
-    spec = load_specification(changed(fields=[*data["fields"], *pair], swaps=[["first", "last"]]))
+    spec = read_back(changed(fields=[*data["fields"], *pair], swaps=[["first", "last"]]))
     assert spec.swaps == (("first", "last"),)
-    assert load_specification(dump_specification(spec)) == spec
     apart = changed(fields=[*data["fields"], pair[0], {"name": "last", "kind": "name"}], swaps=[["first", "last"]])
-    assert "must share a key domain, got names and last" in issues(apart)[0]
-    assert "no compared field" in issues(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
+    assert "must share a key domain, got names and last" in refuse(apart)[0]
+    assert "no compared field" in refuse(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
     twice = changed(fields=[*data["fields"], *pair], swaps=[["first", "last"], ["last", "first"]])
-    assert all("one other only" in issue for issue in issues(twice))
-    assert "swaps[0]" in issues(changed(swaps=[["surname"]]))[0]
+    assert all("one other only" in issue for issue in refuse(twice))
+    assert "swaps[0]" in refuse(changed(swaps=[["surname"]]))[0]
 
 
 def test_a_field_of_several_columns() -> None:
-    spec = load_specification(with_field(kind="text", column=["number", "street"]))
+    spec = read_back(with_field(kind="text", column=["number", "street"]))
     assert spec.field("extra").columns_of(Side.BOB) == ("number", "street")
     assert spec.field("extra").column_of(Side.BOB) == "number + street"
-    assert load_specification(dump_specification(spec)) == spec
-    mixed = load_specification(with_field(kind="text", columns={"alice": ["number", "street"], "bob": "address"}))
+    mixed = read_back(with_field(kind="text", columns={"alice": ["number", "street"], "bob": "address"}))
     assert mixed.field("extra").columns_of("alice") == ("number", "street")
     assert mixed.field("extra").columns_of("bob") == ("address",)
-    assert load_specification(dump_specification(mixed)) == mixed
-    assert "fields[5].column" in issues(with_field(kind="text", column=[]))[0]
+    assert "fields[5].column" in refuse(with_field(kind="text", column=[]))[0]

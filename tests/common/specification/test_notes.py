@@ -11,12 +11,13 @@ from pydantic import ValidationError
 from gemel.common.errors import GemelErrors
 from gemel.common.specification import Specification, load_specification, specification_notes
 from gemel.coordinator.demonstration.people.insured import insured_specification
+from tests.common.specification.example import notes_of
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
 
 
 def text(**changes: Any) -> str:
-    return "\n".join(specification_notes(Specification.model_validate({**EXAMPLE.model_dump(), **changes})))
+    return notes_of(Specification.model_validate({**EXAMPLE.model_dump(), **changes}))
 
 
 def fields(*settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -133,15 +134,15 @@ def test_draws_that_cannot_be_made_are_refused(changes: dict[str, Any], what: st
 
 
 def test_notes_on_latent_in_block_keyed_say_who_gets_codes_and_what_caps_them():
-    def notes_of(**changes: object) -> str:
+    def insured_notes(**changes: object) -> str:
         spec = insured_specification("insurers", mode="block_keyed")
         changed = {**spec.model_dump(mode="json", exclude_defaults=True), **changes}
-        return "\n".join(specification_notes(Specification.model_validate(changed)))
+        return notes_of(Specification.model_validate(changed))
 
-    plain = notes_of()
+    plain = insured_notes()
     assert "seals the codes of the records of candidate pairs to the coordinator's process" in plain
     assert "TOGETHER WITH A CUSTODIAN IT READS ALL VARIABLES" in plain
     assert "Nothing caps the records whose codes" in plain
     assert "Carole receives the joint distribution" not in plain
-    assert "Carole receives the joint distribution" in notes_of(release={"joint": "bob"})
-    assert "Nothing caps" not in notes_of(resolution={"max_joins": 1, "max_requested": 0.6})
+    assert "Carole receives the joint distribution" in insured_notes(release={"joint": "bob"})
+    assert "Nothing caps" not in insured_notes(resolution={"max_joins": 1, "max_requested": 0.6})

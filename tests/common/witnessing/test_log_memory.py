@@ -1,14 +1,19 @@
-"""The file in which coordinator and steward keep what they have seen."""
+"""What a party has seen of the log: kept in a file, and the entries that are proven to it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gemel.common.audit import Checkpoint
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.audit import AuditEntry, Checkpoint
+from gemel.common.audit.entry import canonical
+from gemel.common.errors import ErrorCode
 from gemel.common.witnessing.log_memory import FileMemory
+from gemel.common.witnessing.shown_entry import RELEASE, believed_release
+from gemel.protos.linkage.v1 import audit_pb2
+from tests.carole.refusals import refusal
 
 HOUR = 60 * 60 * 1000
 
@@ -42,10 +47,40 @@ def test_the_digest_of_a_share_that_was_fetched_is_not_forgotten(tmp_path: Path)
 
 def test_a_file_that_is_another_and_a_folder_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "seen.json").write_text("[1]")
-    with pytest.raises(GemelError, match="this is not the file of what was seen") as caught:
+    with refusal(ErrorCode.AUDIT, "this is not the file of what was seen"):
         FileMemory(tmp_path / "seen.json").seen()
-    assert caught.value.code is ErrorCode.AUDIT
-    with pytest.raises(GemelError, match="set `state` in the configuration") as caught:
+    with refusal(ErrorCode.CONFIGURATION, "set `state` in the configuration"):
         FileMemory(tmp_path / "absent" / "seen.json").see(checkpoint(1, 0))
-    assert caught.value.code is ErrorCode.CONFIGURATION
     assert not (tmp_path / "absent").exists()
+
+
+ENTRY = AuditEntry(1, 1_700_000_000_000, "study", "system", RELEASE, canonical({"run": "r1"}), b"s" * 16)
+
+
+def believed(entry: AuditEntry) -> AuditEntry:
+    """The entry as that of the release of run r1 of the project, in a log that has it alone and is signed so."""
+    shown = audit_pb2.AuditEntry(
+        sequence=entry.sequence,
+        at_unix_ms=entry.at,
+        project=entry.project,
+        actor=entry.actor,
+        action=entry.action,
+        details=entry.text,
+        salt=entry.salt,
+    )
+    under = Checkpoint("ab" * 16, 1, entry.leaf, entry.at, b"s" * 64)
+    return believed_release(audit_pb2.WitnessResponse(release=shown), under, "study", "r1")
+
+
+def test_the_release_of_the_run_is_believed() -> None:
+    assert believed(ENTRY) == ENTRY
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"project": "another"}, {"project": ""}, {"action": "hold"}, {"text": canonical({"run": "r2"})}, {"text": "["}],
+    ids=str,
+)
+def test_another_entry_of_the_same_log_is_not(other: dict[str, str]) -> None:
+    with refusal(ErrorCode.AUDIT):
+        believed(replace(ENTRY, **other))

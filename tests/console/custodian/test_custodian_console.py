@@ -25,8 +25,8 @@ from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.console.coordinator.served import BASE
 from tests.console.custodian.served import served
 from tests.custodian.conftest import SPECIFICATION
+from tests.custodian.test_attachment import REFUSING, leaky
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
-from tests.custodian.test_shared_mode import REFUSING, leaky
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"

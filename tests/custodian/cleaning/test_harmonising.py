@@ -28,6 +28,7 @@ from gemel.custodian.cleaning.profile import Profile, profile_table
 from gemel.custodian.steps.seed_agreement import canary
 from gemel.records.table import Positions
 from tests.common.specification.example import EXAMPLE
+from tests.specifications import of_sections
 
 TABLE: list[dict[str, Any]] = [
     {"category": "0-24", "alice": ["0-15", "16-24"], "bob": {"below": 25}},
@@ -149,17 +150,7 @@ HOME = {"name": "home", "holder": "both", "categories": ["city", 3], "missing": 
 
 
 def spec(*variables: dict[str, Any]) -> Specification:
-    return Specification.model_validate(
-        {
-            "version": 1,
-            "project": "p",
-            "mode": "open",
-            "custodians": {"alice": {"identifier": "id"}, "bob": {"identifier": "id"}},
-            "fields": [{"name": "surname", "kind": "name"}],
-            "variables": list(variables),
-            "retention": {"uploads_days": 1, "results_days": 1, "maps_days": 1},
-        }
-    )
+    return of_sections(fields=[{"name": "surname", "kind": "name"}], variables=variables)
 
 
 def frame(**columns: list[Any]) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.custodian.encoding.records import Encoded
 
 
-def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
+def series(columns: Mapping[str, Sequence[str | None]]) -> dict[str, pl.Series]:
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
 
 

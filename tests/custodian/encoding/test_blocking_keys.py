@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.blocking_keys import blocking_keys, written_out
+from tests.custodian.encoding.encoded_rows import series
 from tests.specifications import heading
 
 KEY = bytes(range(32))
@@ -43,8 +44,7 @@ def spec_with(keys: str) -> Specification:
 
 def made(keys: str, columns: dict[str, list[str | None]] = COLUMNS, key: bytes = KEY) -> NDArray[np.uint64]:
     spec = spec_with(keys)
-    series = {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
-    return blocking_keys(series, spec, spec.blocking[0], key)
+    return blocking_keys(series(columns), spec, spec.blocking[0], key)
 
 
 def digest(text: str) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import CODES, SAMPLES, sample_rows
@@ -14,7 +14,8 @@ from gemel.common.signatures.signature_sets import MISSING
 from gemel.common.specification import Specification, load_specification
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
-from tests.custodian.encoding.encoded_rows import n_dummies
+from tests.carole.refusals import refusal
+from tests.custodian.encoding.encoded_rows import n_dummies, series
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
@@ -47,10 +48,9 @@ def people(n: int = N) -> dict[str, pl.Series]:
     born = [f"{1900 + i // 300:04d}{1 + i % 300 // 25:02d}{1 + i % 25:02d}" for i in range(n)]
     columns = {"given": [f"g{i}" for i in range(n)], "born": born, "surname": [f"s{i}" for i in range(n)]}
     columns["postcode"] = [f"p{i}" for i in range(n)]
-    return {
-        name: pl.Series(name, [None if rng.random() < 0.1 else value for value in values], dtype=pl.String)
-        for name, values in columns.items()
-    }
+    return series(
+        {name: [None if rng.random() < 0.1 else value for value in values] for name, values in columns.items()}
+    )
 
 
 PEOPLE = people()
@@ -112,15 +112,13 @@ def test_no_decoy_is_a_record_and_missing_values_are_values_too() -> None:
 @pytest.mark.parametrize("n", [1, 200])
 def test_records_too_alike_to_invent_others_are_refused(n: int) -> None:
     alike = {name: pl.Series(name, [PEOPLE[name].drop_nulls()[0]] * n) for name in PEOPLE}
-    with pytest.raises(GemelError, match="too alike") as refused:
+    with refusal(ErrorCode.PARAMETER, "too alike"):
         with_decoys(alike, specification(), NOISE)
-    assert refused.value.code is ErrorCode.PARAMETER
 
 
 def test_an_empty_file_is_refused_as_without_decoys() -> None:
-    with pytest.raises(GemelError) as refused:
+    with refusal(ErrorCode.EMPTY_SOURCE):
         with_decoys({name: column.clear() for name, column in PEOPLE.items()}, specification(), NOISE)
-    assert refused.value.code is ErrorCode.EMPTY_SOURCE
 
 
 def test_the_same_key_gives_the_same_decoys_and_another_others() -> None:

@@ -21,6 +21,7 @@ from gemel.custodian.encoding.expected_layout import bounded_counts, expected_la
 from gemel.custodian.encoding.padding import rows_of_rules
 from gemel.custodian.encoding.records import Encoded, Encoding, encode_records
 from gemel.custodian.encoding.shared_in_memory import shared_in_memory
+from tests.custodian.encoding.encoded_rows import series
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
@@ -30,6 +31,17 @@ RULES = (
     "{name: both, keys: [{field: surname}], withheld: [sex]}",
     "{name: year, keys: [{field: born, part: year}], split: sex}",
 )
+
+
+def specification(mode: str) -> Specification:
+    """Of all rules."""
+    return load_specification(
+        heading("expected", mode)
+        + "fields:\n  - {name: surname, kind: name, bits: 128}\n  - {name: born, kind: date, date: {order: ymd}}\n"
+        + "  - {name: sex, kind: category}\nblocking:\n"
+        + "".join(f"  - {rule}\n" for rule in RULES)
+        + "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
+    )
 
 
 @st.composite
@@ -60,13 +72,7 @@ def people(n: int, missing: float, seed: int) -> dict[str, pl.Series]:
         "born": [f"19{y:02}0{m}11" for y, m in rng.integers((50, 1), (56, 4), (n, 2)).tolist()],
         "sex": [["f", "m"][i] for i in rng.integers(0, 2, n)],
     }
-    gaps = {name: rng.random(n) < missing for name in drawn}
-    return {
-        name: pl.Series(
-            name, [None if gap else value for value, gap in zip(values, gaps[name], strict=True)], pl.String
-        )
-        for name, values in drawn.items()
-    }
+    return series({name: np.where(rng.random(n) < missing, None, values).tolist() for name, values in drawn.items()})
 
 
 def encoded(columns: dict[str, pl.Series], spec: Specification) -> Encoded:
@@ -134,13 +140,7 @@ def test_codes_of_variables_are_counted_and_decoys_bounded() -> None:
 @settings(max_examples=25)
 @given(st.integers(1, 80), st.integers(0, 10_000_000), st.integers(0, 2**32 - 1))
 def test_a_file_of_another_size_has_rows_in_proportion(n: int, records: int, seed: int) -> None:
-    spec = load_specification(
-        heading("expected", "block_keyed")
-        + "fields:\n  - {name: surname, kind: name}\n  - {name: born, kind: date, date: {order: ymd}}\n"
-        "  - {name: sex, kind: category}\nblocking:\n"
-        + "".join(f"  - {rule}\n" for rule in RULES)
-        + "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
-    )
+    spec = specification("block_keyed")
     own = file_counts(people(n, 0.2, seed), spec)
     grown = own.of_size(records)
     assert grown.records == records
@@ -155,20 +155,11 @@ def test_a_file_of_another_size_has_rows_in_proportion(n: int, records: int, see
 
 def test_in_mode_shared_it_is_the_layout_of_the_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "INTERVAL_ROWS", 30)
-    spec = load_specification(
-        heading("expected", "shared")
-        + "fields:\n  - {name: surname, kind: name, bits: 128}\n  - {name: born, kind: date, date: {order: ymd}}\n"
-        f"  - {{name: sex, kind: category}}\nblocking:\n{''.join(f'  - {rule}{chr(10)}' for rule in RULES)}"
-        "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
-    )
-    columns = {
-        "surname": pl.Series([("meyer", "schulz", None)[n % 3] for n in range(100)]),
-        "born": pl.Series([f"19{n % 80:02}0101" for n in range(100)]),
-        "sex": pl.Series([("f", "m")[n % 2] for n in range(100)]),
-    }
+    spec, columns = specification("shared"), people(100, 0.1, 1)
     made = shared_in_memory(encode_records(columns, spec, SEED, 1, noise=NOISE), spec, Side.ALICE)
     sent = (*made.contributions[0].sets, made.contributions[0].sample_layout)
     found = expected_layout(file_counts(columns, spec), spec, Side.ALICE)
     # Rows are evenly spread over the intervals of a rule in the estimate alone.
     assert [replace(part, rows=0) for part in found.sets] == [replace(part, rows=0) for part in sent]
     assert found.total_bytes == sum(part.total_bytes for part in sent)
+    found.validate()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gemel.common.specification import Specification, encoding_digest, load_spec
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import Encoded, encode_records
+from tests.custodian.encoding.encoded_rows import series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -52,8 +54,7 @@ BY_YEAR = with_names("salt: {field: born, part: year}")
 def encoded(spec: Specification, **columns: Sequence[str | None]) -> SignatureSet:
     n = max(map(len, columns.values()))
     whole = {field.name: columns.get(field.name, [None] * n) for field in spec.fields}
-    series = {name: pl.Series(name, values, dtype=pl.String) for name, values in whole.items()}
-    made = encode_records(series, spec, SEED, EPOCH, shuffle=file_order)
+    made = encode_records(series(whole), spec, SEED, EPOCH, shuffle=file_order)
     part, order = made.sets[0], made.order
     assert order.tolist() == list(range(n))
     part.validate()
@@ -122,8 +123,6 @@ def test_every_row_has_the_signature_of_the_definition(rows: list[tuple[str | No
 
 def digest_of(salt: str, spec: Specification) -> bytes:
     """The salt's digest by the book: 64 bits of BLAKE2b under the key of salts of the key domain."""
-    import hashlib
-
     key = derive_key(SEED, spec.project, Purpose.SALT, encoding_digest(spec), "surname", "", EPOCH)
     return hashlib.blake2b(salt.encode(), key=key, digest_size=8).digest()
 
@@ -144,9 +143,8 @@ def test_listed_values_keep_their_similarity_and_others_are_equal_or_unrelated()
     smith, smyth, smithe, again, obrien, obrian = signed(part, "surname")
     assert agreement(smith, smyth) == pytest.approx(0.75, abs=0.09)
     assert smithe == again
-    for code in (smithe, obrian):
-        for other in (smith, smyth, obrien):
-            assert agreement(code, other) == pytest.approx(0.5, abs=0.09)
+    for code, other in product((smithe, obrian), (smith, smyth, obrien)):
+        assert agreement(code, other) == pytest.approx(0.5, abs=0.09)
     assert signed(part, "given") == signed(part, "surname")
     plain = encoded(load_specification(TEXT), surname=names)
     bare = signed(plain, "surname")
@@ -173,11 +171,8 @@ def test_both_together() -> None:
 
 def test_a_list_holds_inside_blocks() -> None:
     spec = with_names("only_similar: [smith, smyth]", TEXT.replace("mode: open", "mode: block_keyed"))
-    names = ["smith", "smyth", "smithe"]
-    columns: dict[str, list[str | None]] = {f.name: [None] * 3 for f in spec.fields} | {"surname": list(names)}
-    made = encode_records(
-        {name: pl.Series(name, v, dtype=pl.String) for name, v in columns.items()}, spec, SEED, 1, shuffle=file_order
-    )
+    columns = {f.name: [None] * 3 for f in spec.fields} | {"surname": ["smith", "smyth", "smithe"]}
+    made = encode_records(series(columns), spec, SEED, 1, shuffle=file_order)
     smith, smyth, code = signed(made.sets[0], "surname")
     assert agreement(smith, smyth) == pytest.approx(0.75, abs=0.09)
     assert agreement(smith, code) == pytest.approx(0.5, abs=0.09)
@@ -191,10 +186,8 @@ def test_nothing_of_a_salt_is_in_what_is_sent_but_signatures() -> None:
         )
     )
     part = encoded(spec, surname=["smith", "jones"], given=["smith", "jones"], born=["19791107", "19801107"])
-    surname, given_name = signed(part, "surname"), signed(part, "given")
-    for first in surname:
-        for second in given_name:
-            assert agreement(first, second) == pytest.approx(0.5, abs=0.09)
+    for first, second in product(signed(part, "surname"), signed(part, "given")):
+        assert agreement(first, second) == pytest.approx(0.5, abs=0.09)
     assert np.all(np.array(list(part.blocks["name"])) != 0)
 
 
@@ -228,13 +221,13 @@ variables:
 def contribution(mode: str, suite: str) -> Encoded:
     spec, n = specification(mode, suite), 200
     columns = {
-        "surname": pl.Series([f"name{i % 13}" for i in range(n)]),
-        "address": pl.Series([f"{i} main st" for i in range(n)]),
-        "born": pl.Series([f"19{50 + i % 7}0101" for i in range(n)]),
-        "sex": pl.Series(["f" if i % 3 else "m" for i in range(n)]),
+        "surname": [f"name{i % 13}" for i in range(n)],
+        "address": [f"{i} main st" for i in range(n)],
+        "born": [f"19{50 + i % 7}0101" for i in range(n)],
+        "sex": ["f" if i % 3 else "m" for i in range(n)],
     }
     places = pl.Series([i % 4 for i in range(n)], dtype=pl.Int32)
-    extended = with_decoys(columns, spec, NOISE)
+    extended = with_decoys(series(columns), spec, NOISE)
     return encode_records(extended, spec, SUITES_SEED, 1, noise=NOISE, variables={"region": places}, decoys=spec.decoys)
 
 
@@ -276,8 +269,5 @@ def test_a_specification_that_names_no_suite_is_as_it_was() -> None:
     named = specification("open", "default")
     unnamed = Specification.model_validate(named.model_dump(exclude={"cryptography"}))
     assert unnamed == named
-    assert (
-        len({encoding_digest(unnamed), encoding_digest(named), encoding_digest(specification("open", "approved"))}) == 2
-    )
-    digests = [specification_digest(spec) for spec in (unnamed, named, specification("open", "approved"))]
-    assert digests[0] == digests[1] != digests[2]
+    for digest in (encoding_digest, specification_digest):
+        assert digest(unnamed) == digest(named) != digest(specification("open", "approved"))

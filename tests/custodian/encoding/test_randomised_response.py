@@ -17,7 +17,7 @@ from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.tokens import tokenise
-from tests.custodian.encoding.encoded_rows import rows_of
+from tests.custodian.encoding.encoded_rows import rows_of, series
 from tests.custodian.encoding.minhash.definition import flips, signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -45,7 +45,7 @@ def people(n: int = 40, seed: int = 1) -> dict[str, pl.Series]:
     rng = np.random.default_rng(seed)
     columns = {name: [NAMES[i] for i in rng.integers(0, len(NAMES), n)] for name in ("surname", "given")}
     columns["sex"] = [["f", "m", None][i] for i in rng.integers(0, 3, n)]
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
+    return series(columns)
 
 
 @pytest.mark.parametrize("spec", [OPEN, KEYED], ids=["open", "block_keyed"])

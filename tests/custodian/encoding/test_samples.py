@@ -24,6 +24,7 @@ from gemel.custodian.encoding.minhash import signatures
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.samples import drawn_groups, grouped
 from gemel.custodian.tokens import tokenise
+from tests.custodian.encoding.encoded_rows import series
 from tests.custodian.encoding.minhash.definition import signature, words
 from tests.custodian.tokens.definition import tokens
 from tests.specifications import heading
@@ -49,12 +50,13 @@ N = GROUPS * GROUP_ROWS + 500
 def people(n: int, seed: int = 1) -> dict[str, pl.Series]:
     """Every given name of one person; surnames of several, half of them missing."""
     rng = np.random.default_rng(seed)
-    columns: dict[str, list[str | None]] = {
-        "surname": [f"{'abcdefghij'[i % 10]}{i % 700:05d}" if i % 2 else None for i in range(n)],
-        "given": [f"{i:06d}x" for i in range(n)],
-        "sex": ["m" if i % 20 == 0 else "f" for i in rng.permutation(n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
+    return series(
+        {
+            "surname": [f"{'abcdefghij'[i % 10]}{i % 700:05d}" if i % 2 else None for i in range(n)],
+            "given": [f"{i:06d}x" for i in range(n)],
+            "sex": ["m" if i % 20 == 0 else "f" for i in rng.permutation(n)],
+        }
+    )
 
 
 def sample_of(columns: dict[str, pl.Series], epoch: int = 1, noise: NoiseKey = NOISE) -> SignatureSet:

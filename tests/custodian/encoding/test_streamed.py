@@ -21,7 +21,7 @@ from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, variable_column
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.encoding.streamed import encode_table
-from tests.custodian.encoding.encoded_rows import TableInMemory
+from tests.custodian.encoding.encoded_rows import TableInMemory, series
 from tests.specifications import heading
 
 SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(32)))
@@ -58,7 +58,7 @@ def specification(*, swaps: bool, padded: bool, decoys: int, variables: bool) ->
 
 def file(n: int, rng: np.random.Generator) -> dict[str, pl.Series]:
     cells: dict[str, list[str | None]] = {"surname": NAMES, "given": NAMES, "born": DATES, "town": TOWNS}
-    return {name: pl.Series(name, rng.choice(some, n).tolist(), dtype=pl.String) for name, some in cells.items()}
+    return series({name: rng.choice(some, n).tolist() for name, some in cells.items()})
 
 
 def in_batches(

@@ -19,7 +19,7 @@ from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage.own_whole import public_values
 from gemel.custodian.leakage.view import FieldView
 from gemel.custodian.leakage_report import LeakageReport
-from tests.custodian.leakage.names import public_surnames
+from tests.custodian.leakage.names import people, public_surnames
 from tests.specifications import heading
 
 HEAD = (
@@ -42,19 +42,6 @@ def specification(mode: str) -> Specification:
 
 
 SPEC_KEYED = specification("block_keyed")
-
-
-def people(n: int, seed: int) -> dict[str, pl.Series]:
-    rng = np.random.default_rng(seed)
-    public = public_surnames(3000)
-    drawn = rng.choice(len(public), size=n, p=public.shares)
-    days = rng.integers(0, 8000, n)
-    born = (np.datetime64("1980-01-01") + days).astype(str)
-    return {
-        "surname": pl.Series([public.values[name] for name in drawn]),
-        "sex": pl.Series(np.where(rng.random(n) < 0.5, "f", "m").tolist()),
-        "born": pl.Series([day.replace("-", "") for day in born.tolist()]),
-    }
 
 
 def test_a_sex_of_unequal_shares_is_read_in_open_mode_and_a_warning_says_so() -> None:

@@ -28,6 +28,7 @@ from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage.own_whole import truth_of
 from gemel.custodian.leakage.recovery import UNKNOWN, score
 from gemel.custodian.leakage.view import FieldView, PublicValues
+from tests.custodian.leakage import names
 from tests.custodian.leakage.names import public_surnames, signed
 from tests.custodian.leakage.test_blocks import block_view
 from tests.specifications import heading
@@ -53,15 +54,9 @@ def specification(setting: str = "", rule: str = "") -> Specification:
 
 
 def people(n: int, seed: int) -> dict[str, pl.Series]:
-    rng = np.random.default_rng(seed)
-    public = public_surnames(3000)
-    drawn = rng.choice(len(public), size=n, p=public.shares)
-    born = (np.datetime64("1950-01-01") + rng.integers(0, 20_000, n)).astype(str)
-    return {
-        "surname": pl.Series([public.values[name] for name in drawn]),
-        "sex": pl.Series(np.where(rng.random(n) < 0.5, "f", "m").tolist()),
-        "born": pl.Series([f"{day[:4]}0000" for day in born.tolist()]),
-    }
+    """Of whom only the year of birth is known."""
+    columns = names.people(n, seed, "1950-01-01", 20_000)
+    return {**columns, "born": columns["born"].str.head(4) + "0000"}
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +171,9 @@ def test_relatives_at_one_address_join_salts(of_one_name: float, minimum: float,
     """A register of whole households of four, of one surname or not: what is read is what joins."""
     columns = people(8000, 3)
     household = np.arange(8000) // 4
-    names = columns["surname"].to_numpy()
     if of_one_name:
-        names = names[4 * household]
-    columns |= {"surname": pl.Series(names.tolist()), "sex": pl.Series([f"house {number}" for number in household])}
+        columns["surname"] = columns["surname"].gather(pl.Series(4 * household))
+    columns["sex"] = pl.Series([f"house {number}" for number in household])
     part, salt = salted_set(columns)
     public = public_surnames(3000)
     truth = truth_of(part, "surname", columns["surname"], np.arange(8000), public)
@@ -221,8 +215,8 @@ def test_listed_values_are_read_where_they_are_known_to_be_listed() -> None:
 def test_large_salts_are_attacked_like_files_and_small_ones_like_blocks() -> None:
     public = public_surnames(2000)
     rng = np.random.default_rng(5)
-    names = np.concatenate([rng.choice(2000, size=n, p=public.shares / public.shares.sum()) for n in (4000, 60)])
-    salts, truth = block_view(names, np.repeat([0, 1], [4000, 60]), public)
+    held = np.concatenate([rng.choice(2000, size=n, p=public.shares / public.shares.sum()) for n in (4000, 60)])
+    salts, truth = block_view(held, np.repeat([0, 1], [4000, 60]), public)
     large, small = salts.members()
     assert len(large) > BLOCK_VALUES > len(small)
     found = salt_by_salt(salts, public, np.array([0, 1]))

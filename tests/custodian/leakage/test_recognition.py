@@ -32,7 +32,7 @@ from gemel.custodian.leakage.subgraphs import grow_assignment, log_prior
 from gemel.custodian.leakage.view import FieldView, PublicValues
 from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 from gemel.custodian.tokens import tokenise
-from tests.custodian.leakage.names import public_surnames
+from tests.custodian.leakage.names import drawn_days, drawn_surnames, public_surnames
 from tests.specifications import heading
 
 BITS = 1024
@@ -251,14 +251,8 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 
 def file_of(n: int, days: int) -> dict[str, pl.Series]:
     rng = np.random.default_rng(2)
-    public = public_surnames(2000)
-    named = [[public.values[place] for place in rng.choice(2000, n, p=public.shares)] for _ in range(2)]
-    born = (np.datetime64("1980-01-01") + rng.integers(0, days, n)).astype(str)
-    return {
-        "surname": pl.Series(named[0]),
-        "street": pl.Series(named[1]),
-        "born": pl.Series([day.replace("-", "") for day in born.tolist()]),
-    }
+    named = {name: drawn_surnames(rng, n, 2000) for name in ("surname", "street")}
+    return {**named, "born": drawn_days(rng, n, "1980-01-01", days)}
 
 
 def with_leakage(section: str) -> Specification:

@@ -23,7 +23,8 @@ from gemel.custodian.leakage_report import PUBLIC
 from gemel.custodian.source import drawing
 from gemel.custodian.source.cleaned_file import CleanedFile
 from tests.custodian.encoding.encoded_rows import TableInMemory
-from tests.custodian.leakage.test_assessment import SPEC_KEYED, people
+from tests.custodian.leakage.names import drawn_days, people
+from tests.custodian.leakage.test_assessment import SPEC_KEYED
 from tests.specifications import heading
 
 TEXT = (
@@ -46,11 +47,10 @@ NAMES = ("hansen", "meyer", "schulz", "okafor", "ng")
 def columns() -> dict[str, pl.Series]:
     surnames = np.repeat(NAMES, TIMES)
     n = len(surnames)
-    days = np.datetime64("1980-01-01") + np.random.default_rng(5).integers(0, 9000, n)
     return {
         "surname": pl.Series(surnames.tolist()),
         "sex": pl.Series(np.where(np.arange(n) % 2, "f", "m").tolist()),
-        "born": pl.Series([str(day).replace("-", "") for day in days]),
+        "born": drawn_days(np.random.default_rng(5), n, "1980-01-01", 9000),
     }
 
 

@@ -39,26 +39,11 @@ def tokens(
 ) -> frozenset[int]:
     """Codes of a value's tokens.
 
-    Parameters
-    ----------
-    value
-        A cleaned value. One without tokens ("", white space, a date of which nothing is known) is a missing
-        value.
-    tokenisation
-        One of ``gemel.custodian.tokens.TOKENISATIONS``.
-    key
-        32 bytes, key of the hash of words and whole values.
-    similar
-        The values that are cut into tokens; any other that has tokens is one, of the whole value, and so equal to
-        itself and like no other. Default: all are.
-    suite
-        Decides the hash.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
-        that is not eight digits.
+    `value`: A cleaned value. One without tokens ("", white space, a date of which nothing is known) is a missing value;
+    `tokenisation`: one of ``gemel.custodian.tokens.TOKENISATIONS``; `key`: 32 bytes, key of the hash of words and whole
+    values; `similar`: the values that are cut into tokens; any other that has tokens is one, of the whole value, and so
+    equal to itself and like no other. Default: all are; `suite`: decides the hash. Raises `GemelError`: PARAMETER for
+    an unknown tokenisation, a hash without its key, a value that is too long, or a date that is not eight digits.
     """
     if tokenisation not in _FORMS:
         raise unknown_tokenisation(tokenisation)

@@ -186,18 +186,6 @@ def test_an_interval_keeps_its_name_and_the_form_its_own():
     assert env.forms["b"].values["Age"] == {"0-64": "0-64", "65 and over": "65+"}
 
 
-def test_the_files_come_back_as_they_were(tmp_path: Path):
-    folder.create(tmp_path / "env")
-    with folder.changed(tmp_path / "env") as env:
-        made = tutorial()
-        env.forms, env.variables, env.groups = made.forms, made.variables, made.groups
-    assert texts_of(folder.read(tmp_path / "env")) == texts_of(tutorial())
-    with pytest.raises(GemelError, match="an environment already"):
-        folder.create(tmp_path / "env")
-    with pytest.raises(GemelError, match="no environment"):
-        folder.read(tmp_path / "elsewhere")
-
-
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # slow, and what it is for no test can show
@@ -206,6 +194,14 @@ def saved(tmp_path: Path, monkeypatch) -> Path:
         made = tutorial()
         env.forms, env.variables, env.groups = made.forms, made.variables, made.groups
     return tmp_path
+
+
+def test_the_files_come_back_as_they_were(saved: Path):
+    assert texts_of(folder.read(saved)) == texts_of(tutorial())
+    with pytest.raises(GemelError, match="an environment already"):
+        folder.create(saved)
+    with pytest.raises(GemelError, match="no environment"):
+        folder.read(saved / "elsewhere")
 
 
 def _edit(path: Path, change) -> None:

@@ -161,9 +161,10 @@ def test_a_variable_gets_its_categories_too():
 
 
 def test_where_it_cannot_be_written_it_is_not():
-    with pytest.raises(GemelError, match="got 'eyes'"):
-        insert(_specification(), "eyes", TABLE)
-    with pytest.raises(GemelError, match="got 'surname'"):
-        insert(_specification(), "surname", TABLE)
-    with pytest.raises(GemelError, match="one entry to a line"):
-        insert(_specification("  - {name: age, kind: category}\n"), "age", TABLE)
+    for name, message, field in (
+        ("eyes", "got 'eyes'", FIELD),
+        ("surname", "got 'surname'", FIELD),
+        ("age", "one entry to a line", "  - {name: age, kind: category}\n"),
+    ):
+        with pytest.raises(GemelError, match=message):
+            insert(_specification(field), name, TABLE)

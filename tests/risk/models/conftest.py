@@ -11,22 +11,8 @@ import pytest
 
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from gemel.risk.models.counts import SparseCounts
-from tests.risk.models.bif import pruned, read_bif
+from tests.risk.models.bif import INSURANCE, pruned, read_bif
 from tests.risk.models.examples import counts_of_table
-
-INSURANCE = [
-    "SeniorTrain",
-    "RiskAversion",
-    "VehicleYear",
-    "GoodStudent",
-    "DrivingSkill",
-    "SocioEcon",
-    "DrivQuality",
-    "HomeBase",
-    "Age",
-    "MakeModel",
-    "OtherCar",
-]
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +28,16 @@ def oracle_counts(oracle: dict[str, Any]) -> SparseCounts:
 
 
 @pytest.fixture(scope="session")
-def insurance(shared: Path) -> BayesianNetwork:
+def whole_insurance(shared: Path) -> BayesianNetwork:
+    return read_bif((shared / "data" / "insurance.bif").read_text())
+
+
+@pytest.fixture(scope="session")
+def insurance(whole_insurance: BayesianNetwork) -> BayesianNetwork:
     """The insurance network without its barren nodes."""
-    return pruned(read_bif((shared / "data" / "insurance.bif").read_text()), INSURANCE)
+    return pruned(whole_insurance, INSURANCE)
+
+
+@pytest.fixture(scope="session")
+def asia(shared: Path) -> BayesianNetwork:
+    return read_bif((shared / "data" / "asia.bif").read_text())

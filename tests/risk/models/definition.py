@@ -47,17 +47,7 @@ def tree_to_networkx(tree: JunctionTree, graph: Graph) -> nx.Graph[Any]:
 
 
 def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: float = 1.0) -> float:
-    """T11's equation 13 for the table over a set of variables, plainly.
-
-    Parameters
-    ----------
-    counts
-        The data.
-    variables
-        A set of columns, as bits.
-    precision
-        Total prior precision alpha; every cell of the table has alpha / (its declared cells).
-    """
+    """T11's equation 13 for the table over a set of columns (bits), each cell with precision / (its declared cells)."""
     if not variables:
         return 0.0
     table = counts.marginal([counts.names[v] for v in members(variables)])

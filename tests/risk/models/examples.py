@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph, members
-from gemel.risk.models.junction_trees import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
+from gemel.risk.models.junction_trees import CHILDREN, CLIQUE, PARENT, graph_of, root
 from tests.risk.models.definition import to_networkx
-from tests.risk.models.dynamic_trees import DynamicJunctionTree
 
 
 def can_toggle(graph: Graph, v: int, w: int) -> bool:
@@ -50,18 +49,19 @@ def all_cells(levels: tuple[int, ...]) -> NDArray[np.int64]:
     return np.argwhere(np.ones(levels))
 
 
-def check_tree(array: NDArray[np.int64]) -> None:
-    """A compiled tree has both properties of a dynamic junction tree, and its graph is chordal."""
-    graph = graph_of(array)
-    tree = DynamicJunctionTree(graph, range(len(graph)))
-    tree.clique = [int(x) for x in array[CLIQUE]]
-    tree.parent = [int(x) for x in array[PARENT]]
-    tree.check()
-    assert tree.graph == graph
-    for v in range(len(graph)):
-        assert tree.children(v) == list(members(int(array[CHILDREN, v])))
-        for w in range(v):
-            connected = bool(graph.component(v) >> w & 1)
-            assert (tree.root(v) == tree.root(w)) == connected
+def check_tree(tree: NDArray[np.int64]) -> None:
+    """A compiled tree has both properties of a dynamic junction tree, and the chordal graph of its cliques."""
+    graph = graph_of(tree)
+    cliques, parents, children = (tree[row].tolist() for row in (CLIQUE, PARENT, CHILDREN))
+    edges = set()
+    for v, (clique, parent) in enumerate(zip(cliques, parents, strict=True)):
+        rest = clique & ~(1 << v)
+        edges |= {(min(v, w), max(v, w)) for w in members(rest)}
+        assert clique >> v & 1, "a clique must hold its own label"
+        assert (parent < 0) == (rest == 0), "a clique is a root exactly when it holds its label only"
+        assert parent < 0 or rest >> parent & 1, "a clique must hold its parent's label"
+        assert parent < 0 or not rest & ~cliques[parent], "a parent must hold a clique's rest (running intersection)"
+        assert list(members(children[v])) == [w for w, above in enumerate(parents) if above == v]
+        assert all((root(tree, v) == root(tree, w)) == bool(graph.component(v) >> w & 1) for w in range(v))
+    assert tuple(sorted(edges)) == graph.edges
     assert nx.is_chordal(to_networkx(graph))
-    assert array[ADJACENCY].tolist() == list(graph.adjacency)

@@ -1,9 +1,21 @@
-"""A file of invented people to protect."""
+"""A file of invented people to protect, and the command that does it."""
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import polars as pl
+from typer.testing import CliRunner
+
+from gemel.command import app
+
+
+def typed(line: str) -> str:
+    """What a command prints that must succeed; an error of ours is raised."""
+    done = CliRunner(env={"COLUMNS": "300"}).invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def people(n: int = 400, seed: int = 1) -> pl.DataFrame:

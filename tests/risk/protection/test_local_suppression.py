@@ -13,19 +13,15 @@ from gemel.common.errors import GemelError
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.protection.local_suppression import suppress
-from gemel.risk.protection.minimal_change import required_frequencies, required_frequency
+from gemel.risk.protection.minimal_change import required_frequencies
 
 
-def test_required_frequency_is_the_smallest() -> None:
-    for risk, pi in ((0.2, 1.0), (0.005, 0.05), (0.01, 0.3)):
-        f = required_frequency(risk, pi, 10_000)
-        assert expected_reciprocal_of_sampled(f, pi) <= risk < expected_reciprocal_of_sampled(f - 1, pi)
-    assert required_frequency(0.2, 1.0, 4) == 5
-
-
-def test_each_record_has_its_own() -> None:
-    found = required_frequencies(np.array([0.2, 0.005]), np.array([1.0, 0.05]), 10_000)
-    assert found.tolist() == [5, required_frequency(0.005, 0.05, 10_000)]
+def test_the_required_frequency_of_each_record_is_the_smallest() -> None:
+    risk, pi = np.array([0.2, 0.005, 0.01]), np.array([1.0, 0.05, 0.3])
+    f = required_frequencies(risk, pi, 10_000)
+    assert (expected_reciprocal_of_sampled(f, pi) <= risk).all()
+    assert (risk < expected_reciprocal_of_sampled(f - 1, pi)).all()
+    assert required_frequencies(0.2, 1.0, 4) == 5
 
 
 # Local suppression: k is met by definition, few values are taken, none of them can be given back.

@@ -12,16 +12,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.protection.changes import Levels, Methods, numeric
 from gemel.risk.protection.numbers import add_noise, microaggregate, round_to
 from gemel.risk.protection.policy import Policy
 from gemel.risk.protection.protected_file import protect
 from gemel.risk.protection.request import Request
-from tests.risk.protection.small_files import TOWNS
+from tests.risk.protection.small_files import TOWNS, typed
 
 WAGES = """k,wage,bonus
 a,2013,101
@@ -38,11 +36,9 @@ a,2698,175
 def command(folder: Path, records: str, options: str) -> str:
     """What `gemel risk protect` prints."""
     (folder / "records.csv").write_text(records)
-    line = f"risk protect records.csv --keys k --fraction .1 --max-record-risk 1 --no-frontier {options} --out out.csv"
+    limits = "--fraction .1 --max-record-risk 1 --no-frontier"
     with chdir(folder):
-        done = CliRunner(env={"COLUMNS": "300"}).invoke(app, line.split(), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+        return typed(f"gemel risk protect records.csv --keys k {limits} {options} --out out.csv")
 
 
 @pytest.mark.parametrize("options", ["--microaggregate wage,bonus --group 3", "--noise wage=.1,bonus=.1"])

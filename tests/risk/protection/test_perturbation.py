@@ -229,8 +229,5 @@ def test_noise_keeps_means_and_covariances_over_draws() -> None:
 def test_rounding() -> None:
     numbers = np.array([-1.0, 2.4, 2.5, 7.0, np.nan])
     np.testing.assert_array_equal(round_to(numbers, 5.0), [0.0, 0.0, 5.0, 5.0, np.nan])
-    drawn = np.stack([round_to(numbers[:4], 5.0, np.random.default_rng(i)) for i in range(4_000)])
-    assert np.abs(drawn.mean(axis=0) - numbers[:4]).max() < 5 * 2.5 / np.sqrt(4_000)
-    assert np.abs(drawn - numbers[:4]).max() < 5.0
     with pytest.raises(GemelError, match="base"):
         round_to(numbers, 0.0)

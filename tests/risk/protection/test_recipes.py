@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.key_file import KeyFile
-from tests.risk.protection.small_files import TOWNS, people
+from tests.risk.protection.small_files import TOWNS, people, typed
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protection.md"
 
@@ -29,14 +26,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(line: str) -> str:
-    result = CliRunner().invoke(app, shlex.split(line)[2:])
-    if isinstance(result.exception, Exception):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def recipes() -> list[str]:
     text = DOCUMENT.read_text(encoding="utf-8").split("## Recipes")[1].split("\n## ")[0]
     return [line.strip() for line in text.splitlines() if line.startswith("    gemel")]
@@ -45,7 +34,7 @@ def recipes() -> list[str]:
 def test_every_recipe_runs(folder: Path) -> None:
     lines = recipes()
     assert len(lines) == 8
-    outputs = [run(line) for line in lines]
+    outputs = [typed(line) for line in lines]
     assert "is the file that" in outputs[-1]
     a = pl.read_csv("a.csv", infer_schema=False)
     keys = [k for k in ("age", "sex", "town") if k in a.columns]
@@ -68,28 +57,28 @@ def test_every_recipe_runs(folder: Path) -> None:
 
 
 def test_parquet_keeps_its_types(folder: Path) -> None:
-    output = run(
+    output = typed(
         "gemel risk protect people.parquet --keys age,sex,town --fraction 0.1 --k 2 --levels age=0 --out p.parquet"
     )
     made = pl.read_parquet("p.parquet")
     assert made.schema["age"] == people().schema["age"]
     assert made["wage"].equals(people()["wage"])
     assert "a value of its own in id" in output
-    assert "is the file that" in run("gemel risk protect p.parquet --verify p.log.json")
+    assert "is the file that" in typed("gemel risk protect p.parquet --verify p.log.json")
 
 
 def test_a_changed_file_is_noticed(folder: Path) -> None:
-    run(
+    typed(
         "gemel risk protect people.csv --keys age,sex --fraction 0.1 --k 2 --intervals age=5 --levels age=1 --out p.csv"
     )
     with pytest.raises(GemelError, match="not in its codebook") as refused:
-        run("gemel risk protect people.csv --verify p.log.json")
+        typed("gemel risk protect people.csv --verify p.log.json")
     assert "is not what p.log.json describes" in str(refused.value)
 
 
 def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
     options = "--keys age,sex --fraction 0.1 --levels age=0,sex=0 --pram sex=0.2 --seed 3 --out p.csv"
-    output = run(f"gemel risk protect people.csv {options}")
+    output = typed(f"gemel risk protect people.csv {options}")
     assert "can undo" in output
     assert "seed" not in Path("p.log.json").read_text(encoding="utf-8")
 
@@ -117,7 +106,7 @@ def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
 )
 def test_what_the_command_refuses(folder: Path, options: str, words: str) -> None:
     with pytest.raises(GemelError, match=words):
-        run(f"gemel risk protect people.csv {options}")
+        typed(f"gemel risk protect people.csv {options}")
     assert not Path("p.csv").exists()
 
 
@@ -126,7 +115,7 @@ def test_a_file_of_stata_is_protected_as_csv(folder: Path) -> None:
     pyreadstat.write_dta(people().select("age", "sex"), "people.dta")
     options = "--keys age,sex --fraction 0.1 --k 3"
     with pytest.raises(GemelError, match="CSV or Parquet"):
-        run(f"gemel risk protect people.dta {options} --out p.dta")
-    run(f"gemel risk protect people.dta {options} --out p.csv")
+        typed(f"gemel risk protect people.dta {options} --out p.dta")
+    typed(f"gemel risk protect people.dta {options} --out p.csv")
     made = pl.read_csv("p.csv", infer_schema=False)
     assert KeyFile.from_columns(made.to_dict(), 0.1, missing="any").frequency.min() >= 3

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty
 from gemel.shared.gates.gates import Shared
-from gemel.shared.session.local_session import LocalChannel, LocalParty, local_parties, together
-from tests.shared.gates.plain import shares_of
+from gemel.shared.session.local_session import LocalParty, Parties, local_parties, together
+from tests.carole.refusals import refusal
+from tests.shared.gates.plain import shares_of, watched
 
 RNG = np.random.default_rng(9)
 X, Y = RNG.integers(0, 1 << 64, (2, 5, 40), dtype=np.uint64)
@@ -19,45 +20,22 @@ HELD = shares_of(X), shares_of(Y)
 STAGE = "levels of pairs"
 
 
-class Changing:
-    """A channel that changes the n-th message to one party: another bit, or another length."""
+Messages = dict[tuple[ComputeParty, ComputeParty], list[int]]
+"""By sender and receiver, the numbers of these messages among all of the sender's."""
 
-    def __init__(self, local: LocalChannel, to: ComputeParty | None, number: int, place: float, cut: bool) -> None:
-        self._local = local
-        self._to = to
-        self._number = number
-        self._place = place
-        self._cut = cut
-        self.sent = dict.fromkeys(ComputeParty, 0)
 
-    @property
-    def own(self) -> ComputeParty:
-        return self._local.own
+def changing(sender: ComputeParty, number: int, place: float, cut: bool = False) -> Parties:
+    """A party changes a bit of one message, or its length too."""
 
-    def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
+    def change(sent: int, content: bytes) -> bytes:
+        if sent != number:
+            return content
         changed = bytearray(content)
-        if to == self._to and self.sent[to] == self._number:
-            place = int(self._place * len(changed) * 8)
-            changed[place // 8] ^= 1 << place % 8
-            if self._cut:
-                del changed[-1:]
-        self.sent[to] += 1
-        self._local.send(to, changed)
+        bit = int(place * len(changed) * 8)
+        changed[bit // 8] ^= 1 << bit % 8
+        return bytes(changed[:-1] if cut else changed)
 
-    def receive(self, sender: ComputeParty) -> bytes:
-        return self._local.receive(sender)
-
-
-def session(
-    sender: ComputeParty | None, to: ComputeParty | None, number: int, place: float, cut: bool = False
-) -> tuple[tuple[LocalParty, LocalParty, LocalParty], list[Changing]]:
-    channels: list[Changing] = []
-
-    def wrapped(local: LocalChannel) -> Changing:
-        channels.append(Changing(local, to if local.own == sender else None, number, place, cut))
-        return channels[-1]
-
-    return local_parties(wrapped=wrapped), channels
+    return watched(sender, change)[0]
 
 
 def computation(party: LocalParty) -> tuple[Shared, np.ndarray | None]:
@@ -72,12 +50,15 @@ def computation(party: LocalParty) -> tuple[Shared, np.ndarray | None]:
 
 
 @pytest.fixture(scope="module")
-def messages() -> dict[tuple[ComputeParty, ComputeParty], int]:
-    """How many messages each sends to each."""
-    parties, channels = session(None, None, 0, 0)
+def messages() -> Messages:
+    parties, channels = watched()
     results = together(parties, computation)
     np.testing.assert_array_equal(results[0][1], (X & Y) & (X ^ Y))
-    return {(channel.own, to): n for channel in channels for to, n in channel.sent.items() if n}
+    found: Messages = {}
+    for sender, channel in channels.items():
+        for number, (to, _) in enumerate(channel.sent):
+            found.setdefault((sender, to), []).append(number)
+    return found
 
 
 @given(
@@ -86,33 +67,27 @@ def messages() -> dict[tuple[ComputeParty, ComputeParty], int]:
     st.floats(0, 0.999),
 )
 def test_one_changed_bit_ends_the_session(
-    messages: dict[tuple[ComputeParty, ComputeParty], int],
-    link: tuple[ComputeParty, ComputeParty],
-    number: float,
-    place: float,
+    messages: Messages, link: tuple[ComputeParty, ComputeParty], number: float, place: float
 ) -> None:
-    parties, _ = session(*link, int(number * messages[link]), place)
-    with pytest.raises(GemelError) as caught:
+    parties = changing(link[0], messages[link][int(number * len(messages[link]))], place)
+    with refusal(ErrorCode.DEVIATION) as caught:
         together(parties, computation)
-    assert caught.value.code is ErrorCode.DEVIATION
     assert caught.value.where == STAGE
     assert sum(party.title in caught.value.what for party in ComputeParty) == 2
     assert any(party.title in caught.value.got for party in ComputeParty)
 
 
 @pytest.mark.parametrize("sender", tuple(ComputeParty))
-def test_every_message_matters(messages: dict[tuple[ComputeParty, ComputeParty], int], sender: ComputeParty) -> None:
+def test_every_message_matters(messages: Messages, sender: ComputeParty) -> None:
     for to in (sender.previous, sender.next):
-        for number in range(messages[sender, to]):
-            parties, _ = session(sender, to, number, 0.4)
+        for number in messages[sender, to]:
             with pytest.raises(GemelError, match=STAGE):
-                together(parties, computation)
+                together(changing(sender, number, 0.4), computation)
 
 
 def cheats(party: LocalParty, errors: dict[int, int]) -> None:
     """Make a party add an error to the first word of its n-th message of gates, and go on with the wrong share."""
-    arithmetic, sent = party._arithmetic, party._arithmetic.send
-    products = arithmetic.products
+    sent, products = party.send, party.products
     number = -1
 
     def wrong(requests: list[tuple[Shared, Shared]]) -> list[Shared]:
@@ -124,13 +99,13 @@ def cheats(party: LocalParty, errors: dict[int, int]) -> None:
             words[0] ^= error
             sent(to, words)
 
-        arithmetic.send = send  # type: ignore[method-assign]
+        party.send = send  # type: ignore[method-assign]
         try:
             return products(requests)
         finally:
-            arithmetic.send = sent  # type: ignore[method-assign]
+            party.send = sent  # type: ignore[method-assign]
 
-    arithmetic.products = wrong  # type: ignore[method-assign, assignment]
+    party.products = wrong  # type: ignore[method-assign, assignment]
 
 
 @pytest.mark.parametrize("sender", tuple(ComputeParty))
@@ -161,8 +136,8 @@ def test_a_wrong_gate_and_a_random_gate_that_fits_it_do_not_meet() -> None:
 
 
 @pytest.mark.parametrize("sender", tuple(ComputeParty))
-def test_each_honest_party_is_right_about_who_it_can_be(sender: ComputeParty) -> None:
-    parties, _ = session(sender, sender.previous, 1, 0.7)
+def test_each_honest_party_is_right_about_who_it_can_be(messages: Messages, sender: ComputeParty) -> None:
+    parties = changing(sender, messages[sender, sender.previous][1], 0.7)
     errors: dict[ComputeParty, GemelError] = {}
 
     def run(party: LocalParty) -> None:
@@ -180,8 +155,9 @@ def test_each_honest_party_is_right_about_who_it_can_be(sender: ComputeParty) ->
             assert sender.title in error.got
 
 
-def test_a_cut_message_names_its_sender() -> None:
-    parties, _ = session(ComputeParty.STEWARD, ComputeParty.COORDINATOR, 0, 0.5, cut=True)
+def test_a_cut_message_names_its_sender(messages: Messages) -> None:
+    steward = ComputeParty.STEWARD
+    parties = changing(steward, messages[steward, ComputeParty.COORDINATOR][0], 0.5, cut=True)
     with pytest.raises(GemelError, match="bytes instead of") as caught:
         together(parties, computation)
     assert caught.value.got == "a deviation of the steward"
@@ -189,8 +165,7 @@ def test_a_cut_message_names_its_sender() -> None:
 
 def test_an_honest_session_goes_through_many_times() -> None:
     for _ in range(5):
-        parties, _ = session(None, None, 0, 0)
-        together(parties, computation)
+        together(local_parties(), computation)
 
 
 def test_gates_are_checked_in_between_where_they_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,18 +154,18 @@ def test_pairs_on_shares_are_pairs_on_words(files, comparison: PairComparison) -
     opened = comparison.output.read(bits)
     assert_is_the_definition(opened, (rows_a, rows_b, pair_a, pair_b), comparison)
     assert not bits[~opened.counted].any()
-    plain = output_slices(
-        SlicedPairs(rows_a[None], rows_b[None], pair_a, pair_b, comparison.words), comparison, PLAIN_ONES, plain_all_of
-    )
-    np.testing.assert_array_equal(rows_of(plain, N)[0], bits)
+    np.testing.assert_array_equal(on_words((rows_a, rows_b, pair_a, pair_b), comparison), bits)
+
+
+def on_words(files, comparison: PairComparison) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """The same circuit on plain words."""
+    rows_a, rows_b, pair_a, pair_b = files
+    pairs = SlicedPairs(rows_a[None], rows_b[None], pair_a, pair_b, comparison.words)
+    return rows_of(output_slices(pairs, comparison, PLAIN_ONES, plain_all_of), N)[0]
 
 
 def test_the_pairs_of_the_tests_have_every_outcome(files) -> None:  # type: ignore[no-untyped-def]
-    rows_a, rows_b, pair_a, pair_b = files
-    plain = output_slices(
-        SlicedPairs(rows_a[None], rows_b[None], pair_a, pair_b, WORDS), COMPARISON, PLAIN_ONES, plain_all_of
-    )
-    opened = COMPARISON.output.read(rows_of(plain, N)[0])
+    opened = COMPARISON.output.read(on_words(files, COMPARISON))
     assert set(opened.exchange.ravel().tolist()) == {-1, 0, 1, 2}
     assert {0, 4} <= set(opened.level[:, 0].tolist())
     assert set(opened.checked.tolist()) == {-1, 0, 1}
@@ -185,10 +185,7 @@ def test_exchanges_are_those_of_carole(files) -> None:  # type: ignore[no-untype
     out = np.zeros(N, dtype=np.int64)
     CrosswiseComparison(a, b).add(pair_a.astype(np.int32), pair_b.astype(np.int32), N, 1, ((0, 0), (0, 0)), out)
     comparison = replace(COMPARISON, rule="first", rules=("first",))
-    plain = output_slices(
-        SlicedPairs(rows_a[None], rows_b[None], pair_a, pair_b, WORDS), comparison, PLAIN_ONES, plain_all_of
-    )
-    opened = comparison.output.read(rows_of(plain, N)[0])
+    opened = comparison.output.read(on_words(files, comparison))
     np.testing.assert_array_equal(opened.exchange[:, 0], np.where(out == 3, -1, out))
 
 

@@ -13,8 +13,8 @@ from gemel.common.signatures.row_words import RowWords
 from gemel.shared.gates.output_bits import ComparedField, PairComparison
 from gemel.shared.gates.pair_levels import compare_pairs
 from gemel.shared.gates.streams import Stream
-from gemel.shared.session.local_session import LocalChannel, LocalParty, local_parties, together
-from tests.shared.gates.plain import shares_of
+from gemel.shared.session.local_session import LocalParty, together
+from tests.shared.gates.plain import shares_of, watched
 
 WORDS = RowWords((("given", 64), ("family", 128)), ("other",))
 COMPARISON = PairComparison(
@@ -23,33 +23,9 @@ COMPARISON = PairComparison(
 N = 640
 
 
-class Recorded:
-    """A channel that keeps what its party receives."""
-
-    def __init__(self, local: LocalChannel) -> None:
-        self._local = local
-        self.received: list[bytes] = []
-
-    @property
-    def own(self) -> ComputeParty:
-        return self._local.own
-
-    def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        self._local.send(to, content)
-
-    def receive(self, sender: ComputeParty) -> bytes:
-        self.received.append(self._local.receive(sender))
-        return self.received[-1]
-
-
 def session(value: int, seed: int | None = None) -> tuple[list[list[bytes]], list[np.ndarray]]:
     """Rows of equal words, all pairs compared: what each party received, and the shares it has at the end."""
-    channels: list[Recorded] = []
-
-    def wrapped(local: LocalChannel) -> Recorded:
-        channels.append(Recorded(local))
-        return channels[-1]
-
+    parties, channels = watched(seed=None if seed is None else seed.to_bytes(8))
     rows = np.full((N, WORDS.total), np.uint64(value))
     held = shares_of(rows, seed), shares_of(rows, None if seed is None else seed + 1)
     pairs = np.arange(N)
@@ -57,8 +33,8 @@ def session(value: int, seed: int | None = None) -> tuple[list[list[bytes]], lis
     def run(party: LocalParty) -> np.ndarray:
         return compare_pairs(party, held[0][party.own], held[1][party.own], pairs, pairs, COMPARISON, "levels")
 
-    results = together(local_parties(None if seed is None else seed.to_bytes(8), wrapped), run)
-    return [channel.received for channel in channels], list(results)
+    results = together(parties, run)
+    return [channels[own].received for own in ComputeParty], list(results)
 
 
 def assert_uniform(content: bytes) -> None:

@@ -81,16 +81,8 @@ def people(n: int, common: int, side: Side) -> dict[str, pl.Series]:
 class BothModes:
     """One linkage in both modes.
 
-    Attributes
-    ----------
-    keyed, kept_keyed
-        Of mode block_keyed.
-    found, kept
-        Of mode shared.
-    parts
-        The parties' parts of the kept pairs' row numbers, unsealed.
-    openings
-        Of each party.
+    `keyed`, `kept_keyed`: of mode block_keyed; `found`, `kept`: of mode shared; `parts`: the parties' parts of the kept
+    pairs' row numbers, unsealed; `openings`: of each party.
     """
 
     plan: LinkagePlan

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-import pytest
-
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
@@ -20,6 +18,7 @@ from gemel.protos.linkage.v1 import computation_pb2
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.fetched_contribution import fetched_contribution
 from tests.carole.conftest import parties
+from tests.carole.refusals import refusal
 from tests.common.specification.test_shared import TEXT
 
 __all__ = ["parties"]
@@ -48,6 +47,5 @@ def test_a_contribution_of_a_former_epoch_is_refused_whatever_its_custodian_has_
 
     assert fetched(2, 2) == 4
     for made_in, approved in ((1, 2), (2, 1)):
-        with pytest.raises(GemelError, match=f"epoch {made_in} for epoch {approved}") as caught:
+        with refusal(ErrorCode.ENCODING_MISMATCH, f"epoch {made_in} for epoch {approved}"):
             fetched(made_in, approved)
-        assert caught.value.code is ErrorCode.ENCODING_MISMATCH

@@ -8,7 +8,7 @@ from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from tests.carole.fellegi_sunter.populations import density, exact_population
+from tests.carole.fellegi_sunter.populations import counted_vectors, density, exact_population, kept_pairs, level_counts
 
 FIELDS = [FieldLevels(name, 2) for name in ("surname", "street", "born", "given")]
 ERRORS = (0.1, 0.1, 0.05, 0.1)
@@ -31,16 +31,11 @@ def households(seed, n_households=150, size=3, share=0.6):
 
 
 def compared(a, b):
-    gamma = (a[:, None, :] == b[None, :, :]).astype(np.int8).reshape(-1, a.shape[1])
-    distinct, member, count = np.unique(gamma, axis=0, return_inverse=True, return_counts=True)
-    zeros = np.zeros(len(distinct), dtype=np.uint32)
-    return PatternCounts(distinct, zeros, count.astype(np.int64)), member.ravel()
+    return counted_vectors((a[:, None] == b[None]).reshape(-1, a.shape[1]))
 
 
-def kept_pairs(model, patterns, member, n_b):
-    worth = model.match_probabilities(patterns.gamma)[member] > 1e-4
-    row_a, row_b = np.divmod(np.flatnonzero(worth), n_b)
-    return LinkPosterior("one_to_one", row_a, row_b, model.n_a, model.n_b), member[worth]
+def kept(model, patterns, member):
+    return kept_pairs(model.match_probabilities(patterns.gamma), member, model.n_a, model.n_b)
 
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.long)])
@@ -52,9 +47,7 @@ def test_brothers_no_longer_blur_m(seeds):
         a, b, _ = households(seed)
         patterns, member = compared(a, b)
         model = fit(patterns, FIELDS, len(a), len(b))
-        better, _, posterior = fit_joint(
-            model, patterns, "none", pairs=kept_pairs(model, patterns, member, len(b)), max_kin=0
-        )
+        better, _, posterior = fit_joint(model, patterns, "none", pairs=kept(model, patterns, member), max_kin=0)
         before.append(np.abs(model.m[:, 1] - truth).max())
         after.append(np.abs(better.m[:, 1] - truth).max())
         assert better.expected_matches == pytest.approx(posterior.expected_links, rel=0.02)
@@ -77,7 +70,7 @@ def test_a_fit_that_took_something_else_for_matching_is_corrected_and_reported()
     b = np.vstack([a[:common], people(n - common)])
     patterns, member = compared(a, b)
     model = fit(patterns, [*FIELDS, FieldLevels("postcode", 2)], n, n)
-    _, _, posterior = fit_joint(model, patterns, "none", pairs=kept_pairs(model, patterns, member, n))
+    _, _, posterior = fit_joint(model, patterns, "none", pairs=kept(model, patterns, member))
     assert model.expected_matches > 100
     assert posterior.expected_links == pytest.approx(common, abs=5)
 
@@ -90,9 +83,7 @@ def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default
     blocked = PatternCounts(patterns.gamma[row], satisfied[row], patterns.count[row])
     position = np.full(patterns.n_patterns, -1)
     position[row] = np.arange(len(row))
-    everywhere = np.array(
-        [[patterns.count[patterns.gamma[:, q] == k].sum() for k in (0, 1)] for q in range(4)], dtype=float
-    )
+    everywhere = level_counts(patterns)
     rules = [RuleFields("surname", (0,))]
     settings = Estimation(u="all_pairs")
     model = fit(blocked, FIELDS, len(a), len(b), settings, rules, everywhere)

@@ -13,7 +13,8 @@ from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
-from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from tests.carole.fellegi_sunter.populations import counted_vectors, kept_pairs, level_counts
 
 
 @cache
@@ -81,12 +82,9 @@ def test_independent_fields_change_nothing():
     b = people.copy()
     wrong = rng.random(b.shape) < 0.1
     b[wrong] = rng.integers(1000, 2000, int(wrong.sum()))
-    gamma = (people[:, None, :] == b[None, :, :]).astype(np.int8).reshape(-1, 5)
-    distinct, member, count = np.unique(gamma, axis=0, return_inverse=True, return_counts=True)
-    patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
+    patterns, member = counted_vectors((people[:, None] == b[None]).reshape(-1, 5))
     model = fit(patterns, FIELDS, n, n)
-    kept = np.flatnonzero(model.match_probabilities(distinct)[member.ravel()] > 1e-4)
-    pairs = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n), member.ravel()[kept]
+    pairs = kept_pairs(model.match_probabilities(patterns.gamma), member, n, n)
     _, _, first = fit_joint(model, patterns, "none", pairs=pairs, max_kin=0)
     _, joint, posterior = fit_joint(model, patterns, "auto", pairs=pairs)
     assert joint.is_plain
@@ -113,15 +111,13 @@ def test_pairs_beside_a_link_are_known_to_be_no_match(assignment, expected, expe
 
 def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     """Blocked on the year of birth, and the rest sampled: neighbours in the blocks are no longer taken for matches."""
-    from gemel.carole.fellegi_sunter.settings import RuleFields
-
     case = neighbours(np.random.default_rng(2))
     gamma, count = case.patterns.gamma, case.patterns.count
     inside = gamma[:, 2] == 1
     mask = np.where(inside, 1, 0).astype(np.uint32)
     blocked = PatternCounts(gamma[inside], mask[inside], count[inside])
     rules = [RuleFields("born", (2,))]
-    everywhere = np.array([[count[gamma[:, q] == k].sum() for k in (0, 1)] for q in range(5)], dtype=float)
+    everywhere = level_counts(case.patterns)
     model = fit(blocked, FIELDS, case.n_a, case.n_b, None, rules, everywhere)
     rng = np.random.default_rng(3)
     drawn = rng.multinomial(100_000, count / count.sum())

@@ -35,21 +35,8 @@ def numbers(code: int, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> l
 def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> list[int]:
     """1-bit minwise signature of one value.
 
-    Parameters
-    ----------
-    codes
-        Codes of the value's tokens, at least one.
-    keys
-        The field's keys.
-    bits
-        Length M of the signature.
-    block
-        8 bytes: digest of the record's block, zeros in open mode.
-
-    Returns
-    -------
-    list of int
-        M bits.
+    `codes`: codes of the value's tokens, at least one; `keys`: the field's keys; `bits`: length M of the signature;
+    `block`: 8 bytes: digest of the record's block, zeros in open mode. Returns list of int: M bits.
     """
     tokens = [numbers(code, keys, bits, block) for code in codes]
     bits_kept = []
@@ -63,14 +50,8 @@ def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = N
 def flips(signature_words: Sequence[int], keys: FieldKeys, randomised_response: float) -> list[int]:
     """Which bits of a signature randomised response inverts: 1 or 0 for each.
 
-    Parameters
-    ----------
-    signature_words
-        The signature, in 64-bit words.
-    keys
-        The custodian's own, of the key domain.
-    randomised_response
-        Probability of inverting a bit.
+    `signature_words`: the signature, in 64-bit words; `keys`: the custodian's own, of the key domain;
+    `randomised_response`: probability of inverting a bit.
     """
     state = bytes(16)
     for start in range(0, len(signature_words), 2):

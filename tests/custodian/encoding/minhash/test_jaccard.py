@@ -33,7 +33,7 @@ def signed() -> NDArray[np.uint64]:
     sets = tokenise([value for pair in PAIRS for value in pair], "bigrams")
     out = np.empty((KEYS, 2 * len(PAIRS), BITS // 64), dtype=np.uint64)
     for i in range(KEYS):
-        out[i] = signatures(sets, FieldKeys(generator.bytes(32), generator.bytes(32)), BITS, threads=1)
+        out[i] = signatures(sets, FieldKeys(generator.bytes(32), generator.bytes(32)), BITS)
     return out.reshape(KEYS, len(PAIRS), 2, BITS // 64)
 
 

@@ -119,7 +119,7 @@ def test_similarities_of_two_custodians_are_estimated_without_bias(randomised_re
     sets = tokenise([value for pair in pairs for value in pair], "bigrams")
     agreeing = np.empty((n, len(pairs)), dtype=np.int64)
     for i in range(n):
-        signed = signatures(sets, FieldKeys(generator.bytes(32), generator.bytes(32)), bits, threads=1)
+        signed = signatures(sets, FieldKeys(generator.bytes(32), generator.bytes(32)), bits)
         sides = [
             with_randomised_response(signed[side::2], keys, randomised_response)
             for side, keys in enumerate((OURS, THEIRS))
