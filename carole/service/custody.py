@@ -21,8 +21,7 @@ from gemel.carole.service.wire import (
     status_to_wire,
 )
 from gemel.carole.store.audit import Log
-from gemel.common.audit.statements import Decline as SignedDecline
-from gemel.common.audit.statements import FileStatement, check_contributed, normalized_reason
+from gemel.common.audit.statements import CustodianDecline, FileStatement, check_contributed, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
@@ -122,7 +121,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
         digest, signature = request.specification_digest, request.signature
-        SignedDecline(name, digest, reason).verify(member.identity, signature)
+        CustodianDecline(name, digest, reason).verify(member.identity, signature)
         project = self._service.store.apply(
             name,
             lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now)),

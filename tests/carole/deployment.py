@@ -30,7 +30,7 @@ from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.runs import Lease
 from gemel.carole.store.store import milliseconds
-from gemel.common.audit.statements import Decline, FileStatement, HandOver, TakeOver
+from gemel.common.audit.statements import CustodianDecline, FileStatement, HandOver, TakeOver
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -300,7 +300,7 @@ class Custodian:
         return self.call(self.stub.Approve, request)
 
     def decline(self, reason: str, digest: bytes = DIGEST, signed_reason: str | None = None) -> Any:
-        signature = Decline(self.project, digest, signed_reason or reason).sign(self.identity)
+        signature = CustodianDecline(self.project, digest, signed_reason or reason).sign(self.identity)
         request = custody_pb2.CustodyDeclineRequest(
             project=self.project, specification_digest=digest, reason=reason, signature=signature
         )

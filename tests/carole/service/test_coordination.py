@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gemel.common.audit.statements import Decline
+from gemel.common.audit.statements import CustodianDecline
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import PART_BYTES, key_check_value
 from gemel.common.keys.epochs import MAX_EPOCHS, verify_new_epoch
@@ -142,7 +142,7 @@ def test_a_refusal_is_signed_audited_and_shown_with_its_reason_to_the_coordinato
     (entry,) = [entry for entry in steward(deployment).entries("trial") if entry.action == "decline"]
     assert (entry.actor, entry.details["reason"]) == ("alice", REFUSAL)
     signature = bytes.fromhex(entry.details["signature"])
-    Decline("trial", DIGEST, REFUSAL).verify(alice.identity.public, signature)
+    CustodianDecline("trial", DIGEST, REFUSAL).verify(alice.identity.public, signature)
     alice.approve()  # the operator may have had second thoughts
     bob.approve()
     status = coordinator.get("trial")[0]
