@@ -31,6 +31,7 @@ from gemel.common.audit.checkpoint import Checkpoint
 from gemel.common.audit.entry import AuditEntry, canonical
 from gemel.common.audit.signed_note import Cosignature
 from gemel.common.audit.statements import (
+    CustodianDecline,
     FileStatement,
     HandOver,
     ResolverResult,
