@@ -66,12 +66,9 @@ class TableOfRecords:
         if names is None:
             return self.frame
         if absent := [name for name in names if name not in self.frame.columns]:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"there is no column {', '.join(absent)}",
-                where=self.name,
-                remedy=f"its columns are: {', '.join(self.frame.columns)}",
-            )
+            what = f"there is no column {', '.join(absent)}"
+            remedy = f"its columns are: {', '.join(self.frame.columns)}"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where=self.name, remedy=remedy)
         return self.frame.select(list(dict.fromkeys(names)))
 
     codes = columns

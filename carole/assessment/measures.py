@@ -60,12 +60,8 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     if measure.upper is None and not measure.no_interval:
-        raise parameter(
-            f"measure {name}",
-            "expected the interval of the value, or why it needs none",
-            "neither",
-            "give lower and upper, or no_interval",
-        )
+        what = "expected the interval of the value, or why it needs none"
+        raise parameter(f"measure {name}", what, "neither", "give lower and upper, or no_interval")
     return {
         "value": measure.value,
         "lower": measure.lower,

@@ -139,12 +139,9 @@ def unpack(content: bytes) -> ReleasedCounts:
         left_out = tuple(tuple(str(name) for name in names) for names in given["left_out"])
         return ReleasedCounts(str(given["coding"]), int(given["records"]), tables, left_out)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise GemelError(
-            ErrorCode.VAULT,
-            f"expected the counts of a release in the format {FORMAT!r}",
-            where="counts of a release",
-            remedy="use the release of Gemel that wrote them, or a later one",
-        ) from error
+        what = f"expected the counts of a release in the format {FORMAT!r}"
+        remedy = "use the release of Gemel that wrote them, or a later one"
+        raise GemelError(ErrorCode.VAULT, what, where="counts of a release", remedy=remedy) from error
 
 
 def _table(given: dict[str, Any]) -> CountedTable:

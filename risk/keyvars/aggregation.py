@@ -119,12 +119,8 @@ class AggregationGraph:
         for name in known:
             lacking &= ~self.reach[name]
         if lacking and len(known) == len(set(categories)):
-            yield parameter(
-                "",
-                "the categories are not exhaustive",
-                f"none contains {listed(self._named(lacking))}",
-                "name a category for what is left, such as everything else",
-            )
+            what, got = "the categories are not exhaustive", f"none contains {listed(self._named(lacking))}"
+            yield parameter("", what, got, "name a category for what is left, such as everything else")
 
     def issues(self) -> Iterator[GemelError]:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
@@ -150,12 +146,8 @@ class AggregationGraph:
     def _unsound(self) -> Iterator[GemelError]:
         for name, parts in self.children.items():
             if len(parts) == 1:
-                yield parameter(
-                    name,
-                    "a category of one part is that part under another name",
-                    repr(parts[0]),
-                    "keep one of the two names",
-                )
+                what = "a category of one part is that part under another name"
+                yield parameter(name, what, repr(parts[0]), "keep one of the two names")
             for a, b in combinations(parts, 2):
                 if common := self.reach[a] & self.reach[b]:
                     yield parameter(
@@ -172,12 +164,8 @@ class AggregationGraph:
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
         """The first leaves of an empty graph."""
         if self.children:
-            raise parameter(
-                "",
-                "the leaves are exhaustive, so nothing can be added beside them",
-                listed(names),
-                "divide the category that contains them",
-            )
+            what = "the leaves are exhaustive, so nothing can be added beside them"
+            raise parameter("", what, listed(names), "divide the category that contains them")
         self._new(names)
         return _sound(dict.fromkeys(names, ()))
 
@@ -185,12 +173,8 @@ class AggregationGraph:
         """A leaf divided into new categories, which become leaves."""
         self._known([category])
         if self.children[category]:
-            raise parameter(
-                category,
-                "the category has parts, which aggregate to it exactly",
-                listed(self.children[category]),
-                "divide one of them",
-            )
+            what = "the category has parts, which aggregate to it exactly"
+            raise parameter(category, what, listed(self.children[category]), "divide one of them")
         self._new(parts, where=category)
         made: dict[str, tuple[str, ...]] = {}
         for name, old in self.children.items():
@@ -249,13 +233,9 @@ class AggregationGraph:
     def _new(self, names: Sequence[str], where: str = "") -> None:
         for i, name in enumerate(names):
             if name in self.children or name in names[:i]:
-                raise GemelError(
-                    ErrorCode.EXISTS,
-                    "the name is used twice" if name in names[:i] else "the name is taken by another category",
-                    where=where,
-                    got=repr(name),
-                    remedy="a category has one name, and a name one meaning",
-                )
+                what = "the name is used twice" if name in names[:i] else "the name is taken by another category"
+                remedy = "a category has one name, and a name one meaning"
+                raise GemelError(ErrorCode.EXISTS, what, where=where, got=repr(name), remedy=remedy)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -70,12 +70,8 @@ class HarmonisationGraph:
         found = joins(self.nodes, categorisation)
         arrived = [*dict.fromkeys(each for each in [categorisation, *found] if each not in self._index)]
         if len(self.nodes) + len(arrived) > MAX_NODES:
-            raise parameter(
-                "",
-                f"the categorisations have more than {MAX_NODES:,} harmonisations",
-                f"{len(self.observed) + 1} distinct categorisations",
-                "analyse a smaller environment",
-            )
+            got, remedy = f"{len(self.observed) + 1} distinct categorisations", "analyse a smaller environment"
+            raise parameter("", f"the categorisations have more than {MAX_NODES:,} harmonisations", got, remedy)
         self.harmonisations += len(found)
         old = len(self.nodes)
         # Without an older node that gives it, which only `categorisation` itself can be: marked by -1.

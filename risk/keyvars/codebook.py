@@ -104,13 +104,9 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
         lacking = [column for column in COLUMNS[:3] if column not in header]
         twice = [column for i, column in enumerate(header) if column in header[:i]]
         if lacking or twice:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"the columns {', '.join(lacking)} are lacking" if lacking else "a column is there twice",
-                where=f"{source}, line 1",
-                got=", ".join(header),
-                remedy=nearest(lacking[0], header) if lacking else "",
-            )
+            what = f"the columns {', '.join(lacking)} are lacking" if lacking else "a column is there twice"
+            remedy = nearest(lacking[0], header) if lacking else ""
+            raise GemelError(ErrorCode.SOURCE, what, where=f"{source}, line 1", got=", ".join(header), remedy=remedy)
         metadata = tuple(column for column in header if column not in COLUMNS)
         reader.fieldnames = header
         rows, errors = [], []

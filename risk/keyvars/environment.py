@@ -119,12 +119,8 @@ class Environment:
         """Delete a variable that no form has."""
         self.variable(name)
         if users := [form.name for form in self.forms.values() if name in form.variables]:
-            raise parameter(
-                name,
-                "the variable cannot be deleted",
-                f"it is used by {listed(users)}",
-                "drop it from these forms first",
-            )
+            what = "the variable cannot be deleted"
+            raise parameter(name, what, f"it is used by {listed(users)}", "drop it from these forms first")
         del self.variables[name]
 
     def code(self, form: str, variable: str, categories: Sequence[str], values: Mapping[str, str] | None = None) -> str:

@@ -102,13 +102,8 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
             raise GemelError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
         return path.read_bytes().decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"it is no {encoding.upper()} text",
-            where=str(path),
-            got=f"another encoding at byte {error.start}",
-            remedy="save it as UTF-8",
-        ) from None
+        what, got = f"it is no {encoding.upper()} text", f"another encoding at byte {error.start}"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), got=got, remedy="save it as UTF-8") from None
     except OSError as error:
         raise GemelError(
             ErrorCode.NOT_FOUND, "cannot be read", where=str(path), got=(error.strerror or "unreadable").lower()
@@ -119,12 +114,8 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def _locked(folder: Path) -> Iterator[None]:
     """One command at a time; what an interrupted one left is finished first."""
     if not folder.is_dir():
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "there is no environment",
-            where=str(folder),
-            remedy="make one with `gemel keyvars add environment`, or name its folder with --environment",
-        )
+        remedy = "make one with `gemel keyvars add environment`, or name its folder with --environment"
+        raise GemelError(ErrorCode.NOT_FOUND, "there is no environment", where=str(folder), remedy=remedy)
     with (folder / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _finish(folder)

@@ -135,9 +135,6 @@ def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[flo
     """Importance of each key, 1 by default."""
     unknown = [name for name in given if name not in names]
     if unknown or not all(0.0 < value < float("inf") for value in given.values()):
-        raise parameter(
-            "--importance",
-            f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
-            remedy=f"the keys are: {', '.join(names)}",
-        )
+        what = f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0"
+        raise parameter("--importance", what, remedy=f"the keys are: {', '.join(names)}")
     return tuple(given.get(name, 1.0) for name in names)

@@ -194,12 +194,8 @@ def numeric(
         numbers = column.cast(pl.Float64, strict=False)
         wrong = numbers.null_count() - column.null_count() + int(numbers.is_infinite().sum() or 0)
         if wrong:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                "the column must hold numbers",
-                where=f"{where}, column {name}",
-                got=f"{wrong} values that are none",
-            )
+            got = f"{wrong} values that are none"
+            raise GemelError(ErrorCode.SOURCE, "the column must hold numbers", where=f"{where}, column {name}", got=got)
         found.append(numbers.fill_null(float("nan")).to_numpy())
     return np.stack(found, axis=1).astype(np.float64)
 

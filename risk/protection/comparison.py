@@ -83,12 +83,8 @@ def linear_regression(design: Floats, outcome: Floats) -> tuple[Floats, Floats]:
     x, y = design[there], outcome[there]
     freedom = len(y) - x.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
-        raise parameter(
-            "--model",
-            "the regression has terms that the file does not identify",
-            f"{x.shape[1]} terms, {len(y)} records",
-            "leave a term out, or give a key a coarser level",
-        )
+        what, got = "the regression has terms that the file does not identify", f"{x.shape[1]} terms, {len(y)} records"
+        raise parameter("--model", what, got, "leave a term out, or give a key a coarser level")
     inverse = np.linalg.inv(x.T @ x)
     beta = inverse @ (x.T @ y)
     variance = float(((y - x @ beta) ** 2).sum()) / freedom

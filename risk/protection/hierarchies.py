@@ -41,11 +41,9 @@ class Hierarchy:
             parent: dict[str, str] = {}
             for own, above in zip(fine, coarse, strict=True):
                 if parent.setdefault(own, above) != above:
-                    raise parameter(
-                        f"hierarchy of {self.name}",
-                        f"a group of level {number} is in two groups of level {number + 1}",
-                        remedy="each level must be made of whole groups of the one before",
-                    )
+                    what = f"a group of level {number} is in two groups of level {number + 1}"
+                    remedy = "each level must be made of whole groups of the one before"
+                    raise parameter(f"hierarchy of {self.name}", what, remedy=remedy)
 
     @classmethod
     def of_levels(cls, name: str, levels: Sequence[Sequence[str]]) -> Hierarchy:
@@ -176,11 +174,8 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, group
     """
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
-        raise parameter(
-            f"quantiles of {name}",
-            "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before",
-            ", ".join(str(g) for g in groups),
-        )
+        what = "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before"
+        raise parameter(f"quantiles of {name}", what, ", ".join(str(g) for g in groups))
     middle = (np.cumsum(counts) - counts / 2.0) / counts.sum()
     levels = [list(values)]
     for n in groups:

@@ -42,12 +42,8 @@ class KeyTable:
             raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
         for h in self.hierarchies:
             if len(h.levels[0]) < 2:
-                raise parameter(
-                    f"key {h.name}",
-                    "the key has one value, and cannot distinguish people",
-                    f"{len(h.levels[0])} value",
-                    "leave it out of --keys",
-                )
+                what = "the key has one value, and cannot distinguish people"
+                raise parameter(f"key {h.name}", what, f"{len(h.levels[0])} value", "leave it out of --keys")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -76,12 +76,8 @@ def suppress(
     if weights.shape != (codes.shape[1],) or not (weights > 0).all() or not np.isfinite(weights).all():
         raise parameter("importance of keys", "each key needs a cost above 0")
     if k.max() > n:
-        raise parameter(
-            "k",
-            "records cannot agree with more records than there are",
-            f"{int(k.max())} of {n} records",
-            "give a smaller k, or a higher threshold of risk",
-        )
+        what = "records cannot agree with more records than there are"
+        raise parameter("k", what, f"{int(k.max())} of {n} records", "give a smaller k, or a higher threshold of risk")
     if missing == "level":
         return _by_level(codes, sizes, int(k.max()), weights)
     mask = np.zeros(codes.shape, dtype=bool)

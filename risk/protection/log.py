@@ -81,12 +81,10 @@ def values_digest(frame: pl.DataFrame) -> str:
 def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
     """How a file differs from what its log describes; nothing where it does not."""
     if log.get("document") != DOCUMENT or log.get("version") != VERSION:
+        got = f"document {log.get('document')!r}, version {log.get('version')!r}"
+        remedy = "give the file that `gemel risk protect --log` wrote"
         raise GemelError(
-            ErrorCode.MALFORMED,
-            "this is not the log of a protection",
-            where="--verify",
-            got=f"document {log.get('document')!r}, version {log.get('version')!r}",
-            remedy="give the file that `gemel risk protect --log` wrote",
+            ErrorCode.MALFORMED, "this is not the log of a protection", where="--verify", got=got, remedy=remedy
         )
     try:
         return _differences(frame, log, where)

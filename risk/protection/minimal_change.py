@@ -174,12 +174,8 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
         by_risk = int(required_frequencies(policy.max_record_risk, setting.fraction, n))
         if by_risk > n:
-            raise parameter(
-                "--max-record-risk",
-                "no file of so many records has so small a risk",
-                f"{policy.max_record_risk:g} with {n} records",
-                "give a higher limit",
-            )
+            what, got = "no file of so many records has so small a risk", f"{policy.max_record_risk:g} with {n} records"
+            raise parameter("--max-record-risk", what, got, "give a higher limit")
         needed = max(needed, by_risk)
     return needed
 

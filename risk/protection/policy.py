@@ -50,12 +50,8 @@ class Policy:
         for name in ("max_correct_matches", "max_record_risk", "max_suppressed"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise parameter(
-                    f"--{name.replace('_', '-')}",
-                    "a share lies from 0 to 1",
-                    f"{value:g}",
-                    "write 0.005 for half of one per cent",
-                )
+                remedy = "write 0.005 for half of one per cent"
+                raise parameter(f"--{name.replace('_', '-')}", "a share lies from 0 to 1", f"{value:g}", remedy)
 
     @classmethod
     def read(cls, given: Mapping[str, Any], where: str) -> Policy:

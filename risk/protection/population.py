@@ -91,24 +91,17 @@ class Population:
     def _require_to_hold(self, table: KeyTable) -> None:
         n = len(table.codes)
         if self.counts.sum() < n:
-            raise parameter(
-                "--population",
-                "the population is smaller than the file",
-                f"{int(self.counts.sum())} people for {n} records",
-                "give the file that the records were drawn from",
-            )
+            what, got = "the population is smaller than the file", f"{int(self.counts.sum())} people for {n} records"
+            raise parameter("--population", what, got, "give the file that the records were drawn from")
         bottom: Node = (0,) * len(table.hierarchies)
         names = [h.levels[0] for h in table.hierarchies]
         cells, f, _ = tally(table.codes, names)
         F = agreeing(cells, self.cells, self.counts, table.sizes(bottom).tolist())
         short = int((f > F).sum())
         if short:
-            raise parameter(
-                "--population",
-                "combinations of key values occur more often in the file than in the population",
-                f"{short} such combinations",
-                "code both files alike; records that were changed already are no sample of it",
-            )
+            what = "combinations of key values occur more often in the file than in the population"
+            remedy = "code both files alike; records that were changed already are no sample of it"
+            raise parameter("--population", what, f"{short} such combinations", remedy)
 
 
 def _numbered(codes: Codes, sizes: Counts) -> Codes:

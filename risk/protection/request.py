@@ -68,11 +68,9 @@ class Request:
         for option, names in of_columns.items():
             absent = [n for n in names if n not in columns]
             if absent:
+                remedy = f"the columns are: {', '.join(columns)}"
                 raise GemelError(
-                    ErrorCode.FIELD_MISSING,
-                    f"there is no column {', '.join(absent)}",
-                    where=option,
-                    remedy=f"the columns are: {', '.join(columns)}",
+                    ErrorCode.FIELD_MISSING, f"there is no column {', '.join(absent)}", where=option, remedy=remedy
                 )
         of_keys = {
             "--hierarchy": levels.rows,
@@ -109,12 +107,9 @@ class Request:
             if both:
                 raise parameter("options", what, f"both for {', '.join(both)}")
         if not 0.0 < self.fraction <= 1.0:
-            raise parameter(
-                "--fraction",
-                "the sampling fraction must lie above 0 and be at most 1",
-                f"{self.fraction:g}",
-                "give the share of the population that the file holds, 1 if an intruder knows who is in it",
-            )
+            got = f"{self.fraction:g}"
+            remedy = "give the share of the population that the file holds, 1 if an intruder knows who is in it"
+            raise parameter("--fraction", "the sampling fraction must lie above 0 and be at most 1", got, remedy)
 
     def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
         """The keys of a file with their hierarchies, which have the values of its population too, where it is given."""
@@ -134,12 +129,8 @@ class Request:
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)
             if not 0 <= level <= table.heights[q]:
-                raise parameter(
-                    f"--levels, {name}",
-                    "the hierarchy has no such level",
-                    str(level),
-                    f"levels go from 0 (as it is) to {table.heights[q]} (left out)",
-                )
+                remedy = f"levels go from 0 (as it is) to {table.heights[q]} (left out)"
+                raise parameter(f"--levels, {name}", "the hierarchy has no such level", str(level), remedy)
             found[q] = level
         return found
 
@@ -162,12 +153,9 @@ class Request:
     def _with_population(self, frame: pl.DataFrame, population: pl.DataFrame) -> dict[str, pl.Series]:
         absent = [k for k in self.keys if k not in population.columns]
         if absent:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"the population has no column {', '.join(absent)}",
-                where="--population",
-                remedy="give a file with all keys, called as in the records",
-            )
+            what = f"the population has no column {', '.join(absent)}"
+            remedy = "give a file with all keys, called as in the records"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where="--population", remedy=remedy)
         none = self.missing_values
         return {k: pl.concat([text_of(frame[k], none), text_of(population[k], none)]) for k in self.keys}
 
@@ -183,12 +171,9 @@ class Request:
             number = len(value_codes({name: frame[name]}, self.missing_values)[0][name])
             if 1 < len(set(own[:number])) < number:
                 if len(values[name]) > number:
-                    raise parameter(
-                        f"--find-recoding, {name}",
-                        "groups found for the records do not hold all values of the population",
-                        f"{len(values[name]) - number} values that no record has",
-                        "give this key a hierarchy or intervals",
-                    )
+                    what = "groups found for the records do not hold all values of the population"
+                    got = f"{len(values[name]) - number} values that no record has"
+                    raise parameter(f"--find-recoding, {name}", what, got, "give this key a hierarchy or intervals")
                 hierarchies[name] = hierarchy_of_groups(name, labels[:number], own[:number])
         return hierarchies
 
@@ -246,12 +231,9 @@ def read_hierarchy(path: Path) -> Sequence[Sequence[str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise GemelError(ErrorCode.SOURCE, "is no CSV in UTF-8", where=str(path)) from error
     if not rows or not rows[0] or rows[0][0].lower() != "value":
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "a hierarchy begins with a heading whose first column is `value`",
-            where=str(path),
-            remedy="write value,level1,level2 in the first line, then a value and its groups in each",
-        )
+        what = "a hierarchy begins with a heading whose first column is `value`"
+        remedy = "write value,level1,level2 in the first line, then a value and its groups in each"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=remedy)
     return rows[1:]
 
 
