@@ -28,15 +28,7 @@ _OWN = "counted: the value and the keys are of one file, so that they are one pe
 
 @dataclass(frozen=True)
 class Groups:
-    """Records by key group, as decided and as expected.
-
-    Attributes
-    ----------
-    of_record : ndarray of int64, shape (n_records,)
-        The group of each linked record.
-    of_pair : ndarray of int64, shape (n_pairs,)
-        The group of each pair that may be a link.
-    """
+    """The key group of each linked record, as decided, and of each pair that may be a link, as expected."""
 
     of_record: Integers = field(repr=False)
     of_pair: Integers = field(repr=False)
@@ -116,7 +108,6 @@ def by_variable(
     cases: Sequence[Supposed] = (),
     groups: Groups | None = None,
 ) -> dict[str, Learnt]:
-    """What the key groups disclose about every sensitive variable."""
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
@@ -148,16 +139,10 @@ def learnt(
 ) -> Learnt:
     """What key groups disclose about one sensitive variable.
 
-    Parameters
-    ----------
-    values, pair_values
-        Codes of the linked records and of the pairs; -1 where missing: these carry no information.
-
-    Notes
-    -----
-    Behind a false link there are two people, of whom nothing is learnt rightly: records count as far as they are
-    true. Certainty, exclusion and diversity use the links as decided; the posterior uses expected counts, so that a
-    doubtful link discloses less. The prior is the expected distribution over all groups. O(n log n).
+    Its values are codes of the linked records and of the pairs; missing ones, -1, carry no information. Behind a false
+    link there are two people, of whom nothing is learnt rightly: records count as far as they are true. Certainty,
+    exclusion and diversity use the links as decided; the posterior uses expected counts, so that a doubtful link
+    discloses less. The prior is the expected distribution over all groups. O(n log n).
     """
     there = values >= 0
     n = len(values)

@@ -123,7 +123,6 @@ class Combined:
         return {v.name: int(n) for v, n in zip(self.variables, differ, strict=True) if v.holder == "both"}
 
     def columns(self, names: Sequence[str]) -> list[int]:
-        """Positions of variables."""
         places = {variable.name: q for q, variable in enumerate(self.variables)}
         return [places[name] for name in names]
 
@@ -133,15 +132,8 @@ class Combined:
 
 
 def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
-    """The combined output of a run.
+    """The combined output of a run, of two contributions with their variables' codes.
 
-    Parameters
-    ----------
-    alice, bob
-        The two contributions, with their variables' codes.
-
-    Notes
-    -----
     Under the assignment clusters a record of either file is a person, with the codes of the record in his most probable
     pair: records of one person with equal codes would hide that he is unique. O(rows * variables + pairs).
     """
@@ -153,11 +145,8 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
     near[linkage.links] = True
 
     def chosen(which: NDArray[Any]) -> _Rows:
-        return (
-            pairs.row_a[which].astype(np.int64),
-            pairs.row_b[which].astype(np.int64),
-            chance[which].astype(np.float64),
-        )
+        rows_a, rows_b = pairs.row_a[which].astype(np.int64), pairs.row_b[which].astype(np.int64)
+        return rows_a, rows_b, chance[which].astype(np.float64)
 
     return _output(spec, _codes(alice, bob, spec), chosen(linkage.links), chosen(near))
 
@@ -187,18 +176,7 @@ def _of_persons(
 
 
 def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
-    """The combined output of a run in mode block_keyed.
-
-    Parameters
-    ----------
-    answer
-        What the resolver decided, with the links by their rows of codes.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the result does not give the links' rows of codes.
-    """
+    """The combined output of a run in mode block_keyed, whose answer must give the links by their rows of codes."""
     links = answer.coded
     if links is None:
         raise _wrong("expected the links with their rows of codes", "links", "none")

@@ -82,17 +82,8 @@ _EXACT = (
 
 @dataclass(frozen=True)
 class EarlierRelease:
-    """A release of the same custodians.
-
-    Attributes
-    ----------
-    run, project
-        Its name; no project where the reader of the report may not know it.
-    links
-        Number of links; None where it is not known, or the reader may not know it.
-    reason
-        Why there are no counts.
-    """
+    """A release of the same custodians, or the reason why there are no counts of it; without its project and number of
+    links where these are not known, or the reader of the report may not know them."""
 
     run: str
     project: str
@@ -149,19 +140,10 @@ def differences(
     earlier: Iterable[EarlierRelease],
     ladders: Sequence[Ladder] = (),
 ) -> Differences:
-    """Compare a release with earlier ones.
+    """Compare the counts of what is to be released with earlier releases of the same custodians.
 
-    Parameters
-    ----------
-    variables
-        Of the specification, for their roles.
-    now
-        The counts of what is to be released.
-    earlier
-        Releases of the same custodians, newest first; each is looked at once, and then not kept.
-    ladders
-        The coarsenings that either release may have, where both have one coding: they are compared at the coarser of
-        their details.
+    `earlier` has the newest first; each is looked at once, and then not kept. `ladders` are the coarsenings that either
+    release may have, where both have one coding: they are compared at the coarser of their details.
     """
     roles = {variable.name: variable.role for variable in variables}
     compared: list[_Compared] = []
@@ -182,9 +164,8 @@ def differences(
         compared += found
         seen += bool(found)
         unseen += [(release, reason) for reason in reasons]
-        summed += [
-            (release, table, release.counts.coding) for table in release.counts.tables if table.protection == "none"
-        ]
+        plain = [table for table in release.counts.tables if table.protection == "none"]
+        summed += [(release, table, release.counts.coding) for table in plain]
     compared += _sums(now, summed, roles, ladders)
     compared.sort(key=lambda one: (-one.found.share, -one.found.disclosed, one.found.people))
     reason = compared[0].words() if compared and compared[0].found.disclosed else ""

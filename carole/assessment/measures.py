@@ -20,8 +20,6 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of a release."""
-
     value: float
     method: str
     lower: float | None = None
@@ -83,8 +81,6 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
 
 @dataclass(frozen=True)
 class Accumulated:
-    """Risk that earlier releases add."""
-
     releases: int
     largest: Mapping[str, float]
     tables: tuple[PublishedTable, ...]
@@ -96,7 +92,6 @@ class Accumulated:
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
-    """Collect the results of earlier reports."""
     largest: dict[str, float] = {}
     tables: list[PublishedTable] = []
     gone: set[str] = set()

@@ -85,19 +85,9 @@ def publication(
 
 @dataclass(frozen=True)
 class Recovery:
-    """The result of an attack on tables.
-
-    Attributes
-    ----------
-    cells, empty, small
-        Cells of the base table, the empty ones, and those of one or two people.
-    method
-        Of the bounds; empty where there are too many cells.
-    proven
-        Whether no attack recovers more: all bounds are tight.
-    draws
-        The probability whatever the random rounding draws: at least, and at most; twice the same without it.
-    """
+    """The result of an attack on tables: of the base table the cells, the empty ones, and those of one or two people;
+    the method of the bounds, empty where there are too many cells; whether all bounds are tight, so that no attack
+    recovers more; and the least and greatest probability whatever the random rounding draws."""
 
     probability: float
     cells: int
@@ -111,7 +101,6 @@ class Recovery:
 def recovery(
     combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
 ) -> Recovery:
-    """Attack tables together."""
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:

@@ -39,18 +39,12 @@ class CountedVariable:
 
     @property
     def levels(self) -> int:
-        """Levels of the axis."""
         return self.categories + self.missing
 
 
 @dataclass(frozen=True, eq=False)
 class CountedTable:
-    """A released table: what it was published as, and its true counts.
-
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (levels of the first variable, ...)
-    """
+    """A released table: what it was published as, and its true counts, an axis for each variable."""
 
     variables: tuple[CountedVariable, ...]
     protection: str
@@ -59,7 +53,6 @@ class CountedTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its variables."""
         return tuple(variable.name for variable in self.variables)
 
 
@@ -100,7 +93,6 @@ def counted(combined: Combined, tables: Sequence[PublishedTable], codes: str) ->
 
 
 def pack(released: ReleasedCounts) -> bytes:
-    """The counts as bytes."""
     tables = []
     for table in released.tables:
         cells = np.flatnonzero(table.counts)

@@ -62,7 +62,6 @@ class AggregationGraph:
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:
-        """The categories without children, in order."""
         return tuple(name for name, parts in self.children.items() if not parts)
 
     @cached_property
@@ -137,11 +136,9 @@ class AggregationGraph:
         try:
             cycle = [name for name, _ in nx.find_cycle(self._directed())]
         except nx.NetworkXNoCycle:
-            pass
+            yield from self._unsound()
         else:
             yield parameter(cycle[0], "a category is part of itself", " > ".join([*cycle, cycle[0]]))
-            return
-        yield from self._unsound()
 
     def _unsound(self) -> Iterator[GemelError]:
         for name, parts in self.children.items():
@@ -178,9 +175,7 @@ class AggregationGraph:
         self._new(parts, where=category)
         made: dict[str, tuple[str, ...]] = {}
         for name, old in self.children.items():
-            made[name] = tuple(parts) if name == category else old
-            if name == category:
-                made.update(dict.fromkeys(parts, ()))
+            made |= {name: tuple(parts), **dict.fromkeys(parts, ())} if name == category else {name: old}
         return _sound(made)
 
     def aggregate(self, name: str, parts: Sequence[str]) -> AggregationGraph:
@@ -193,10 +188,11 @@ class AggregationGraph:
         """The graph with another name for a category, its place kept."""
         self._known([old])
         self._new([new])
-        given = {old: new}
-        return _sound(
-            {given.get(n, n): tuple(given.get(part, part) for part in parts) for n, parts in self.children.items()}
-        )
+
+        def named(name: str) -> str:
+            return new if name == old else name
+
+        return _sound({named(name): tuple(map(named, parts)) for name, parts in self.children.items()})
 
     def remove(self, category: str, used_by: Sequence[str] = ()) -> AggregationGraph:
         """The graph without a category that nothing needs.

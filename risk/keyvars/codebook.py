@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,9 +35,13 @@ class _Row:
     category: str
     value: str
     scale: str
-    consists_of: tuple[str, ...]
+    parts: str
     part_of: str
     metadata: dict[str, str]
+
+    @property
+    def consists_of(self) -> tuple[str, ...]:
+        return split(self.parts)
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -118,19 +122,8 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
             elif not cell["variable"] and any(cell.values()):
                 errors.append(_wrong(source, line, "the row names no variable"))
             elif cell["variable"]:
-                rows.append(
-                    _Row(
-                        line,
-                        cell["form"],
-                        cell["variable"],
-                        cell["category"],
-                        cell.get("value", ""),
-                        cell.get("scale", ""),
-                        split(cell.get("consists of", "")),
-                        cell.get("part of", ""),
-                        {column: cell[column] for column in metadata if cell[column]},
-                    )
-                )
+                known = {column: cell[column] for column in metadata if cell[column]}
+                rows.append(_Row(line, *(cell.get(column, "") for column in COLUMNS), metadata=known))
     except csv.Error as error:
         raise _wrong(source, reader.line_num, f"not CSV: {error}") from None
     if errors:
@@ -138,12 +131,12 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
     return rows, metadata
 
 
-def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+def _groups(rows: Sequence[_Row]) -> list[list[_Row]]:
     """The rows of each variable of each form; rows without a form first, since they define what others use."""
     groups: dict[tuple[str, str], list[_Row]] = {}
     for row in sorted(rows, key=lambda row: bool(row.form)):
         groups.setdefault((row.form, row.variable), []).append(row)
-    yield from groups.values()
+    return list(groups.values())
 
 
 def _scale(environment: Environment, row: _Row) -> None:
@@ -158,7 +151,6 @@ def _scale(environment: Environment, row: _Row) -> None:
 
 
 def _categories(environment: Environment, rows: Sequence[_Row]) -> None:
-    """Add the categories in the rows that are not known yet."""
     name = rows[0].variable
     children = environment.variables[name].graph.children
     new = {row.category: row for row in rows if row.category and row.category not in children}

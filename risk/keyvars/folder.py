@@ -66,13 +66,7 @@ def check(folder: Path) -> Environment:
 
 
 def restore(folder: Path) -> list[Path]:
-    """Bring back the last good files; what was there is set aside, under the names returned.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there are none.
-    """
+    """Bring back the last good files, NOT_FOUND if there are none; returns where what was there is set aside."""
     with _locked(folder):
         good = folder / LAST_GOOD
         if not all((good / name).exists() for name in FILES):
@@ -96,7 +90,6 @@ def _texts(folder: Path) -> dict[str, str]:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise GemelError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))

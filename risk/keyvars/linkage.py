@@ -104,8 +104,6 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Common:
-    """What two forms can be compared on."""
-
     code: str
     table: tuple[CommonCategory, ...]
     losses: tuple[str, ...]

@@ -50,8 +50,6 @@ class Levels:
 
 @dataclass(frozen=True)
 class Methods:
-    """Methods that change values."""
-
     pram: Mapping[str, float] = field(default_factory=dict)
     swap: Mapping[str, float] = field(default_factory=dict)
     within: tuple[str, ...] = ()
@@ -64,20 +62,15 @@ class Methods:
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """Keys whose share is searched."""
         return (*self.pram_searched, *self.swap_searched)
 
     def at(self, strength: float) -> Methods:
         """The methods with this share for the keys that are searched; at 0 those are left as they are."""
+        given = replace(self, pram_searched=(), swap_searched=())
         if not strength:
-            return replace(self, pram_searched=(), swap_searched=())
-        return replace(
-            self,
-            pram={**self.pram, **dict.fromkeys(self.pram_searched, strength)},
-            swap={**self.swap, **dict.fromkeys(self.swap_searched, strength)},
-            pram_searched=(),
-            swap_searched=(),
-        )
+            return given
+        pram, swap = (dict.fromkeys(names, strength) for names in (self.pram_searched, self.swap_searched))
+        return replace(given, pram={**self.pram, **pram}, swap={**self.swap, **swap})
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -93,13 +86,7 @@ _LARGEST = 1e100  # of a number that is changed: its square, and sums of squares
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that was done, for the log.
-
-    Parameters
-    ----------
-    values
-        How many values of the column differ by it.
-    """
+    """One thing that was done, for the log, and how many values of the column differ by it."""
 
     variable: str
     method: str
@@ -177,13 +164,7 @@ class _Made:
 def numeric(
     frame: pl.DataFrame, names: Sequence[str], where: str, missing_values: Sequence[str] = MISSING_VALUES
 ) -> Floats:
-    """Columns as numbers, shape (n_records, n_columns), NaN where missing.
-
-    Parameters
-    ----------
-    missing_values
-        Texts that mean missing, beside nothing and NaN.
-    """
+    """Columns as numbers, shape (n_records, n_columns), NaN where missing or where the text means so."""
     found = []
     for name in names:
         column = frame[name]

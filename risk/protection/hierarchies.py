@@ -25,13 +25,7 @@ _RARE = 0.01  # share of the records below which a category is pooled unasked
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The levels of one key.
-
-    Parameters
-    ----------
-    levels
-        ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values themselves.
-    """
+    """The levels of one key: ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values."""
 
     name: str
     levels: tuple[tuple[str, ...], ...] = field(repr=False)
@@ -165,13 +159,7 @@ def number_hierarchy(
 
 
 def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, groups: Sequence[int]) -> Hierarchy:
-    """Levels of an integer key: intervals that hold about as many records each.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_values,)
-        Records with each value.
-    """
+    """Levels of an integer key: intervals that hold about as many records each; `counts` are those with each value."""
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
         what = "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before"
@@ -204,10 +192,9 @@ def default_hierarchy(name: str, values: Sequence[str], counts: Integers) -> Hie
         return number_hierarchy(name, values, (5, 10, 20))
     rare = counts < _RARE * counts.sum()
     if len(values) > 2 and rare.sum() > 1:
-        return Hierarchy.of_levels(
-            name, [list(values), ["other" if r else v for v, r in zip(values, rare.tolist(), strict=True)]]
-        )
-    return Hierarchy.of_levels(name, [list(values)])
+        pooled = ["other" if r else v for v, r in zip(values, rare.tolist(), strict=True)]
+        return Hierarchy.of_levels(name, [values, pooled])
+    return Hierarchy.of_levels(name, [values])
 
 
 def _span(low: int, high: int) -> str:

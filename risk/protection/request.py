@@ -36,8 +36,6 @@ from gemel.risk.protection.policy import Policy
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is to be done."""
-
     keys: tuple[str, ...]
     fraction: float
     policy: Policy = field(default_factory=Policy)
@@ -54,6 +52,7 @@ class Request:
     def check(self, columns: Sequence[str]) -> None:
         """Refuse names that are no column, or that two parts of the request want differently."""
         levels, methods = self.levels, self.methods
+        redrawn, swapped = (*methods.pram, *methods.pram_searched), (*methods.swap, *methods.swap_searched)
         of_columns = {
             "--keys": self.keys,
             "--within": methods.within,
@@ -65,13 +64,6 @@ class Request:
             "--model": () if self.model is None else (self.model[0], *self.model[1]),
             "--drop": self.dropped,
         }
-        for option, names in of_columns.items():
-            absent = [n for n in names if n not in columns]
-            if absent:
-                remedy = f"the columns are: {', '.join(columns)}"
-                raise GemelError(
-                    ErrorCode.FIELD_MISSING, f"there is no column {', '.join(absent)}", where=option, remedy=remedy
-                )
         of_keys = {
             "--hierarchy": levels.rows,
             "--intervals": levels.widths,
@@ -79,16 +71,18 @@ class Request:
             "--top": levels.top,
             "--quantiles": levels.quantiles,
             "--levels": levels.fixed,
-            "--pram": (*methods.pram, *methods.pram_searched),
-            "--swap": (*methods.swap, *methods.swap_searched),
+            "--pram": redrawn,
+            "--swap": swapped,
             "--importance": self.importance,
         }
-        for option, names in of_keys.items():
-            unknown = [n for n in names if n not in self.keys]
-            if unknown:
-                raise parameter(
-                    option, f"there is no key {', '.join(unknown)}", remedy=f"the keys are: {', '.join(self.keys)}"
-                )
+        for code, noun, present, options in (
+            (ErrorCode.FIELD_MISSING, "column", columns, of_columns),
+            (ErrorCode.PARAMETER, "key", self.keys, of_keys),
+        ):
+            for option, names in options.items():
+                if absent := [name for name in names if name not in present]:
+                    what, remedy = f"there is no {noun} {', '.join(absent)}", f"the {noun}s are: {', '.join(present)}"
+                    raise GemelError(code, what, where=option, remedy=remedy)
         if len(set(self.keys)) != len(self.keys) or not self.keys:
             raise parameter("--keys", "name at least one key, and each once")
         for what, first, second in (
@@ -96,15 +90,10 @@ class Request:
             ("a key cannot be dropped; its last level leaves it out", self.keys, self.dropped),
             ("a key has one kind of levels", levels.rows, (*levels.widths, *levels.bottom, *levels.top)),
             ("a key has one kind of levels", levels.quantiles, (*levels.rows, *levels.widths)),
-            (
-                "a key is redrawn or swapped, not both",
-                (*methods.pram, *methods.pram_searched),
-                (*methods.swap, *methods.swap_searched),
-            ),
+            ("a key is redrawn or swapped, not both", redrawn, swapped),
             ("a column is dropped, and used otherwise", self.dropped, (*methods.numeric, *self.numbers)),
         ):
-            both = [n for n in first if n in second]
-            if both:
+            if both := [n for n in first if n in second]:
                 raise parameter("options", what, f"both for {', '.join(both)}")
         if not 0.0 < self.fraction <= 1.0:
             got = f"{self.fraction:g}"
@@ -256,7 +245,6 @@ def read_policy(path: Path) -> Policy:
 
 
 def read_log(path: Path) -> dict[str, Any]:
-    """The log of a protection."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -13,8 +13,6 @@ from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import GREY, OCHRE, TEAL
 from gemel.risk.report.page import number, share
 
-# The report's charts, drawn as inline SVG on this machine.
-
 
 def frontier_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
     """Each candidate by what it loses and what risk it leaves."""
@@ -27,23 +25,15 @@ def frontier_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         }
         for row in rows
     ]
-    points = (
-        alt.Chart(alt.InlineData(values=values), width=800, height=260)
-        .mark_point(filled=True, size=90, opacity=1)
-        .encode(
-            x=alt.X("bits:Q", title="bits of information lost, a record"),
-            y=alt.Y(
-                "risk:Q", title="expected correct matches", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%")
-            ),
-            color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[TEAL, OCHRE, GREY])),
-        )
+    scale, axis = alt.Scale(type="log"), alt.Axis(format="~%")
+    points = alt.Chart(alt.InlineData(values=values), width=800, height=260).mark_point(filled=True, size=90, opacity=1)
+    points = points.encode(
+        x=alt.X("bits:Q", title="bits of information lost, a record"),
+        y=alt.Y("risk:Q", title="expected correct matches", scale=scale, axis=axis),
+        color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[TEAL, OCHRE, GREY])),
     )
-    return draw(
-        points,
-        "frontier",
-        f"{len(values)} candidate protections by the bits of information that they lose and the expected correct "
-        "matches that they leave.",
-    )
+    words = "candidate protections by the bits of information that they lose and the expected correct matches that they"
+    return draw(points, "frontier", f"{len(values)} {words} leave.")
 
 
 def lost_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
@@ -54,15 +44,12 @@ def lost_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         for row in rows
         for number, (part, bits) in enumerate(zip(parts, (row["of"] - row["bits"], row["bits"]), strict=True))
     ]
-    bars = (
-        alt.Chart(alt.InlineData(values=values), width=680, height={"step": 24})
-        .mark_bar()
-        .encode(
-            y=alt.Y("key:N", title=None, sort=None),
-            x=alt.X("bits:Q", title="bits of information a record"),
-            color=alt.Color("part:N", scale=alt.Scale(domain=list(parts), range=[TEAL, GREY])),
-            order="order:Q",
-        )
+    bars = alt.Chart(alt.InlineData(values=values), width=680, height={"step": 24}).mark_bar()
+    bars = bars.encode(
+        y=alt.Y("key:N", title=None, sort=None),
+        x=alt.X("bits:Q", title="bits of information a record"),
+        color=alt.Color("part:N", scale=alt.Scale(domain=list(parts), range=[TEAL, GREY])),
+        order="order:Q",
     )
     return draw(bars, "lost", "Bits of information a record that each key keeps and loses.")
 
@@ -146,9 +133,8 @@ def render(report: Mapping[str, Any]) -> str:
         "bits": sum(row["bits"] for row in report["lost"]),
         "of": sum(row["of"] for row in report["lost"]),
     }
-    return rendered(
-        __package__, "protection.html.j2", shown, filters={"share": share, "number": number, "figure": _figure}
-    )
+    filters = {"share": share, "number": number, "figure": _figure}
+    return rendered(__package__, "protection.html.j2", shown, filters=filters)
 
 
 def _calibrated(own: Mapping[str, Any], name: str) -> str:
