@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,22 +53,14 @@ class Learnt:
     diversity: int
 
 
-SENSITIVE_MEASURES: dict[str, Callable[[AssessmentSpec], str]] = {
-    "certain_attribution": lambda spec: (
-        "key groups of one value, links as decided; expected number of true links in them"
-    ),
-    "probable_attribution": lambda spec: (
-        f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group;"
-        " expected number of true links among these"
-    ),
-    "attribution_gain": lambda spec: (
-        "posterior less prior, from expected counts by key group; interval by drawing matches, missed people and"
-        f" the population's frequencies {DRAWS} times"
-    ),
-    "few_values": lambda spec: (
-        f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
-        " links in them"
-    ),
+SENSITIVE_MEASURES = {
+    "certain_attribution": "key groups of one value, links as decided; expected number of true links in them",
+    "probable_attribution": "posterior of the record's own value at least {sure:g}, from expected counts by key group;"
+    " expected number of true links among these",
+    "attribution_gain": "posterior less prior, from expected counts by key group; interval by drawing matches, missed"
+    " people and the population's frequencies {draws} times",
+    "few_values": "key groups of fewer than {fewest} different values, links as decided; expected number of true links"
+    " in them",
 }
 """The measures decided by the worst sensitive variable, with their methods in words; known after a recoding of the
 keys."""
@@ -95,9 +87,10 @@ def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Suppos
         for name in names
     ]
     measures = {}
-    for measure, method in SENSITIVE_MEASURES.items():
+    for measure, words in SENSITIVE_MEASURES.items():
         worst = max(names, key=lambda name: found[name].measures[measure].judged)
-        measures[measure] = replace(found[worst].measures[measure], method=f"{method(spec)}; worst for {worst}")
+        method = words.format(sure=1 - spec.doubt, draws=DRAWS, fewest=spec.min_values)
+        measures[measure] = replace(found[worst].measures[measure], method=f"{method}; worst for {worst}")
     return Disclosure(measures, document)
 
 
@@ -184,7 +177,7 @@ def _values(found: Learnt) -> dict[str, float]:
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:
     """The same in the file of a custodian that has the variable, for an intruder who knows the keys in that file."""
-    codes = combined.alice if side is Side.ALICE else combined.bob
+    codes, _, _ = combined.own(side)
     keys = codes[:, combined.columns(combined.with_role("key", side))]
     (column,) = combined.columns([name])
     levels = len(combined.variables[column].categories)

@@ -97,6 +97,12 @@ class Combined:
         rows = (len(self.alice) + len(self.bob) + self.n_records + len(self.pair_a)) * each
         return rows + 24 * (self.n_records + len(self.pair_a))
 
+    def own(self, side: Side) -> tuple[Codes, Integers, Integers]:
+        """A custodian's codes, and its rows of the links and of the pairs that may be links."""
+        if side is Side.ALICE:
+            return self.alice, self.row_a, self.pair_a
+        return self.bob, self.row_b, self.pair_b
+
     @cached_property
     def codes(self) -> Codes:
         """One value for each linked record and variable, shape (n_links, n_variables); -1 where neither file has it.

@@ -122,10 +122,8 @@ class _Compared:
         }
 
     def words(self) -> str:
-        which = " and ".join(
-            f"run {release.run}" + (f" of project {release.project}" if release.project else "")
-            for release in self.releases
-        )
+        projects = (f" of project {release.project}" if release.project else "" for release in self.releases)
+        which = " and ".join(f"run {release.run}{of}" for release, of in zip(self.releases, projects, strict=True))
         found = self.found
         cells = "1 cell differs" if found.small_cells == 1 else f"{found.small_cells} cells differ"
         return (
@@ -183,17 +181,12 @@ def differences(
             for release, why in unseen[:_SHOWN]
         ],
     }
-    blind = len({release.run for release, _ in unseen})
-    return Differences(measures, document, _warnings(now, blind), seen, blind, reason)
-
-
-def _warnings(now: ReleasedCounts, blind: int) -> tuple[ResultWarning, ...]:
-    warnings = []
+    blind, warnings = len({release.run for release, _ in unseen}), list[ResultWarning]()
     if blind and (now.tables or now.left_out):
         warnings.append(result_warning("releases_not_compared", releases=blind))
     if now.left_out:
         warnings.append(result_warning("tables_not_compared", tables=len(now.left_out)))
-    return tuple(warnings)
+    return Differences(measures, document, tuple(warnings), seen, blind, reason)
 
 
 def _against(
@@ -259,8 +252,7 @@ def _sums(
                 continue
             made = [own, *((shown(part, names, levels).counts, of) for part, of in ((first, its), (second, theirs)))]
             for whole in range(3):
-                parts = [made[k] for k in range(3) if k != whole]
-                found = _left_of(made[whole], parts, categories(table, names), targets)
+                found = _left_of(made[whole], made[:whole] + made[whole + 1 :], categories(table, names), targets)
                 if found is not None:
                     yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
 

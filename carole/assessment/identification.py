@@ -101,10 +101,8 @@ class KeyedRecords:
 
 def _unique_matches(records: KeyedRecords) -> Measure:
     found, measure = unique_matches(records.cases)
-    how = (
-        f"DIS from {found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links, sampling"
-        f" fraction {records.fraction:g}; the limit is applied to the upper end"
-    )
+    pairs = f"{found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links"
+    how = f"DIS from {pairs}, sampling fraction {records.fraction:g}; the limit is applied to the upper end"
     return replace(measure, method=how)
 
 
@@ -195,13 +193,12 @@ def _ends(measure: Measure) -> tuple[float, float]:
 def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> Measure:
     """Expected correct matches of the linked people in one custodian's file alone, as a share."""
     names = combined.with_role("key", side)
-    codes, rows = (combined.alice, combined.row_a) if side is Side.ALICE else (combined.bob, combined.row_b)
+    codes, rows, _ = combined.own(side)
     share = fractions.of(str(side))
     file = key_file(codes[:, combined.columns(names)], names, share.value)
     if file is None:
-        none = "it has no key variable: no record can be identified"
         ends = [end / len(codes) for end in share.possible]
-        return Measure(ends[0], none, min(ends), max(ends))
+        return Measure(ends[0], "it has no key variable: no record can be identified", min(ends), max(ends))
     return own_matches(file.counts, file.frequency[rows], share)
 
 

@@ -98,8 +98,8 @@ def _intruders(
     for side in recipients:
         if combined.variables[column].held_by(side):
             continue
-        half = combined.alice[combined.row_a] if side is Side.ALICE else combined.bob[combined.row_b]
-        codes = known(combined, joint, half, [v.name for v in combined.variables if v.held_by(side)])
+        file, rows, _ = combined.own(side)
+        codes = known(combined, joint, file[rows], [v.name for v in combined.variables if v.held_by(side)])
         elsewhere = joint.conditional(name, codes)
         yield str(side), codes, SensitiveValues(name, sensitive.values, elsewhere, elsewhere, hangs=True)
 

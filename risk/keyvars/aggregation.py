@@ -125,9 +125,8 @@ class AggregationGraph:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
             if not is_name(name) or len(name) > MAX_NAME:
-                yield parameter(
-                    repr(name[:40]), f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
-                )
+                what = f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
+                yield parameter(repr(name[:40]), what)
         strange = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
         for name, part in strange:
             yield unknown("a part that is no category of the variable", part, self.children, name)
@@ -147,16 +146,14 @@ class AggregationGraph:
                 yield parameter(name, what, repr(parts[0]), "keep one of the two names")
             for a, b in combinations(parts, 2):
                 if common := self.reach[a] & self.reach[b]:
-                    yield parameter(
-                        name, f"its parts {a!r} and {b!r} overlap", f"both contain {listed(self._named(common))}"
-                    )
+                    got = f"both contain {listed(self._named(common))}"
+                    yield parameter(name, f"its parts {a!r} and {b!r} overlap", got)
         first: dict[int, str] = {}
         for name, mask in self.reach.items():
             other = first.setdefault(mask, name)
             if other != name and len(self.children[name]) != 1 and len(self.children[other]) != 1:
-                yield parameter(
-                    name, f"the category is made of the same as {other!r}", remedy="keep one of the two names"
-                )
+                remedy = "keep one of the two names"
+                yield parameter(name, f"the category is made of the same as {other!r}", remedy=remedy)
 
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
         """The first leaves of an empty graph."""

@@ -30,6 +30,7 @@ SEPARATOR = "|"
 @dataclass(frozen=True)
 class _Row:
     line: int
+    metadata: dict[str, str]
     form: str
     variable: str
     category: str
@@ -37,7 +38,6 @@ class _Row:
     scale: str
     parts: str
     part_of: str
-    metadata: dict[str, str]
 
     @property
     def consists_of(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
                 errors.append(_wrong(source, line, "the row names no variable"))
             elif cell["variable"]:
                 known = {column: cell[column] for column in metadata if cell[column]}
-                rows.append(_Row(line, *(cell.get(column, "") for column in COLUMNS), metadata=known))
+                rows.append(_Row(line, known, *(cell.get(column, "") for column in COLUMNS)))
     except csv.Error as error:
         raise _wrong(source, reader.line_num, f"not CSV: {error}") from None
     if errors:

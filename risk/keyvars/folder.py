@@ -49,9 +49,8 @@ def changed(folder: Path) -> Iterator[Environment]:
         after = texts_of(environment)
         environment_of(after)  # What could not be read back is not written.
         if _texts(folder) != before:
-            raise GemelError(
-                ErrorCode.BUSY, "the files changed meanwhile", where=str(folder), remedy="run the command again"
-            )
+            what = "the files changed meanwhile"
+            raise GemelError(ErrorCode.BUSY, what, where=str(folder), remedy="run the command again")
         _write(folder, after)
 
 

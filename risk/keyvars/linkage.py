@@ -92,9 +92,8 @@ def _refuse_other_changes(
         for key in entries:
             document.value[section][position].pop(key, None)
     if before.value != after.value or any(getattr(made, key) != value for key, value in entries.items()):
-        raise GemelError(
-            ErrorCode.SPECIFICATION, "the table could not be written without changing something else", where=source
-        )
+        what = "the table could not be written without changing something else"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=source)
 
 
 # Two forms' categories of one variable brought to the finest common ones: the table for a linkage specification.

@@ -95,10 +95,7 @@ class Change:
 
 
 def changed_numbers(
-    frame: pl.DataFrame,
-    methods: Methods,
-    generator: np.random.Generator,
-    missing_values: Sequence[str] = MISSING_VALUES,
+    frame: pl.DataFrame, methods: Methods, generator: np.random.Generator, missing_values: Sequence[str]
 ) -> tuple[pl.DataFrame, list[Change]]:
     """Numeric columns averaged, with noise, rounded, in this order; what a method cannot change it suppresses."""
     made = _Made(frame, missing_values)
@@ -132,26 +129,21 @@ class _Made:
         found = numeric(self.frame, names, where, self._missing)
         large = int((np.abs(found) > _LARGEST).sum())
         if large:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"numbers that are changed are at most {_LARGEST:g}",
-                where=f"{where}, columns {', '.join(names)}",
-                got=f"{large} larger ones",
-                remedy="mark what is no measurement as missing, or give the column in another unit",
-            )
+            what, place = f"numbers that are changed are at most {_LARGEST:g}", f"{where}, columns {', '.join(names)}"
+            remedy = "mark what is no measurement as missing, or give the column in another unit"
+            raise GemelError(ErrorCode.SOURCE, what, where=place, got=f"{large} larger ones", remedy=remedy)
         return found
 
     def put(self, names: Sequence[str], numbers: Floats, method: str, parameter: dict[str, Any], why: str = "") -> None:
         before = numeric(self.frame, names, method, self._missing)
         gone = np.isnan(numbers) & ~np.isnan(before)
         different = (before != numbers) & ~np.isnan(numbers)
-        for i, name in enumerate(names):
-            self.changes.append(Change(name, method, parameter, int(different[:, i].sum())))
-            if gone[:, i].any():
-                more = {"instead of": method, "because": why}
-                self.changes.append(Change(name, "suppression of numbers", more, int(gone[:, i].sum())))
         columns = []
         for i, name in enumerate(names):
+            self.changes.append(Change(name, method, parameter, int(different[:, i].sum())))
+            if lost := int(gone[:, i].sum()):
+                more = {"instead of": method, "because": why}
+                self.changes.append(Change(name, "suppression of numbers", more, lost))
             column = pl.Series(name, numbers[:, i]).fill_nan(None)
             whole = column.drop_nulls()
             if len(whole) and bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):

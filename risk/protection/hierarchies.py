@@ -134,13 +134,11 @@ def number_hierarchy(
     numbers = whole_numbers(values)
     where = f"intervals of {name}"
     if numbers is None:
-        raise parameter(
-            where, "intervals and coded ends need whole numbers", remedy="give a hierarchy file for this key"
-        )
+        what = "intervals and coded ends need whole numbers"
+        raise parameter(where, what, remedy="give a hierarchy file for this key")
     if any(w < 2 for w in widths) or any(b % a or b == a for a, b in pairwise(widths)):
-        raise parameter(
-            where, "widths are above 1, and each a multiple of the one before", ", ".join(str(w) for w in widths)
-        )
+        what = "widths are above 1, and each a multiple of the one before"
+        raise parameter(where, what, ", ".join(str(w) for w in widths))
     if bottom is not None and top is not None and bottom >= top:
         raise parameter(where, "the bottom must lie below the top", f"{bottom}, {top}")
     low, high = -np.inf if bottom is None else bottom, np.inf if top is None else top

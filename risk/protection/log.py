@@ -83,15 +83,13 @@ def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[Geme
     if log.get("document") != DOCUMENT or log.get("version") != VERSION:
         got = f"document {log.get('document')!r}, version {log.get('version')!r}"
         remedy = "give the file that `gemel risk protect --log` wrote"
-        raise GemelError(
-            ErrorCode.MALFORMED, "this is not the log of a protection", where="--verify", got=got, remedy=remedy
-        )
+        what = "this is not the log of a protection"
+        raise GemelError(ErrorCode.MALFORMED, what, where="--verify", got=got, remedy=remedy)
     try:
         return _differences(frame, log, where)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise GemelError(
-            ErrorCode.MALFORMED, "the log lacks an entry, or has one of another kind", where="--verify"
-        ) from error
+        what = "the log lacks an entry, or has one of another kind"
+        raise GemelError(ErrorCode.MALFORMED, what, where="--verify") from error
 
 
 def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:

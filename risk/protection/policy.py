@@ -152,7 +152,7 @@ def file_risk(
     risks = record_risks(file, weights, unchanged)
     strict = record_risks(file, weights, unchanged, strict=True)
     f, dis = file.frequency, file_dis(file)
-    below = (int((f < k).sum()) for k in (2, 3, 5))
+    below = int((f < 2).sum()), int((f < 3).sum()), int((f < 5).sum())
     chances = float(risks.mean()), float(risks.max()), float(strict.mean())
     uniques = len(minimal_uniques(file, None if file.n_keys <= _ALL_SIZES else 4).subsets)
     of_dis = dis.value, dis.low, dis.high

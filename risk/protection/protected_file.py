@@ -174,14 +174,12 @@ def _published(frame: pl.DataFrame, request: Request, table: KeyTable, chosen: C
     values = table.values(chosen.node, chosen.suppressed)
     columns = []
     for name in frame.columns:
-        if name in request.dropped:
-            continue
         if name not in request.keys:
-            columns.append(frame[name])
+            columns += [] if name in request.dropped else [frame[name]]
             continue
         q = request.keys.index(name)
-        level, height = chosen.node[q], table.heights[q]
-        if level == height:
+        level = chosen.node[q]
+        if level == table.heights[q]:
             continue
         own = frame[name]
         if level == 0 and name not in (*request.methods.pram, *request.methods.swap):

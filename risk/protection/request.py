@@ -238,9 +238,8 @@ def read_policy(path: Path) -> Policy:
     if isinstance(given, dict) and set(given) == {"policy"}:
         given = given["policy"]
     if not isinstance(given, dict):
-        raise GemelError(
-            ErrorCode.SOURCE, "a policy is names and limits", where=str(path), remedy="write `k: 3` for example"
-        )
+        what = "a policy is names and limits"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy="write `k: 3` for example")
     return Policy.read(given, str(path))
 
 

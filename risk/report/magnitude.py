@@ -66,8 +66,9 @@ def render(assessment: Mapping[str, Any]) -> str:
         "breaches": assessment.get("breaches", [])[:_SHOWN],
         "chart": doubt_chart(cells) if "rules" in assessment and cells else Markup(""),
     }
-    filters = {"number": number, "figure": _figure, "cell": _cell}
-    return rendered(__package__, "magnitude.html.j2", shown, filters=filters)
+    return rendered(
+        __package__, "magnitude.html.j2", shown, filters={"number": number, "figure": _figure, "cell": _cell}
+    )
 
 
 def _doubt(entry: Mapping[str, Any]) -> float:

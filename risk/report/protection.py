@@ -55,22 +55,22 @@ def lost_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 _ROWS = (
-    ("combinations", "combinations of key values", False),
-    ("k", "fewest records that agree with a record (k)", False),
-    ("below_2", "unique records", False),
-    ("below_3", "records with which fewer than 3 agree", False),
-    ("below_5", "records with which fewer than 5 agree", False),
-    ("correct_matches", "expected correct matches, as a share of the records", True),
-    ("correct_matches_strict", "the same, if missing values agree with missing values only", True),
-    ("record_risk", "largest chance of a correct match of a record", True),
-    ("dis", "DIS: chance that a unique match is right", True),
-    ("minimal_uniques", "minimal sample uniques", False),
+    ("combinations", "combinations of key values", number),
+    ("k", "fewest records that agree with a record (k)", number),
+    ("below_2", "unique records", number),
+    ("below_3", "records with which fewer than 3 agree", number),
+    ("below_5", "records with which fewer than 5 agree", number),
+    ("correct_matches", "expected correct matches, as a share of the records", share),
+    ("correct_matches_strict", "the same, if missing values agree with missing values only", share),
+    ("record_risk", "largest chance of a correct match of a record", share),
+    ("dis", "DIS: chance that a unique match is right", share),
+    ("minimal_uniques", "minimal sample uniques", number),
 )
 
 _EXACT = (
-    ("correct_matches", "by the population, exactly: correct matches, as a share of the records", True),
-    ("record_risk", "by the population, exactly: largest chance of a correct match of a record", True),
-    ("population_uniques", "by the population, exactly: records that fit one person only", False),
+    ("correct_matches", "by the population, exactly: correct matches, as a share of the records", share),
+    ("record_risk", "by the population, exactly: largest chance of a correct match of a record", share),
+    ("population_uniques", "by the population, exactly: records that fit one person only", number),
 )
 _CALIBRATED = (
     ("tau2", "calibrated tau2: expected correct matches among unique records, with its interval"),
@@ -94,15 +94,13 @@ def render(report: Mapping[str, Any]) -> str:
     """The page for the report of `protect`."""
     rows = [
         {"words": words, "before": write(report["before"][name]), "after": write(report["after"][name])}
-        for name, words, of_share in _ROWS
-        for write in (share if of_share else number,)
+        for name, words, write in _ROWS
     ]
     exact = report["before"]["exact"] is not None
     if exact:
         rows += [
             {"words": words, **{when: write(report[when]["exact"][name]) for when in ("before", "after")}}
-            for name, words, of_share in _EXACT
-            for write in (share if of_share else number,)
+            for name, words, write in _EXACT
         ]
     rows += [
         {"words": words, **{when: _calibrated(report["calibrated"][when], name) for when in ("before", "after")}}
