@@ -166,8 +166,6 @@ def assess(
 
     Parameters
     ----------
-    context
-        What it is assessed beside.
     joint
         The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
     attacked

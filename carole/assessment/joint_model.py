@@ -40,18 +40,8 @@ def released_joint(
     sensitive: Sequence[SensitiveValues],
     probabilities: Sequence[Floats],
 ) -> tuple[dict[str, Measure], list[dict[str, Any]]]:
-    """What the joint distribution tells of the linked people, as far as the specification releases it.
-
-    Parameters
-    ----------
-    probabilities
-        Link probabilities that are possible (`possible_probabilities`).
-
-    Returns
-    -------
-    tuple
-        By sensitive variable the worst of the intruders, and each intruder, ready for JSON.
-    """
+    """What the joint distribution tells of the linked people, as far as the specification releases it: by sensitive
+    variable the worst of the intruders, and each intruder, ready for JSON."""
     policy = spec.assessment
     recipients = [side for side in Side if spec.release.joint_to(side)]
     if policy is None or spec.latent is None or joint is None or not recipients:

@@ -48,13 +48,7 @@ def excess(judged: float, limit: float) -> float:
 
 
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:
-    """The measure in the document, assessed together with the largest of the earlier releases.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the measure has neither an interval nor a reason why it needs none.
-    """
+    """The measure in the document, assessed together with the largest of the earlier releases."""
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     if measure.upper is None and not measure.no_interval:

@@ -58,18 +58,8 @@ def protected(
 ) -> Protected:
     """Assess an output, and where a limit is breached, coarsen it as far as the specification allows and must be.
 
-    Parameters
-    ----------
-    assess
-        Assesses it, and what is made of it.
-    earlier
-        Reports on the project's earlier releases, oldest first.
-    released
-        Gives the earlier releases of the same custodians, as `assess` has them.
-
-    Notes
-    -----
-    The time of an assessment for each coarsening that is tried (`coarsening_search`).
+    `earlier` are reports on the project's earlier releases, oldest first; `released` gives those of the same
+    custodians, as `assess` has them. The time is that of an assessment for each coarsening that is tried.
     """
     plain = assess(combined, spec, joint)
     ladders = ladders_of(spec)

@@ -116,13 +116,7 @@ def pack(released: ReleasedCounts) -> bytes:
 
 
 def unpack(content: bytes) -> ReleasedCounts:
-    """The counts that `pack` wrote.
-
-    Raises
-    ------
-    GemelError
-        VAULT if they are of another format, or are none.
-    """
+    """The counts that `pack` wrote; VAULT if they are of another format, or are none."""
     try:
         given = json.loads(content)
         if given["format"] != FORMAT or len(given["tables"]) > MAX_TABLES:

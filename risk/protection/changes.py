@@ -50,6 +50,8 @@ class Levels:
 
 @dataclass(frozen=True)
 class Methods:
+    """Methods that change values."""
+
     pram: Mapping[str, float] = field(default_factory=dict)
     swap: Mapping[str, float] = field(default_factory=dict)
     within: tuple[str, ...] = ()

@@ -48,14 +48,8 @@ def suppress(
         k, or a number for each record (with ``any`` only).
     costs
         Of suppressing one value of each key, above 0; 1 by default. At equal cost keys of more groups go first.
-    missing
-        What a missing or suppressed value means.
     give_back
         With ``any``: restore what is not needed. O(n_records) for each suppressed value.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_records, n_keys)
 
     Raises
     ------

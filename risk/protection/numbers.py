@@ -154,15 +154,7 @@ def add_noise(numbers: Floats, share: float, generator: np.random.Generator) -> 
 
     .. math:: \bar x + (x - \bar x + e) / \sqrt{1 + share}, \quad e \sim N(0, share \cdot \Sigma)
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (n_records, n_variables)
-        NaN where missing.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_records, n_variables)
-        NaN where missing or suppressed.
+    Numbers are NaN where missing, and in the result where suppressed, by record and variable.
 
     Notes
     -----

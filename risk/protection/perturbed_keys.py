@@ -53,11 +53,7 @@ def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> Floats:
 
     .. math:: R_{ik} = \sum_j \frac{\theta_{ji} p_i}{\sum_l \theta_{jl} p_l}\, \theta_{jk}
 
-    Parameters
-    ----------
-    theta : array of shape (n_values, n_values)
-    counts : array of shape (n_values,)
-        Records with each true value.
+    `counts` are the records with each true value.
 
     References
     ----------
