@@ -81,12 +81,8 @@ def minimal_node(
     """
     shape = tuple(len(own) for own in losses)
     if float(np.prod([float(n) for n in shape])) > _NODES:
-        raise parameter(
-            "hierarchies",
-            "the hierarchies have too many combinations of levels",
-            " x ".join(str(n) for n in shape),
-            f"give fewer levels or keys: at most {_NODES:,} combinations",
-        )
+        what, got = "the hierarchies have too many combinations of levels", " x ".join(str(n) for n in shape)
+        raise parameter("hierarchies", what, got, f"give fewer levels or keys: at most {_NODES:,} combinations")
     total = np.zeros(shape)
     for q, own in enumerate(losses):
         total += np.asarray(own, dtype=np.float64).reshape([-1 if i == q else 1 for i in range(len(shape))])

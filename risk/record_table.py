@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import polars as pl
 
@@ -17,37 +16,22 @@ from gemel.records.sources import Values
 from gemel.records.typed_table import Labelled, labelled, read_records
 
 
-class RecordTable(Protocol):
-    """Records that are read by columns; as text they are what errors call them."""
-
-    def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """Some columns, or all; FIELD_MISSING for one that is not there."""
-
-    def codes(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """The same, with the codes of values that have labels."""
-
-    def labelled(self, names: Sequence[str]) -> Labelled | None:
-        """Which of these columns have values with labels, and what they are read as."""
-
-
 @dataclass(frozen=True)
 class FileOfRecords:
-    """A file of records."""
-
     path: Path
     values: Values = "codes"
     csv: CsvOptions = FOUND
 
     def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """As `read_records`."""
+        """Some columns, or all, as `read_records`."""
         return read_records(self.path, names, self.values, self.csv)
 
     def codes(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """As `read_records`."""
+        """The same, with the codes of values that have labels."""
         return read_records(self.path, names, "codes", self.csv)
 
     def labelled(self, names: Sequence[str]) -> Labelled | None:
-        """As `typed_table.labelled`."""
+        """Which of these columns have values with labels, and what they are read as."""
         return labelled(self.path, names, self.values)
 
     def __str__(self) -> str:
@@ -62,16 +46,13 @@ class TableOfRecords:
     name: str
 
     def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """Some columns, or all."""
+        """Some columns, or all; FIELD_MISSING for one that is not there."""
         if names is None:
             return self.frame
         if absent := [name for name in names if name not in self.frame.columns]:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"there is no column {', '.join(absent)}",
-                where=self.name,
-                remedy=f"its columns are: {', '.join(self.frame.columns)}",
-            )
+            what = f"there is no column {', '.join(absent)}"
+            remedy = f"its columns are: {', '.join(self.frame.columns)}"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where=self.name, remedy=remedy)
         return self.frame.select(list(dict.fromkeys(names)))
 
     codes = columns
@@ -83,16 +64,12 @@ class TableOfRecords:
         return self.name
 
 
-def record_table(records: Records, name: str) -> RecordTable:
-    """Records of any form by their columns.
+RecordTable = FileOfRecords | TableOfRecords
+"""Records that are read by columns; as text they are what errors call them."""
 
-    Parameters
-    ----------
-    records
-        A `RecordTable`, the path of a file, or a polars, pandas or Arrow table.
-    name
-        What errors call a table in memory.
-    """
+
+def record_table(records: Records, name: str) -> RecordTable:
+    """A `RecordTable`, the path of a file, or a polars, pandas or Arrow table, which errors call by `name`."""
     if isinstance(records, FileOfRecords | TableOfRecords):
         return records
     if isinstance(records, str | Path):

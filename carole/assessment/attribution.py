@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,15 +28,7 @@ _OWN = "counted: the value and the keys are of one file, so that they are one pe
 
 @dataclass(frozen=True)
 class Groups:
-    """Records by key group, as decided and as expected.
-
-    Attributes
-    ----------
-    of_record : ndarray of int64, shape (n_records,)
-        The group of each linked record.
-    of_pair : ndarray of int64, shape (n_pairs,)
-        The group of each pair that may be a link.
-    """
+    """The key group of each linked record, as decided, and of each pair that may be a link, as expected."""
 
     of_record: Integers = field(repr=False)
     of_pair: Integers = field(repr=False)
@@ -61,22 +53,14 @@ class Learnt:
     diversity: int
 
 
-SENSITIVE_MEASURES: dict[str, Callable[[AssessmentSpec], str]] = {
-    "certain_attribution": lambda spec: (
-        "key groups of one value, links as decided; expected number of true links in them"
-    ),
-    "probable_attribution": lambda spec: (
-        f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group;"
-        " expected number of true links among these"
-    ),
-    "attribution_gain": lambda spec: (
-        "posterior less prior, from expected counts by key group; interval by drawing matches, missed people and"
-        f" the population's frequencies {DRAWS} times"
-    ),
-    "few_values": lambda spec: (
-        f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
-        " links in them"
-    ),
+SENSITIVE_MEASURES = {
+    "certain_attribution": "key groups of one value, links as decided; expected number of true links in them",
+    "probable_attribution": "posterior of the record's own value at least {sure:g}, from expected counts by key group;"
+    " expected number of true links among these",
+    "attribution_gain": "posterior less prior, from expected counts by key group; interval by drawing matches, missed"
+    " people and the population's frequencies {draws} times",
+    "few_values": "key groups of fewer than {fewest} different values, links as decided; expected number of true links"
+    " in them",
 }
 """The measures decided by the worst sensitive variable, with their methods in words; known after a recoding of the
 keys."""
@@ -103,9 +87,10 @@ def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Suppos
         for name in names
     ]
     measures = {}
-    for measure, method in SENSITIVE_MEASURES.items():
+    for measure, words in SENSITIVE_MEASURES.items():
         worst = max(names, key=lambda name: found[name].measures[measure].judged)
-        measures[measure] = replace(found[worst].measures[measure], method=f"{method(spec)}; worst for {worst}")
+        method = words.format(sure=1 - spec.doubt, draws=DRAWS, fewest=spec.min_values)
+        measures[measure] = replace(found[worst].measures[measure], method=f"{method}; worst for {worst}")
     return Disclosure(measures, document)
 
 
@@ -116,7 +101,6 @@ def by_variable(
     cases: Sequence[Supposed] = (),
     groups: Groups | None = None,
 ) -> dict[str, Learnt]:
-    """What the key groups disclose about every sensitive variable."""
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
@@ -148,16 +132,10 @@ def learnt(
 ) -> Learnt:
     """What key groups disclose about one sensitive variable.
 
-    Parameters
-    ----------
-    values, pair_values
-        Codes of the linked records and of the pairs; -1 where missing: these carry no information.
-
-    Notes
-    -----
-    Behind a false link there are two people, of whom nothing is learnt rightly: records count as far as they are
-    true. Certainty, exclusion and diversity use the links as decided; the posterior uses expected counts, so that a
-    doubtful link discloses less. The prior is the expected distribution over all groups. O(n log n).
+    Its values are codes of the linked records and of the pairs; missing ones, -1, carry no information. Behind a false
+    link there are two people, of whom nothing is learnt rightly: records count as far as they are true. Certainty,
+    exclusion and diversity use the links as decided; the posterior uses expected counts, so that a doubtful link
+    discloses less. The prior is the expected distribution over all groups. O(n log n).
     """
     there = values >= 0
     n = len(values)
@@ -199,7 +177,7 @@ def _values(found: Learnt) -> dict[str, float]:
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:
     """The same in the file of a custodian that has the variable, for an intruder who knows the keys in that file."""
-    codes = combined.alice if side is Side.ALICE else combined.bob
+    codes, _, _ = combined.own(side)
     keys = codes[:, combined.columns(combined.with_role("key", side))]
     (column,) = combined.columns([name])
     levels = len(combined.variables[column].categories)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.assessment.combined import Combined
 from gemel.carole.assessment.expected_matches import Supposed
 from gemel.carole.assessment.measures import CONFIDENCE, Measure
 from gemel.common.specification.model.assessment import Fraction
+from gemel.risk.arrays import Codes, Floats, Integers, Mask
 
 DRAWS = 200
 """Times that the truth is drawn under each set of probabilities."""
@@ -31,15 +31,9 @@ _REACH = 3.0  # standard deviations that a group's rise may be above what is exp
 
 @dataclass(frozen=True)
 class PossibleMatches:
-    """Which pairs are matches, by one set of probabilities.
+    """Which pairs are matches, by one set of probabilities: that of each pair that may be a link."""
 
-    Attributes
-    ----------
-    weight : ndarray of float64, shape (n_pairs,)
-        Probability of each pair that may be a link.
-    """
-
-    weight: NDArray[np.float64] = field(repr=False)
+    weight: Floats = field(repr=False)
     missed: float
     population: float
 
@@ -68,50 +62,35 @@ def possible_matches(combined: Combined, cases: Sequence[Supposed], fraction: Fr
 
 @dataclass(frozen=True)
 class ExpectedCells:
-    """Expected matches by key group and value.
+    """Expected matches by key group and value: the occupied cells, as group * levels + value; the place among them of
+    each pair that has a value and may be a match, and which pairs these are."""
 
-    Attributes
-    ----------
-    cells : ndarray of int64, shape (n_cells,)
-        The occupied ones, as group * levels + value.
-    of_pair : ndarray of int64, shape (n_pairs,)
-        Of each pair that has a value and may be a match.
-    pairs : ndarray of int64, shape (n_pairs,)
-        Which pairs these are.
-    """
-
-    cells: NDArray[np.int64] = field(repr=False)
-    of_pair: NDArray[np.int64] = field(repr=False)
-    pairs: NDArray[np.int64] = field(repr=False)
+    cells: Integers = field(repr=False)
+    of_pair: Integers = field(repr=False)
+    pairs: Integers = field(repr=False)
     levels: int
     groups: int
 
     @classmethod
-    def of(
-        cls, group: NDArray[np.int64], values: NDArray[np.int32], weight: NDArray[np.float64], levels: int, groups: int
-    ) -> ExpectedCells:
+    def of(cls, group: Integers, values: Codes, weight: Floats, levels: int, groups: int) -> ExpectedCells:
         """From pairs with their groups, values (-1 where missing) and probabilities."""
         spoken = np.flatnonzero((values >= 0) & (weight > 0))
         cells, which = np.unique(group[spoken] * levels + values[spoken], return_inverse=True)
         return cls(cells.astype(np.int64), which.astype(np.int64), spoken.astype(np.int64), levels, groups)
 
     @property
-    def group(self) -> NDArray[np.int64]:
-        """Group of each cell."""
+    def group(self) -> Integers:
         return self.cells // self.levels
 
     @property
-    def value(self) -> NDArray[np.int64]:
-        """Value of each cell."""
+    def value(self) -> Integers:
         return self.cells % self.levels
 
-    def sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, weight: Floats) -> Floats:
         """Sums of numbers of the pairs by cell."""
         return np.bincount(self.of_pair, weight[self.pairs], len(self.cells)).astype(np.float64)
 
-    def posterior(
-        self, weight: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def posterior(self, weight: Floats) -> tuple[Floats, Floats, Floats]:
         """Expected matches by cell; the prior by value; and the posterior of each cell's value in its group."""
         sums = self.sums(weight)
         totals = np.bincount(self.group, sums, self.groups)
@@ -121,17 +100,10 @@ class ExpectedCells:
         return sums, prior, np.divide(sums, own, out=np.zeros(len(sums)), where=own > 0)
 
 
-def greatest_rise(
-    counted: ExpectedCells, weight: NDArray[np.float64], inside: NDArray[np.bool_], possible: Sequence[PossibleMatches]
-) -> Measure:
-    """The greatest rise in a group that has linked records, with its interval; the method is left empty.
+def greatest_rise(counted: ExpectedCells, weight: Floats, inside: Mask, possible: Sequence[PossibleMatches]) -> Measure:
+    """The greatest rise in a group `inside`, with linked records, with its interval; the method is left empty.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_pairs,)
-        Link probability of each pair, as the value takes them.
-    inside : ndarray of bool, shape (n_groups,)
-        Groups with linked records.
+    The value takes the link probabilities `weight` of the pairs.
     """
     _, prior, posterior = counted.posterior(weight)
     rises = (posterior - prior[counted.value])[inside[counted.group]]
@@ -144,9 +116,7 @@ def greatest_rise(
     return Measure(value, "", max(0.0, min(value, low)), min(1.0, max(value, high)))
 
 
-def drawn_rises(
-    counted: ExpectedCells, matches: PossibleMatches, inside: NDArray[np.bool_], draws: int = DRAWS
-) -> NDArray[np.float64]:
+def drawn_rises(counted: ExpectedCells, matches: PossibleMatches, inside: Mask, draws: int = DRAWS) -> Floats:
     """The greatest rise of each draw, float64, shape (draws,); the same for the same numbers.
 
     Matches of a cell are binomial with the mean probability of its pairs. A missed one is of a new group as often as
@@ -198,12 +168,12 @@ def drawn_rises(
 def _commonness(
     rng: np.random.Generator,
     counted: ExpectedCells,
-    prior: NDArray[np.float64],
-    spread: NDArray[np.float64],
+    prior: Floats,
+    spread: Floats,
     n: float,
     population: float,
     draws: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draws of how common each value is in the population, shape (draws, levels)."""
     by_value = np.bincount(counted.value, spread, counted.levels)
     by_links = ((1.0 - 2.0 * prior) * by_value + prior**2 * by_value.sum()) / n**2

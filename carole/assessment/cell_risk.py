@@ -47,19 +47,8 @@ MODELS = 5
 
 @dataclass(frozen=True)
 class Cells:
-    """Combinations of key values, with the model's estimates for each.
-
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (n_cells,)
-        Records.
-    of_record : ndarray of int64, shape (n_records,)
-        The cell of each.
-    correct : ndarray of float64, shape (n_cells,)
-        E(1/F): the probability that a match with a record of the cell is correct.
-    alone : ndarray of float64, shape (n_cells,)
-        P(F = 1); 0 where the sample has more than one.
-    """
+    """Combinations of key values: the records of each and the cell of each record, with the model's estimates E(1/F),
+    the probability that a match with a record of the cell is correct, and P(F = 1), 0 where the sample has more."""
 
     counts: Integers
     of_record: Integers
@@ -74,15 +63,8 @@ class Cells:
 
 @dataclass(frozen=True)
 class CellRisk:
-    """A model of the population behind a file.
-
-    Attributes
-    ----------
-    after
-        The combinations after a recoding.
-    matching
-        The decomposable models, averaged, where these are the model.
-    """
+    """A model of the population behind a file: the combinations `after` a recoding, and the decomposable models,
+    averaged, where these are the model."""
 
     file: KeyFile
     method: str
@@ -92,7 +74,6 @@ class CellRisk:
 
     @property
     def now(self) -> Cells:
-        """The combinations as they are."""
         return self.after(Recoding.none(self.file))
 
 
@@ -182,14 +163,7 @@ LogNone = Callable[[int], float]
 def largest_risk(cells: Cells, chance: Floats, cases: Sequence[Supposed], fraction: float) -> Measure:
     """Greatest probability of a right match of any linked record, with its interval; the method is left empty.
 
-    Parameters
-    ----------
-    chance : ndarray of float64, shape (n_records,)
-        Probability by the model that each record is matched to its person.
-
-    Notes
-    -----
-    O(cells log N) for each of the cases.
+    `chance` is that of each record by the model. O(cells log N) for each of the cases.
     """
     value = float(chance.max(initial=0.0))
     if not len(chance):
@@ -252,15 +226,8 @@ def by_frequency(spectrum: Spectrum, formula: Pitman, population: float) -> LogN
 
 
 def by_model(cells: Cells, rate: Floats, probability: Floats, more: float = 1.0) -> LogNone:
-    """By the model of the key variables: F - f is Poisson.
-
-    Parameters
-    ----------
-    rate : ndarray of float64, shape (n_cells,)
-        Expected people of each combination outside the file.
-    probability : ndarray of float64, shape (n_records,)
-        That each link is true.
-    """
+    """By the model of the key variables: F - f is Poisson, with the expected people `rate` of each combination outside
+    the file, and each link true with its `probability`."""
     doubt = np.log1p(-np.minimum(probability, 1.0 - 1e-15))
     any_true = -np.expm1(np.bincount(cells.of_record, doubt, len(cells.counts)))
     alone = np.where(cells.counts == 1, cells.alone, 0.0) ** more

@@ -91,33 +91,31 @@ def coarsened_joint(
 
 
 def _coarsened(joint: JointDistribution, ladders: Sequence[Ladder], levels: Levels) -> JointDistribution | None:
-    by_name = {ladder.variable: (ladder, level) for ladder, level in zip(ladders, levels, strict=True)}
-    groups: list[Codes | None] = []
-    kept = []
-    variables = []
-    for place, variable in enumerate(joint.variables):
-        ladder, level = by_name.get(variable.name, (None, 0)) if variable.coded else (None, 0)
-        groups.append(None if ladder is None or ladder.dropped(level) else ladder.groups[level])
-        if ladder is not None and ladder.dropped(level):
-            continue
-        kept.append(place)
-        number = variable.levels if ladder is None else ladder.categories(level)
-        variables.append(replace(variable, levels=number))
-    if not variables:
+    kept, groups = dict(enumerate(joint.variables)), dict[int, Codes]()
+    place_of = {variable.name: place for place, variable in kept.items() if variable.coded}
+    for ladder, level in zip(ladders, levels, strict=True):
+        place = place_of.get(ladder.variable)
+        if place is not None and ladder.dropped(level):
+            del kept[place]
+        elif place is not None:
+            groups[place] = ladder.groups[level]
+            kept[place] = replace(kept[place], levels=ladder.categories(level))
+    if not kept:
         return None
+    variables, places = tuple(kept.values()), list(kept)
     model, names = joint.model, [variable.name for variable in variables]
-    number_of = {place: number for number, place in enumerate(kept)}
+    number_of = {place: number for number, place in enumerate(places)}
     edges = [(joint.names[v], joint.names[w]) for v, w in model.graph.edges if v in number_of and w in number_of]
     graph = Graph.from_edges(names, edges)
     tree = JunctionTree.of(graph)
     all_levels = tuple(variable.levels for variable in variables)
     cliques = []
     for clique in tree.cliques:
-        remaining = [kept[v] for v in members(clique)]
+        remaining = [places[v] for v in members(clique)]
         factor = next(f for f in model.cliques if set(remaining) <= set(f.variables)).marginal(remaining)
         cells = np.stack(
             [
-                column if (of := groups[place]) is None else of[column]
+                groups[place][column] if place in groups else column
                 for place, column in zip(remaining, factor.cells.T, strict=True)
             ],
             axis=1,
@@ -125,4 +123,4 @@ def _coarsened(joint: JointDistribution, ladders: Sequence[Ladder], levels: Leve
         own = tuple(all_levels[v] for v in members(clique))
         cliques.append(Factor(tuple(members(clique)), own, *total_by_row(cells, factor.values, own)))
     fitted = FittedModel(graph, all_levels, tree, tuple(cliques), model.estimate)
-    return replace(joint, variables=tuple(variables), model=fitted)
+    return replace(joint, variables=variables, model=fitted)

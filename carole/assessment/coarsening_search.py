@@ -34,8 +34,6 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Tried:
-    """One coarsening that was assessed."""
-
     levels: Levels
     cost: float
     excess: float
@@ -48,23 +46,13 @@ Judge = Callable[[Levels], tuple[float, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Search:
-    """The result of a search.
-
-    Attributes
-    ----------
-    found
-        The coarsening; None if there is none with which every limit holds, or none was found.
-    tried
-        Every one that was assessed, in that order.
-    possible
-        Number of coarsenings that are allowed.
-    exact
-        Whether no allowed coarsening costs less, or every one was assessed.
-    """
+    """The result of a search: the coarsening with which every limit holds, None if there is none or none was found;
+    every one that was assessed, in that order; the number that is allowed, None where no search could help; and
+    whether no allowed coarsening costs less, or every one was assessed."""
 
     found: Tried | None
     tried: tuple[Tried, ...]
-    possible: int
+    possible: int | None
     exact: bool
 
 
@@ -94,63 +82,44 @@ class Costs:
 def minimal_coarsening(
     ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
 ) -> Search:
-    """Search the least coarsening with which every limit holds."""
-    possible = math.prod(ladder.top + 1 for ladder in ladders) - 1
-    walk = _Walk([ladder.top for ladder in ladders], costs, judge, allowed)
-    if possible <= EXACT:
-        return walk.every()
-    return Search(walk.by_steps(), tuple(walk.known.values()), possible, False)
+    tops, start = [ladder.top for ladder in ladders], (0,) * len(ladders)
+    known: dict[Levels, Tried] = {}
 
+    def order(levels: Levels) -> tuple[float, int, Levels]:
+        return costs.cost(levels), sum(levels), levels
 
-class _Walk:
-    def __init__(self, tops: Sequence[int], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]) -> None:
-        self._tops = tops
-        self._costs = costs
-        self._judge = judge
-        self._allowed = allowed
-        self.known: dict[Levels, Tried] = {}
+    def tried(levels: Levels) -> Tried:
+        if levels not in known:
+            known[levels] = Tried(levels, costs.cost(levels), *judge(levels))
+        return known[levels]
 
-    def every(self) -> Search:
-        _, *possible = cheapest_first((0,) * len(self._tops), lambda levels: self._moved(levels, 1), self._order)
-        enough = next((tried for levels in possible if not (tried := self._tried(levels)).breaches), None)
-        return Search(enough, tuple(self.known.values()), len(possible), True)
-
-    def by_steps(self) -> Tried | None:
-        coarse = stepwise((0,) * len(self._tops), self._closer, self._enough)[-1]
-        return self.known[stepwise(coarse, self._finer, lambda _: False)[-1]] if self._enough(coarse) else None
-
-    def _enough(self, levels: Levels) -> bool:
-        return levels in self.known and not self.known[levels].breaches
-
-    def _closer(self, levels: Levels) -> Levels | None:
-        """One step further, that which brings the measures closest to their limits."""
-        steps = [self._tried(further) for further in self._moved(levels, 1) if self._room]
-        return min(steps, key=lambda one: (one.excess, *self._order(one.levels))).levels if steps else None
-
-    def _finer(self, levels: Levels) -> Levels | None:
-        """One step back, to the least with which every limit still holds."""
-        back = [self._tried(finer) for finer in self._moved(levels, -1) if self._room]
-        return min((one.levels for one in back if not one.breaches), key=self._order, default=None)
-
-    @property
-    def _room(self) -> bool:
-        return len(self.known) < ASSESSED
-
-    def _moved(self, levels: Levels, by: int) -> list[Levels]:
+    def moved(levels: Levels, by: int) -> list[Levels]:
         moves = [(*levels[:q], levels[q] + by, *levels[q + 1 :]) for q in range(len(levels))]
-        return [
-            moved
-            for q, moved in enumerate(moves)
-            if 0 <= moved[q] <= self._tops[q] and any(moved) and self._allowed(moved)
-        ]
+        return [move for q, move in enumerate(moves) if 0 <= move[q] <= tops[q] and any(move) and allowed(move)]
 
-    def _order(self, levels: Levels) -> tuple[float, int, Levels]:
-        return self._costs.cost(levels), sum(levels), levels
+    def tried_beside(levels: Levels, by: int) -> list[Tried]:
+        return [tried(move) for move in moved(levels, by) if len(known) < ASSESSED]
 
-    def _tried(self, levels: Levels) -> Tried:
-        if levels not in self.known:
-            self.known[levels] = Tried(levels, self._costs.cost(levels), *self._judge(levels))
-        return self.known[levels]
+    def enough(levels: Levels) -> bool:
+        return levels in known and not known[levels].breaches
+
+    def closer(levels: Levels) -> Levels | None:
+        """One step further, that which brings the measures closest to their limits."""
+        steps = tried_beside(levels, 1)
+        return min(steps, key=lambda one: (one.excess, *order(one.levels))).levels if steps else None
+
+    def finer(levels: Levels) -> Levels | None:
+        """One step back, to the least with which every limit still holds."""
+        return min((one.levels for one in tried_beside(levels, -1) if not one.breaches), key=order, default=None)
+
+    possible = math.prod(top + 1 for top in tops) - 1
+    if possible <= EXACT:
+        _, *lattice = cheapest_first(start, lambda levels: moved(levels, 1), order)
+        least = next((one for levels in lattice if not (one := tried(levels)).breaches), None)
+        return Search(least, tuple(known.values()), len(lattice), True)
+    coarse = stepwise(start, closer, enough)[-1]
+    found = known[stepwise(coarse, finer, lambda _: False)[-1]] if enough(coarse) else None
+    return Search(found, tuple(known.values()), possible, False)
 
 
 def entropy(codes: np.ndarray[Any, np.dtype[np.integer]]) -> float:

@@ -97,6 +97,12 @@ class Combined:
         rows = (len(self.alice) + len(self.bob) + self.n_records + len(self.pair_a)) * each
         return rows + 24 * (self.n_records + len(self.pair_a))
 
+    def own(self, side: Side) -> tuple[Codes, Integers, Integers]:
+        """A custodian's codes, and its rows of the links and of the pairs that may be links."""
+        if side is Side.ALICE:
+            return self.alice, self.row_a, self.pair_a
+        return self.bob, self.row_b, self.pair_b
+
     @cached_property
     def codes(self) -> Codes:
         """One value for each linked record and variable, shape (n_links, n_variables); -1 where neither file has it.
@@ -123,7 +129,6 @@ class Combined:
         return {v.name: int(n) for v, n in zip(self.variables, differ, strict=True) if v.holder == "both"}
 
     def columns(self, names: Sequence[str]) -> list[int]:
-        """Positions of variables."""
         places = {variable.name: q for q, variable in enumerate(self.variables)}
         return [places[name] for name in names]
 
@@ -133,15 +138,8 @@ class Combined:
 
 
 def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
-    """The combined output of a run.
+    """The combined output of a run, of two contributions with their variables' codes.
 
-    Parameters
-    ----------
-    alice, bob
-        The two contributions, with their variables' codes.
-
-    Notes
-    -----
     Under the assignment clusters a record of either file is a person, with the codes of the record in his most probable
     pair: records of one person with equal codes would hide that he is unique. O(rows * variables + pairs).
     """
@@ -153,11 +151,8 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
     near[linkage.links] = True
 
     def chosen(which: NDArray[Any]) -> _Rows:
-        return (
-            pairs.row_a[which].astype(np.int64),
-            pairs.row_b[which].astype(np.int64),
-            chance[which].astype(np.float64),
-        )
+        rows_a, rows_b = pairs.row_a[which].astype(np.int64), pairs.row_b[which].astype(np.int64)
+        return rows_a, rows_b, chance[which].astype(np.float64)
 
     return _output(spec, _codes(alice, bob, spec), chosen(linkage.links), chosen(near))
 
@@ -187,18 +182,7 @@ def _of_persons(
 
 
 def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
-    """The combined output of a run in mode block_keyed.
-
-    Parameters
-    ----------
-    answer
-        What the resolver decided, with the links by their rows of codes.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the result does not give the links' rows of codes.
-    """
+    """The combined output of a run in mode block_keyed, whose answer must give the links by their rows of codes."""
     links = answer.coded
     if links is None:
         raise _wrong("expected the links with their rows of codes", "links", "none")

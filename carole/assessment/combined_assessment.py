@@ -40,29 +40,19 @@ from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.notes.modes import granted_columns
 from gemel.risk.models.joint_distribution import JointDistribution
 
-# The memory of an assessment, computed before it is allocated.
+# The memory of an assessment in bytes, computed before it is allocated.
 #
 # Nearly all of it is arrays of a few numbers per record, pair and cell, whose sizes are known in advance; the
 # constants were measured (`tests/carole/assessment/test_registry.py` compares both). Only the search for minimal sample
 # uniques may find any number: it gets the remaining memory, and is limited to smaller sizes where that is not enough.
 
-ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
-"""Bytes of a record of either file."""
-
-PAIR_BYTES, PAIR_BYTES_PER_VARIABLE = 512, 32
-"""Bytes of a pair that may be a link."""
-
-MODEL_CELL_BYTES, MODEL_CELL_BYTES_PER_KEY = 64, 40
-"""Bytes of a cell of the table of all keys, as far as models have them."""
-
-MERGE_BYTES = 160
-"""Bytes of a combination and a merge of two categories, in the search for the smallest recoding."""
-
+ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16  # a record of either file
+PAIR_BYTES, PAIR_BYTES_PER_VARIABLE = 512, 32  # a pair that may be a link
+MODEL_CELL_BYTES, MODEL_CELL_BYTES_PER_KEY = 64, 40  # a cell of the table of all keys, as far as models have them
+MERGE_BYTES = 160  # a combination and a merge of two categories, in the search for the smallest recoding
+# A link, where there is a joint model; the categories are those of all sensitive variables.
 JOINT_BYTES, JOINT_BYTES_PER_VARIABLE, JOINT_BYTES_PER_CATEGORY = 512, 24, 72
-"""Bytes of a link, where there is a joint model; the categories are those of all sensitive variables."""
-
-TABLE_CELL_BYTES = 200
-"""Bytes of a cell of the table from which the published tables are made."""
+TABLE_CELL_BYTES = 200  # a cell of the table from which the published tables are made
 
 
 def needed(combined: Combined, policy: AssessmentSpec, *, modelled: bool = False) -> int:
@@ -88,7 +78,6 @@ def needed(combined: Combined, policy: AssessmentSpec, *, modelled: bool = False
 
 
 def needed_by_joint(combined: Combined) -> int:
-    """Bytes that the measures by the joint model need."""
     sensitive = combined.with_role("sensitive")
     categories = sum(len(variable.categories) for variable in combined.variables if variable.name in sensitive)
     each = JOINT_BYTES + JOINT_BYTES_PER_VARIABLE * len(combined.variables) + JOINT_BYTES_PER_CATEGORY * categories
@@ -100,11 +89,8 @@ def left_for_uniques(
 ) -> Resources:
     """What an assessment may use, less the combined output and what it needs in any case."""
     budget = MemoryBudget(resources.memory_bytes)
-    budget.take(
-        combined.n_bytes + needed(combined, policy, modelled=modelled),
-        "the assessment of the combined output",
-        "carry fewer variables",
-    )
+    taken = combined.n_bytes + needed(combined, policy, modelled=modelled)
+    budget.take(taken, "the assessment of the combined output", "carry fewer variables")
     return Resources(budget.free, resources.threads)
 
 
@@ -114,21 +100,9 @@ DEFAULT_SEARCH = Resources(3 << 30, 1)
 
 @dataclass(frozen=True)
 class Assessment:
-    """The result of an assessment.
-
-    Attributes
-    ----------
-    document
-        Ready for JSON; docs/assessment.md describes it.
-    judged
-        By measure, the value that is compared with its limit.
-    breaches
-        The measures above their limits.
-    counts
-        The counts of the tables, to be kept if the result is released.
-    differences
-        How this release differs from earlier ones.
-    """
+    """The result of an assessment: the document, which docs/assessment.md describes, and as it is sent; by measure the
+    value that is compared with its limit, and the measures above it; the counts of the tables, to be kept if the
+    result is released; and how this release differs from earlier ones."""
 
     document: dict[str, Any] = field(repr=False)
     report: bytes = field(repr=False)
@@ -192,8 +166,6 @@ def assess(
 
     Parameters
     ----------
-    context
-        What it is assessed beside.
     joint
         The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
     attacked
@@ -246,11 +218,9 @@ def assess(
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy, cases)
     past = before.over([variable.name for variable in combined.variables])
-    ways = (
-        options(combined, found.model, found.believed, policy, judged, values, members.document, past, model)
-        if advise
-        else []
-    )
+    ways = []
+    if advise:
+        ways = options(combined, found.model, found.believed, policy, judged, values, members.document, past, model)
     context.progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {
@@ -269,7 +239,7 @@ def assess(
         "contributions": invented.document,
         "tables": tables.document,
         "options": ways,
-        "supposed": _supposed(combined, spec),
+        "supposed": _supposed(combined, policy),
         "records": combined.n_records,
         "expected_records": float(combined.pair_probability.sum()),
         "expected_left_out": combined.left_out,
@@ -279,8 +249,7 @@ def assess(
         **granted_columns(spec),
         "warnings": by_severity(
             [
-                *_former(context.former),
-                *_warnings(combined),
+                *_warnings(combined, *context.former),
                 *(*combined.warnings, *found.warnings, *tables.warnings, *before.warnings),
                 *(*differ.warnings, *invented.warnings),
             ]
@@ -291,9 +260,7 @@ def assess(
     return Assessment(document, report, judged, tuple(breaches), pack(counts), differ)
 
 
-def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
-    policy = spec.assessment
-    assert policy is not None  # noqa: S101 - `assess` has refused it
+def _supposed(combined: Combined, policy: AssessmentSpec) -> Mapping[str, Any]:
     return {
         "fractions": policy.fractions.model_dump(),
         "known_people": policy.known_people,
@@ -307,15 +274,10 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
     }
 
 
-def _former(former: tuple[int, int]) -> list[ResultWarning]:
-    projects, links = former
-    return [result_warning("former_projects", projects=projects, links=links)] if projects else []
-
-
-def _warnings(combined: Combined) -> list[ResultWarning]:
+def _warnings(combined: Combined, projects: int, links: int) -> list[ResultWarning]:
+    warnings = [result_warning("former_projects", projects=projects, links=links)] if projects else []
     if not combined.n_records:
-        return [result_warning("no_linked_record")]
-    warnings = []
+        return [*warnings, result_warning("no_linked_record")]
     if combined.n_records < 2:
         warnings.append(result_warning("one_linked_record"))
     for name, number in combined.disagreements.items():

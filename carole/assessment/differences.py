@@ -82,17 +82,8 @@ _EXACT = (
 
 @dataclass(frozen=True)
 class EarlierRelease:
-    """A release of the same custodians.
-
-    Attributes
-    ----------
-    run, project
-        Its name; no project where the reader of the report may not know it.
-    links
-        Number of links; None where it is not known, or the reader may not know it.
-    reason
-        Why there are no counts.
-    """
+    """A release of the same custodians, or the reason why there are no counts of it; without its project and number of
+    links where these are not known, or the reader of the report may not know them."""
 
     run: str
     project: str
@@ -131,10 +122,8 @@ class _Compared:
         }
 
     def words(self) -> str:
-        which = " and ".join(
-            f"run {release.run}" + (f" of project {release.project}" if release.project else "")
-            for release in self.releases
-        )
+        projects = (f" of project {release.project}" if release.project else "" for release in self.releases)
+        which = " and ".join(f"run {release.run}{of}" for release, of in zip(self.releases, projects, strict=True))
         found = self.found
         cells = "1 cell differs" if found.small_cells == 1 else f"{found.small_cells} cells differ"
         return (
@@ -149,19 +138,10 @@ def differences(
     earlier: Iterable[EarlierRelease],
     ladders: Sequence[Ladder] = (),
 ) -> Differences:
-    """Compare a release with earlier ones.
+    """Compare the counts of what is to be released with earlier releases of the same custodians.
 
-    Parameters
-    ----------
-    variables
-        Of the specification, for their roles.
-    now
-        The counts of what is to be released.
-    earlier
-        Releases of the same custodians, newest first; each is looked at once, and then not kept.
-    ladders
-        The coarsenings that either release may have, where both have one coding: they are compared at the coarser of
-        their details.
+    `earlier` has the newest first; each is looked at once, and then not kept. `ladders` are the coarsenings that either
+    release may have, where both have one coding: they are compared at the coarser of their details.
     """
     roles = {variable.name: variable.role for variable in variables}
     compared: list[_Compared] = []
@@ -182,9 +162,8 @@ def differences(
         compared += found
         seen += bool(found)
         unseen += [(release, reason) for reason in reasons]
-        summed += [
-            (release, table, release.counts.coding) for table in release.counts.tables if table.protection == "none"
-        ]
+        plain = [table for table in release.counts.tables if table.protection == "none"]
+        summed += [(release, table, release.counts.coding) for table in plain]
     compared += _sums(now, summed, roles, ladders)
     compared.sort(key=lambda one: (-one.found.share, -one.found.disclosed, one.found.people))
     reason = compared[0].words() if compared and compared[0].found.disclosed else ""
@@ -202,17 +181,12 @@ def differences(
             for release, why in unseen[:_SHOWN]
         ],
     }
-    blind = len({release.run for release, _ in unseen})
-    return Differences(measures, document, _warnings(now, blind), seen, blind, reason)
-
-
-def _warnings(now: ReleasedCounts, blind: int) -> tuple[ResultWarning, ...]:
-    warnings = []
+    blind, warnings = len({release.run for release, _ in unseen}), list[ResultWarning]()
     if blind and (now.tables or now.left_out):
         warnings.append(result_warning("releases_not_compared", releases=blind))
     if now.left_out:
         warnings.append(result_warning("tables_not_compared", tables=len(now.left_out)))
-    return tuple(warnings)
+    return Differences(measures, document, tuple(warnings), seen, blind, reason)
 
 
 def _against(
@@ -278,8 +252,7 @@ def _sums(
                 continue
             made = [own, *((shown(part, names, levels).counts, of) for part, of in ((first, its), (second, theirs)))]
             for whole in range(3):
-                parts = [made[k] for k in range(3) if k != whole]
-                found = _left_of(made[whole], parts, categories(table, names), targets)
+                found = _left_of(made[whole], made[:whole] + made[whole + 1 :], categories(table, names), targets)
                 if found is not None:
                     yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
 

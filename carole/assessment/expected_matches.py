@@ -78,7 +78,6 @@ class LogTotal:
 
     @property
     def number(self) -> float:
-        """The total itself, not its logarithm."""
         return exp_or_zero(self.value)
 
     def averaged(self, calibrated: LogTotal) -> LogTotal:
@@ -109,7 +108,6 @@ class PopulationUniqueEstimators:
 
     @classmethod
     def fitted(cls, combinations: Combinations, links: TrueLinks) -> PopulationUniqueEstimators:
-        """Fitted to all links."""
         return cls(fit_pitman(links.spectrum), CalibratedLinks.fitted(combinations, links.probability))
 
     def total(self, counted: Counted, links: TrueLinks, population: float) -> LogTotal:
@@ -177,7 +175,6 @@ class Supposed:
 
     @classmethod
     def of(cls, halves: Halves, populations: tuple[float, ...]) -> Supposed:
-        """From the halves of the links."""
         best = true_links(halves)
         reach = _Z * best.spread
         ends = {max(0.0, best.alike - reach), min(1.0, best.alike + reach)} if reach else set()
@@ -199,13 +196,7 @@ class Supposed:
 
 @dataclass(frozen=True)
 class Believed:
-    """Everything that is possible of the links and the population.
-
-    Attributes
-    ----------
-    probabilities
-        Link probabilities that are possible, the model's first.
-    """
+    """Everything that is possible of the links, the model's link probabilities first, and of the population."""
 
     halves: Halves
     probabilities: tuple[Floats, ...]
@@ -213,7 +204,6 @@ class Believed:
 
     @classmethod
     def of(cls, combined: Combined, fraction: Fraction, linkage: LinkageDocument | None) -> Believed:
-        """Of a combined output."""
         halves = Halves.of(combined)
         probabilities = possible_probabilities(combined, linkage)
         expected = None if linkage is None else linkage.expected
@@ -285,12 +275,7 @@ def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> M
 def own_matches(counts: Integers, frequency: Integers, fraction: Fraction) -> Measure:
     """Expected correct matches of some records of one file, as a share, with its interval.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_cells,)
-        Records of each combination of the file.
-    frequency : ndarray of int64, shape (n_records,)
-        Those with the combination of each of the records sought.
+    `counts` are the records of each combination of the file, `frequency` those with that of each record sought.
     """
     fit, requested = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
     n = len(frequency)

@@ -79,13 +79,11 @@ class KeyedRecords:
 
     @property
     def how(self) -> str:
-        """The method of the model's estimates for each record."""
         law = self.model if self.cases[0].laws.calibrated is None else "calibrated risk of the true links"
         return f"{law}; sampling fraction {self.fraction:g}; times the probability that each link is true"
 
     @property
     def how_total(self) -> str:
-        """The method of the totals."""
         laws = "Pitman's formula from how many true links share each combination"
         if self.cases[0].laws.calibrated is not None:
             laws = f"average of the calibrated risk of the true links and {laws}, as far as they agree"
@@ -103,10 +101,8 @@ class KeyedRecords:
 
 def _unique_matches(records: KeyedRecords) -> Measure:
     found, measure = unique_matches(records.cases)
-    how = (
-        f"DIS from {found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links, sampling"
-        f" fraction {records.fraction:g}; the limit is applied to the upper end"
-    )
+    pairs = f"{found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links"
+    how = f"DIS from {pairs}, sampling fraction {records.fraction:g}; the limit is applied to the upper end"
     return replace(measure, method=how)
 
 
@@ -197,13 +193,12 @@ def _ends(measure: Measure) -> tuple[float, float]:
 def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> Measure:
     """Expected correct matches of the linked people in one custodian's file alone, as a share."""
     names = combined.with_role("key", side)
-    codes, rows = (combined.alice, combined.row_a) if side is Side.ALICE else (combined.bob, combined.row_b)
+    codes, rows, _ = combined.own(side)
     share = fractions.of(str(side))
     file = key_file(codes[:, combined.columns(names)], names, share.value)
     if file is None:
-        none = "it has no key variable: no record can be identified"
         ends = [end / len(codes) for end in share.possible]
-        return Measure(ends[0], none, min(ends), max(ends))
+        return Measure(ends[0], "it has no key variable: no record can be identified", min(ends), max(ends))
     return own_matches(file.counts, file.frequency[rows], share)
 
 
@@ -212,7 +207,7 @@ def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
     bounds: list[tuple[int, int | None]] = [(1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 99), (100, None)]
     found = []
     for low, high in bounds:
-        within = (cells.counts >= low) & (cells.counts <= (high if high is not None else cells.counts.max()))
+        within = (cells.counts >= low) & (cells.counts <= (high or cells.counts.max()))
         found.append({"from": low, "to": high, "records": int(cells.counts[within].sum())})
     return found
 
@@ -240,12 +235,11 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[Re
         warnings = (result_warning("special_uniques_incomplete", size=own.max_size, keys=own.n_keys),)
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
-    highest_risk_records = [
-        {"variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1], "records": int(number[i])}
-        for i in order[:_SHOWN]
-    ]
     document = {
-        "highest_risk_records": highest_risk_records,
+        "highest_risk_records": [
+            {"variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1], "records": int(number[i])}
+            for i in order[:_SHOWN]
+        ],
         "special_uniques": {
             "max_size": own.max_size,
             "complete": own.complete,

@@ -95,7 +95,6 @@ class SensitiveValues:
 
 
 def sensitive_values(combined: Combined, name: str, joint: JointDistribution | None) -> SensitiveValues:
-    """A sensitive variable of the linked records."""
     (column,) = combined.columns([name])
     variable, values = combined.variables[column], combined.codes[:, column]
     keys = combined.with_role("key")
@@ -112,13 +111,7 @@ def sensitive_values(combined: Combined, name: str, joint: JointDistribution | N
 
 
 def known(combined: Combined, joint: JointDistribution, codes: Codes, names: Sequence[str]) -> Codes:
-    """Codes of some variables in the joint distribution's columns, -1 elsewhere.
-
-    Parameters
-    ----------
-    codes : ndarray of int32, shape (n_records, n_variables)
-        By the combined output's variables.
-    """
+    """Codes by the combined output's variables in the joint distribution's columns, of the named ones; -1 elsewhere."""
     found = np.full((len(codes), len(joint.variables)), -1, dtype=np.int32)
     for place, variable in enumerate(joint.variables):
         if variable.coded and variable.name in names:
@@ -137,15 +130,8 @@ def frequencies(combined: Combined, column: int) -> Floats:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What an intruder with a posterior infers of each linked record.
-
-    Attributes
-    ----------
-    value : ndarray of int64, shape (n_records,)
-        The most probable value.
-    sure : ndarray of bool, shape (n_records,)
-        Whether its posterior is at least 1 - doubt, so that the intruder takes it for known.
-    """
+    """What an intruder with a posterior infers of each linked record: the most probable value, and whether its
+    posterior is at least 1 - doubt, so that the intruder takes it for known."""
 
     value: Integers = field(repr=False)
     sure: Mask = field(repr=False)

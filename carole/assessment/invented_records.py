@@ -18,14 +18,9 @@ from gemel.common.parties import Side
 def invented_records(
     copies: tuple[NearCopies, NearCopies] | None, members: Mapping[str, Mapping[str, Any]]
 ) -> Disclosure:
-    """Judge what could be records that a custodian has made up.
+    """Judge what could be records that a custodian has made up, without copies where no contribution can be looked at.
 
-    Parameters
-    ----------
-    copies
-        Of Alice's file and of Bob's; None where the contributions are not there to be looked at.
-    members
-        By custodian, its number of records and how many of them are linked, as `membership` counts them.
+    `members` has by custodian its number of records and how many of them are linked, as `membership` counts them.
     """
     figures = {side: {"records": each["records"], "linked": each["linked"]} for side, each in members.items()}
     smaller = min(figures.values(), key=lambda each: (each["records"], each["linked"]))

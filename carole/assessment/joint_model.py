@@ -40,18 +40,8 @@ def released_joint(
     sensitive: Sequence[SensitiveValues],
     probabilities: Sequence[Floats],
 ) -> tuple[dict[str, Measure], list[dict[str, Any]]]:
-    """What the joint distribution tells of the linked people, as far as the specification releases it.
-
-    Parameters
-    ----------
-    probabilities
-        Link probabilities that are possible (`possible_probabilities`).
-
-    Returns
-    -------
-    tuple
-        By sensitive variable the worst of the intruders, and each intruder, ready for JSON.
-    """
+    """What the joint distribution tells of the linked people, as far as the specification releases it: by sensitive
+    variable the worst of the intruders, and each intruder, ready for JSON."""
     policy = spec.assessment
     recipients = [side for side in Side if spec.release.joint_to(side)]
     if policy is None or spec.latent is None or joint is None or not recipients:
@@ -64,67 +54,44 @@ def released_joint(
         worst[name] = Measure(0.0, f"it does not have {name}", 0.0, 0.0)
         if name not in joint.names:
             continue
-        common = Drawn.of(_everywhere(combined, joint, name), policy.doubt)
+        row = joint.table([name])  # what follows for whoever knows the distribution and nothing of the person
+        common = Drawn.of(np.broadcast_to(row, (combined.n_records, len(row))), policy.doubt)
         by_frequency = expected_share([common.of_people(variable, combined.probability)], "").value
         found = []
-        for intruder in _intruders(combined, joint, variable, recipients):
-            forms = _posteriors(joint, plain, name, intruder.codes)
-            shares = {how: intruder.inferred(forms[how], probabilities, policy.doubt) for how in forms}
-            how = max(shares, key=lambda form: shares[form].judged)
-            found.append(intruder.described(shares[how], how, policy.doubt, name))
-            document.append(_entry(name, intruder.who, shares[how], by_frequency, how))
+        for who, codes, about in _intruders(combined, joint, variable, recipients):
+            shares = {}
+            for form, posterior in _posteriors(joint, plain, name, codes).items():
+                drawn = Drawn.of(posterior, policy.doubt)
+                # A recipient has its own record of the person, whatever it is linked to.
+                right = drawn.of_people if who == "keys" else drawn.of_records
+                shares[form] = expected_share([right(about, probability) for probability in probabilities], "")
+            form = max(shares, key=lambda form: shares[form].judged)
+            share = shares[form]
+            knows = "key variables" if who == "keys" else f"what {who.capitalize()}'s file says"
+            how = (
+                f"posterior {form}, at least {1 - policy.doubt:g}; links as far as they are probable; worst for {name}"
+            )
+            found.append(replace(share, method=f"{how}, given {knows}"))
+            entry = {"variable": name, "intruder": who, "inferred": share.value, "lower": share.lower}
+            document.append({**entry, "upper": share.upper, "by_frequency": by_frequency, "posterior": form})
         worst[name] = max(found, key=lambda measure: measure.judged)
     return worst, document
 
 
-def _entry(name: str, intruder: str, share: Measure, by_frequency: float, how: str) -> dict[str, Any]:
-    return {
-        "variable": name,
-        "intruder": intruder,
-        "inferred": share.value,
-        "lower": share.lower,
-        "upper": share.upper,
-        "by_frequency": by_frequency,
-        "posterior": how,
-    }
-
-
-@dataclass(frozen=True)
-class _Intruder:
-    """Who has the distribution, what they know of each linked record, and whose value they look for."""
-
-    who: str
-    codes: Codes
-    sensitive: SensitiveValues
-
-    def inferred(self, posterior: Floats, probabilities: Sequence[Floats], doubt: float) -> Measure:
-        drawn = Drawn.of(posterior, doubt)
-        # A recipient has its own record of the person, whatever it is linked to.
-        of = drawn.of_people if self.who == "keys" else drawn.of_records
-        return expected_share([of(self.sensitive, probability) for probability in probabilities], "")
-
-    def described(self, share: Measure, how: str, doubt: float, name: str) -> Measure:
-        knows = "key variables" if self.who == "keys" else f"what {self.who.capitalize()}'s file says"
-        method = (
-            f"posterior {how}, at least {1 - doubt:g}; links as far as they are probable; worst for {name}, given"
-            f" {knows}"
-        )
-        return replace(share, method=method)
-
-
 def _intruders(
     combined: Combined, joint: JointDistribution, sensitive: SensitiveValues, recipients: Sequence[Side]
-) -> Iterator[_Intruder]:
-    yield _Intruder("keys", known(combined, joint, combined.codes, combined.with_role("key")), sensitive)
+) -> Iterator[tuple[str, Codes, SensitiveValues]]:
+    """Who has the distribution, what they know of each linked record, and whose value they look for."""
+    yield "keys", known(combined, joint, combined.codes, combined.with_role("key")), sensitive
     name = sensitive.name
     (column,) = combined.columns([name])
     for side in recipients:
         if combined.variables[column].held_by(side):
             continue
-        half = combined.alice[combined.row_a] if side is Side.ALICE else combined.bob[combined.row_b]
-        codes = known(combined, joint, half, [v.name for v in combined.variables if v.held_by(side)])
+        file, rows, _ = combined.own(side)
+        codes = known(combined, joint, file[rows], [v.name for v in combined.variables if v.held_by(side)])
         elsewhere = joint.conditional(name, codes)
-        yield _Intruder(str(side), codes, SensitiveValues(name, sensitive.values, elsewhere, elsewhere, hangs=True))
+        yield str(side), codes, SensitiveValues(name, sensitive.values, elsewhere, elsewhere, hangs=True)
 
 
 def _posteriors(
@@ -138,12 +105,6 @@ def _posteriors(
         bare[excluded] = forms["as released"][excluded]
         forms["with the prior taken away"] = bare
     return forms
-
-
-def _everywhere(combined: Combined, joint: JointDistribution, name: str) -> Floats:
-    """What follows for whoever knows the distribution and nothing of the person."""
-    row = joint.table([name])
-    return np.asarray(np.broadcast_to(row, (combined.n_records, len(row))))
 
 
 # What a linked record discloses of its person under the joint model, where its link may be false.
@@ -177,7 +138,6 @@ def inferences(combined: Combined, variable: SensitiveValues, probability: Float
 
 
 def _means(own: Floats, group: Integers) -> Floats:
-    """The mean row of each record's group."""
     size = np.bincount(group)
     sums = [np.bincount(group, own[:, level]) for level in range(own.shape[1])]
     means = np.stack(sums, axis=1) / np.maximum(size, 1)[:, None] if sums else np.zeros((len(size), 0))
@@ -186,15 +146,8 @@ def _means(own: Floats, group: Integers) -> Floats:
 
 @dataclass(frozen=True)
 class JointModel:
-    """What the joint model adds to an assessment.
-
-    Attributes
-    ----------
-    by_variable
-        By measure, each sensitive variable by itself; empty without a latent step or sensitive variables.
-    released
-        What the released distribution discloses, ready for JSON; empty where none is released.
-    """
+    """By measure, what the joint model discloses of each sensitive variable by itself, empty without a latent step or
+    sensitive variables; and what the released distribution does, ready for JSON, empty where none is released."""
 
     by_variable: Mapping[str, Mapping[str, Measure]]
     released: list[dict[str, Any]]
@@ -223,7 +176,6 @@ class JointModel:
 def joint_model(
     combined: Combined, spec: Specification, joint: JointDistribution | None, linkage: LinkageDocument | None
 ) -> JointModel:
-    """The measures by the joint model."""
     names = combined.with_role("sensitive")
     if spec.latent is None or spec.assessment is None or not names:
         return JointModel({}, [])

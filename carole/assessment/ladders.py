@@ -21,15 +21,8 @@ from gemel.common.specification.model.protection import partitions, step_name
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The coarsenings of one variable, from level 0, where it is as it is.
-
-    Attributes
-    ----------
-    names
-        Of the steps: that of level 1 first.
-    groups : tuple of ndarray of int32, shape (n_categories,)
-        For each level at which the variable is there, the group of each code; that of level 0 first.
-    """
+    """The coarsenings of one variable, from level 0, where it is as it is: the names of the steps, that of level 1
+    first; and the group of each code, for each level at which the variable is there."""
 
     variable: str
     names: tuple[str, ...]
@@ -37,7 +30,6 @@ class Ladder:
 
     @property
     def top(self) -> int:
-        """The coarsest level."""
         return len(self.names)
 
     def dropped(self, level: int) -> bool:

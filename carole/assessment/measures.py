@@ -20,8 +20,6 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of a release."""
-
     value: float
     method: str
     lower: float | None = None
@@ -50,22 +48,12 @@ def excess(judged: float, limit: float) -> float:
 
 
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:
-    """The measure in the document, assessed together with the largest of the earlier releases.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the measure has neither an interval nor a reason why it needs none.
-    """
+    """The measure in the document, assessed together with the largest of the earlier releases."""
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     if measure.upper is None and not measure.no_interval:
-        raise parameter(
-            f"measure {name}",
-            "expected the interval of the value, or why it needs none",
-            "neither",
-            "give lower and upper, or no_interval",
-        )
+        what = "expected the interval of the value, or why it needs none"
+        raise parameter(f"measure {name}", what, "neither", "give lower and upper, or no_interval")
     return {
         "value": measure.value,
         "lower": measure.lower,
@@ -87,8 +75,6 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
 
 @dataclass(frozen=True)
 class Accumulated:
-    """Risk that earlier releases add."""
-
     releases: int
     largest: Mapping[str, float]
     tables: tuple[PublishedTable, ...]
@@ -100,7 +86,6 @@ class Accumulated:
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
-    """Collect the results of earlier reports."""
     largest: dict[str, float] = {}
     tables: list[PublishedTable] = []
     gone: set[str] = set()

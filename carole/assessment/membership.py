@@ -14,7 +14,7 @@ from gemel.carole.assessment.measures import Disclosure, Measure
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec
-from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.arrays import Floats
 from gemel.risk.models.counts import distinct_rows
 
 _PROBABILITIES = ("pairs", "draws")
@@ -43,16 +43,9 @@ def membership(
     return Disclosure({"members_disclosed": replace(shown[worst], method=how)}, document)
 
 
-def _own(combined: Combined, side: Side) -> tuple[Codes, Integers, Integers]:
-    """A custodian's codes, and its rows of the links and of the pairs that may be links."""
-    if side is Side.ALICE:
-        return combined.alice, combined.row_a, combined.pair_a
-    return combined.bob, combined.row_b, combined.pair_b
-
-
 def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[Floats]) -> Measure:
     """Expected share of a custodian's records that the release shows, rightly, to be in the other's file."""
-    codes, rows, pair_rows = _own(combined, side)
+    codes, rows, pair_rows = combined.own(side)
     n = len(codes)
     if not n or grant not in ("links", *_PROBABILITIES):
         return Measure(0.0, "", 0.0, 0.0)
@@ -84,7 +77,7 @@ def _shown(combined: Combined, side: Side, grant: str, doubt: float, possible: S
 
 
 def _figures(combined: Combined, side: Side, grant: str, shown: Measure) -> dict[str, Any]:
-    codes, rows, pair_rows = _own(combined, side)
+    codes, rows, pair_rows = combined.own(side)
     n = len(codes)
     held = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
     alone = 0

@@ -22,6 +22,9 @@ from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.recoding import Recoding
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
 
+_Option = tuple[str, Mapping[str, float]]
+"""What is done, and the measures that it changes as they would be judged."""
+
 _FEW = 0.05
 """Share of the records under which a category is rare."""
 
@@ -55,14 +58,14 @@ def options(
     variables one after the other until the limits on identification hold; leaving out a sensitive variable; rounding
     the tables.
     """
-    found: list[dict[str, Any]] = []
+    found: list[_Option] = []
+    past = earlier.largest
     if model is not None and believed is not None:
         keys = Recodable(combined, model, believed, spec)
         ways = dict(recodings(model.file))
         effects = {recoding: keys.effect(recoding) for recoding in ways.values()}
-        found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
+        found += [(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(keys.records(Recoding.none(model.file)))
-        past = earlier.largest
         limits = {name: limit for name, limit in spec.limits.given.items() if not excess(past.get(name, 0.0), limit)}
         found += _until_within(keys, measures, limits, effects)
         if "correct_matches" in limits:
@@ -70,15 +73,12 @@ def options(
     found += _without_sensitive(learnt, by_joint)
     found += _rounded(combined, spec, earlier.tables)
     found += _without_links(members)
-    found += _without_joint(by_joint)
-    for option in found:
-        effect = option["effect"]
-        option["effect"] = {name: max(value, earlier.largest.get(name, 0.0)) for name, value in effect.items()}
-    return found
-
-
-def _option(action: str, effect: Mapping[str, float]) -> dict[str, Any]:
-    return {"action": action, "effect": dict(effect)}
+    if "joint_attribution" in by_joint.by_variable:  # kept from its recipients, none infers anything by it
+        found.append(("release no joint distribution", {"joint_attribution": 0.0}))
+    return [
+        {"action": action, "effect": {name: max(value, past.get(name, 0.0)) for name, value in effect.items()}}
+        for action, effect in found
+    ]
 
 
 def recodings(file: KeyFile) -> Iterator[tuple[str, Recoding]]:
@@ -87,8 +87,7 @@ def recodings(file: KeyFile) -> Iterator[tuple[str, Recoding]]:
     for q in file.varying:
         name = file.names[q]
         yield f"leave out {name}", none.without(q)
-        joined = _rare_joined(file, q)
-        if joined is not None:
+        if (joined := _rare_joined(file, q)) is not None:
             number, recoding = joined
             yield f"join the {number} rarest categories of {name}", recoding
 
@@ -163,11 +162,9 @@ def _worst(learnt: Iterable[Learnt]) -> dict[str, float]:
     return {name: max((of[name].judged for of in of_each), default=0.0) for name in SENSITIVE_MEASURES}
 
 
-def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
-    dropped = int(records.cells.unique.sum())
-    if not dropped:
-        return []
-    return [_option(f"leave out the {dropped} records that are unique", _judged(records.without_uniques))]
+def _without_uniques(records: KeyedRecords) -> Iterator[_Option]:
+    if dropped := int(records.cells.unique.sum()):
+        yield f"leave out the {dropped} records that are unique", _judged(records.without_uniques)
 
 
 def _until_within(
@@ -175,14 +172,14 @@ def _until_within(
     measures: Mapping[str, float],
     given: Mapping[str, float],
     known: Mapping[Recoding, dict[str, float]],
-) -> list[dict[str, Any]]:
+) -> Iterator[_Option]:
     """Leave out key variables, each time the one with the best ratio of effect to loss, until the limits hold."""
     limits = {
         m: limit for m, limit in given.items() if (m in KEY_MEASURES or m in SENSITIVE_MEASURES) and m in measures
     }
     over = _excess(measures, limits)
     if not limits or over <= 0:
-        return []
+        return
     file = keys.model.file
     recoding = Recoding.none(file)
     left = list(file.varying)
@@ -198,47 +195,39 @@ def _until_within(
         over = _excess(effect, limits)
         dropped.append(file.names[best])
         left.remove(best)
-    if len(dropped) < 2:
-        return []
-    end = (
-        "the limits on what recoding changes hold"
-        if over <= 0
-        else "no key variable is left, and a limit is still breached"
-    )
-    return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
+    if len(dropped) >= 2:
+        breached = "no key variable is left, and a limit is still breached"
+        end = breached if over > 0 else "the limits on what recoding changes hold"
+        yield f"leave out {', '.join(dropped)}: then {end}", effect
 
 
-def _minimal_merges(keys: Recodable, measures: Mapping[str, float]) -> list[dict[str, Any]]:
+def _minimal_merges(keys: Recodable, measures: Mapping[str, float]) -> Iterator[_Option]:
     """The merges of categories that bring `correct_matches` down to its limit with the least loss of information."""
     limit, matching = keys.spec.limits.given.get("correct_matches"), keys.model.matching
     if limit is None or measures["correct_matches"] <= limit or matching is None:
-        return []
+        return
     file = keys.model.file
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
-        return []
+        return
     # The search knows the model and not what is judged: where that is larger, it has to go further.
     selected = limit
     for _ in range(_SEARCHES):
-        search = minimal_recoding(
-            matching, min(1.0, selected), "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1
+        unordered = [False] * file.n_keys
+        search = minimal_recoding(matching, min(1.0, selected), "cm", ordered=unordered, exact_to=_EXACT, models=1)
+        words = "; ".join(  # by numbers of codes, which the custodians can interpret and Carole cannot
+            f"join codes {' and '.join('+'.join(group) for group in groups)} of {name}"
+            if groups
+            else f"leave out {name}"
+            for name, groups in search.recoding.changes(file)
         )
-        words = "; ".join(_in_codes(search.recoding, file))
         if not search.reached or not words:
-            return []
+            return
         effect = keys.effect(search.recoding)
         if effect["correct_matches"] <= limit:
             break
         selected *= 0.95 * limit / effect["correct_matches"]
-    return [_option(f"with least loss of information: {words}", effect)]
-
-
-def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
-    """A recoding by numbers of codes, which the custodians can interpret and Carole cannot."""
-    return [
-        f"join codes {' and '.join('+'.join(group) for group in groups)} of {name}" if groups else f"leave out {name}"
-        for name, groups in recoding.changes(file)
-    ]
+    yield f"with least loss of information: {words}", effect
 
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
@@ -246,40 +235,28 @@ def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float
     return sum(excess(measures[m], limit) for m, limit in limits.items() if m in measures)
 
 
-def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> list[dict[str, Any]]:
-    found = []
+def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> Iterator[_Option]:
     for name in learnt:
-        others = [one for other, one in learnt.items() if other != name]
-        effect = _worst(others)
-        found.append(_option(f"leave out {name}", {**effect, **by_joint.without(name)}))
-    return found
+        effect = _worst(one for other, one in learnt.items() if other != name)
+        yield f"leave out {name}", {**effect, **by_joint.without(name)}
 
 
-def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _without_links(members: Mapping[str, Any]) -> Iterator[_Option]:
     """Keep the links from a custodian, which then learns nothing of the other's file."""
     reported = {side: float(found["upper"]) for side, found in members.items()}
-    found = []
-    for side in (side for side, share in reported.items() if share > 0):
+    learning = [side for side, share in reported.items() if share > 0]
+    for side in learning:
         rest = max((share for other, share in reported.items() if other != side), default=0.0)
-        found.append(_option(f"give {side.capitalize()} statistics only", {"members_disclosed": rest}))
-    if sum(share > 0 for share in reported.values()) > 1:
-        found.append(_option("give both custodians statistics only", {"members_disclosed": 0.0}))
-    return found
+        yield f"give {side.capitalize()} statistics only", {"members_disclosed": rest}
+    if len(learning) > 1:
+        yield "give both custodians statistics only", {"members_disclosed": 0.0}
 
 
-def _without_joint(by_joint: JointModel) -> list[dict[str, Any]]:
-    """Keep the joint distribution from its recipients, so that none infers anything by it."""
-    if "joint_attribution" not in by_joint.by_variable:
-        return []
-    return [_option("release no joint distribution", {"joint_attribution": 0.0})]
-
-
-def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:
+def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> Iterator[_Option]:
     """Round the tables that are rounded less, at two bases in turn."""
     tables = [*spec.tables, *(table for table in earlier if table not in spec.tables)]
     if not spec.tables or not combined.n_records:
-        return []
-    found = []
+        return
     for base in (_BASE, 5):
         changed = [
             PublishedTable(variables=t.variables, protection="conventional", base=base)
@@ -287,8 +264,6 @@ def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[Publish
             else t
             for t in tables
         ]
-        if changed == tables:
-            continue
-        after = recovery(combined, changed, spec.known_people)
-        found.append(_option(f"round the tables to multiples of {base}", {"subtraction": after.draws[1]}))
-    return found
+        if changed != tables:
+            after = recovery(combined, changed, spec.known_people)
+            yield f"round the tables to multiples of {base}", {"subtraction": after.draws[1]}

@@ -39,19 +39,8 @@ Assess = Callable[..., Assessment]
 
 @dataclass(frozen=True)
 class Protected:
-    """What is released, if anything is: the assessment, and what was coarsened.
-
-    Attributes
-    ----------
-    assessment
-        Of the output as it is released; of the output as it is, where nothing was coarsened.
-    changes
-        By variable the step that was taken; empty where none was.
-    joint
-        The joint distribution as it is released.
-    breached
-        The limits that were breached before the coarsening.
-    """
+    """What is released, if anything is: the assessment of it, by variable the step that was taken, the joint
+    distribution, and the limits that were breached before the coarsening."""
 
     assessment: Assessment
     changes: Mapping[str, str]
@@ -69,26 +58,22 @@ def protected(
 ) -> Protected:
     """Assess an output, and where a limit is breached, coarsen it as far as the specification allows and must be.
 
-    Parameters
-    ----------
-    assess
-        Assesses it, and what is made of it.
-    earlier
-        Reports on the project's earlier releases, oldest first.
-    released
-        Gives the earlier releases of the same custodians, as `assess` has them.
-
-    Notes
-    -----
-    The time of an assessment for each coarsening that is tried (`coarsening_search`).
+    `earlier` are reports on the project's earlier releases, oldest first; `released` gives those of the same
+    custodians, as `assess` has them. The time is that of an assessment for each coarsening that is tried.
     """
     plain = assess(combined, spec, joint)
     ladders = ladders_of(spec)
     if not plain.breaches or not ladders:
         return Protected(plain, {}, joint)
+
+    def none_found(reason: str, search: Search) -> Protected:
+        result = {"outcome": "none", "reason": reason, **_searched(search, ladders)}
+        result |= {"changes": [], "before": None, "utility": None}
+        return Protected(_with_protection(plain, result, spec), {}, joint)
+
     unattainable = _unattainable(plain, spec, combined, released)
     if unattainable:
-        return Protected(_with_protection(plain, _none_found(unattainable, None, ladders), spec), {}, joint)
+        return none_found(unattainable, Search(None, (), None, True))
     costs = Costs.of(combined, ladders)
     finest = _finest_before(earlier, ladders)
 
@@ -102,7 +87,9 @@ def protected(
 
     def judge(levels: Levels) -> tuple[float, tuple[str, ...]]:
         found, _ = made(levels, advise=False)
-        return _excess(found), found.breaches
+        measures = found.document["measures"]
+        over = sum(excess(measures[name]["judged"], measures[name]["limit"]) for name in found.breaches)
+        return float(over), found.breaches
 
     def allowed(levels: Levels) -> bool:
         gone = {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if ladder.dropped(level)}
@@ -110,26 +97,18 @@ def protected(
 
     search = minimal_coarsening(ladders, costs, judge, allowed)
     if search.found is None:
-        why = (
-            "every allowed coarsening leaves a limit breached"
-            if search.exact
-            else "none was found with which every limit holds"
-        )
-        return Protected(_with_protection(plain, _none_found(why, search, ladders), spec), {}, joint)
+        every = "every allowed coarsening leaves a limit breached"
+        return none_found(every if search.exact else "none was found with which every limit holds", search)
     levels = search.found.levels
     final, own = made(levels, advise=True)
-    coarse = coarsened_output(combined, ladders, levels)
+    dependences = _dependence(combined), _dependence(coarsened_output(combined, ladders, levels))
     entry = {
         "outcome": "coarsened",
         "reason": "the least allowed coarsening with which every limit holds",
         **_searched(search, ladders),
         "changes": _changes(ladders, levels, costs),
         "before": {"measures": dict(plain.judged), "breaches": list(plain.breaches)},
-        "utility": {
-            "cost": search.found.cost,
-            "dependence_before": _dependence(combined),
-            "dependence": _dependence(coarse),
-        },
+        "utility": {"cost": search.found.cost, "dependence_before": dependences[0], "dependence": dependences[1]},
     }
     return Protected(_with_protection(final, entry, spec), _named(ladders, levels), own, plain.breaches)
 
@@ -181,11 +160,6 @@ def _unattainable(
     return ""
 
 
-def _excess(found: Assessment) -> float:
-    measures = found.document["measures"]
-    return float(sum(excess(measures[name]["judged"], measures[name]["limit"]) for name in found.breaches))
-
-
 def _named(ladders: Sequence[Ladder], levels: Levels) -> dict[str, str]:
     return {ladder.variable: ladder.names[level - 1] for ladder, level in zip(ladders, levels, strict=True) if level}
 
@@ -205,13 +179,6 @@ def _changes(ladders: Sequence[Ladder], levels: Levels, costs: Costs) -> list[di
     ]
 
 
-def _none_found(reason: str, search: Search | None, ladders: Sequence[Ladder]) -> dict[str, Any]:
-    searched = (
-        {"possible": None, "assessed": 0, "exact": True, "tried": []} if search is None else _searched(search, ladders)
-    )
-    return {"outcome": "none", "reason": reason, **searched, "changes": [], "before": None, "utility": None}
-
-
 def _searched(search: Search, ladders: Sequence[Ladder]) -> dict[str, Any]:
     # Those that came closest are what a steward may want to know of.
     closest = sorted(search.tried, key=lambda one: (one.excess, one.cost, one.levels))[:_SHOWN]
@@ -221,9 +188,7 @@ def _searched(search: Search, ladders: Sequence[Ladder]) -> dict[str, Any]:
         "exact": search.exact,
         "tried": [
             {
-                "changes": [
-                    {"variable": name, "coarsening": step} for name, step in _named(ladders, one.levels).items()
-                ],
+                "changes": [{"variable": v, "coarsening": step} for v, step in _named(ladders, one.levels).items()],
                 "cost": one.cost,
                 "excess": one.excess,
                 "breaches": list(one.breaches),

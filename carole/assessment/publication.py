@@ -47,23 +47,20 @@ def publication(
     if not listed:
         return Disclosure({}, [])
     warnings: list[ResultWarning] = []
-    documents = []
-    singles = []
-    for table, before in listed:
-        alone = recovery(combined, [table], known)
-        singles.append(alone)
-        documents.append(
-            {
-                "variables": list(table.variables),
-                "protection": table.protection,
-                "base": table.base,
-                "earlier": before,
-                "cells": alone.cells,
-                "empty_cells": alone.empty,
-                "small_cells": alone.small,
-                "subtraction": alone.probability,
-            }
-        )
+    singles = [recovery(combined, [table], known) for table, _ in listed]
+    documents = [
+        {
+            "variables": list(table.variables),
+            "protection": table.protection,
+            "base": table.base,
+            "earlier": before,
+            "cells": alone.cells,
+            "empty_cells": alone.empty,
+            "small_cells": alone.small,
+            "subtraction": alone.probability,
+        }
+        for (table, before), alone in zip(listed, singles, strict=True)
+    ]
     whole = recovery(combined, [table for table, _ in listed], known)
     how, proven = whole.method, whole.proven
     if whole.method == "":
@@ -85,19 +82,9 @@ def publication(
 
 @dataclass(frozen=True)
 class Recovery:
-    """The result of an attack on tables.
-
-    Attributes
-    ----------
-    cells, empty, small
-        Cells of the base table, the empty ones, and those of one or two people.
-    method
-        Of the bounds; empty where there are too many cells.
-    proven
-        Whether no attack recovers more: all bounds are tight.
-    draws
-        The probability whatever the random rounding draws: at least, and at most; twice the same without it.
-    """
+    """The result of an attack on tables: of the base table the cells, the empty ones, and those of one or two people;
+    the method of the bounds, empty where there are too many cells; whether all bounds are tight, so that no attack
+    recovers more; and the least and greatest probability whatever the random rounding draws."""
 
     probability: float
     cells: int
@@ -111,7 +98,6 @@ class Recovery:
 def recovery(
     combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
 ) -> Recovery:
-    """Attack tables together."""
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:
@@ -123,7 +109,7 @@ def recovery(
     seed = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
     generator = np.random.default_rng(int.from_bytes(seed[:8], "big")) if rng is None else rng
     plain = [publish(str(i + 1), truth.over(table.variables)) for i, table in enumerate(tables)]
-    shown = tuple(_protected(one, table, generator) for one, table in zip(plain, tables, strict=True))
+    shown = [_protected(one, table, generator) for one, table in zip(plain, tables, strict=True)]
     found = _upper(truth, shown)
     value = _recovered(counts, found, known)
     draws = value, value
@@ -135,10 +121,8 @@ def recovery(
             )
             for tightest in (False, True)
         )
-        draws = (
-            min(value, _recovered(counts, _upper(truth, fewest), known)),
-            max(value, _recovered(counts, _upper(truth, greatest), known)),
-        )
+        least, most = (_recovered(counts, _upper(truth, drawn), known) for drawn in (fewest, greatest))
+        draws = min(value, least), max(value, most)
     return Recovery(value, *sizes, found.method, found.proven, draws)
 
 
@@ -153,9 +137,8 @@ def base_table(combined: Combined, names: Sequence[str]) -> Table | None:
     lacking = [bool((codes[:, q] < 0).any()) for q in range(len(columns))]
     variables = []
     for name, column, gap in zip(names, columns, lacking, strict=True):
-        levels = len(combined.variables[column].categories)
-        labels = [str(k + 1) for k in range(levels)] + (["(missing)"] if gap else [])
-        variables.append(Variable(name, tuple(labels)))
+        labels = [str(k + 1) for k in range(len(combined.variables[column].categories))]
+        variables.append(Variable(name, (*labels, *(["(missing)"] if gap else []))))
     if math.prod(variable.size for variable in variables) > BASE_CELLS:
         return None
     last = np.array([variable.size - 1 for variable in variables])

@@ -39,18 +39,12 @@ class CountedVariable:
 
     @property
     def levels(self) -> int:
-        """Levels of the axis."""
         return self.categories + self.missing
 
 
 @dataclass(frozen=True, eq=False)
 class CountedTable:
-    """A released table: what it was published as, and its true counts.
-
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (levels of the first variable, ...)
-    """
+    """A released table: what it was published as, and its true counts, an axis for each variable."""
 
     variables: tuple[CountedVariable, ...]
     protection: str
@@ -59,7 +53,6 @@ class CountedTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its variables."""
         return tuple(variable.name for variable in self.variables)
 
 
@@ -100,7 +93,6 @@ def counted(combined: Combined, tables: Sequence[PublishedTable], codes: str) ->
 
 
 def pack(released: ReleasedCounts) -> bytes:
-    """The counts as bytes."""
     tables = []
     for table in released.tables:
         cells = np.flatnonzero(table.counts)
@@ -124,13 +116,7 @@ def pack(released: ReleasedCounts) -> bytes:
 
 
 def unpack(content: bytes) -> ReleasedCounts:
-    """The counts that `pack` wrote.
-
-    Raises
-    ------
-    GemelError
-        VAULT if they are of another format, or are none.
-    """
+    """The counts that `pack` wrote; VAULT if they are of another format, or are none."""
     try:
         given = json.loads(content)
         if given["format"] != FORMAT or len(given["tables"]) > MAX_TABLES:
@@ -139,12 +125,9 @@ def unpack(content: bytes) -> ReleasedCounts:
         left_out = tuple(tuple(str(name) for name in names) for names in given["left_out"])
         return ReleasedCounts(str(given["coding"]), int(given["records"]), tables, left_out)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise GemelError(
-            ErrorCode.VAULT,
-            f"expected the counts of a release in the format {FORMAT!r}",
-            where="counts of a release",
-            remedy="use the release of Gemel that wrote them, or a later one",
-        ) from error
+        what = f"expected the counts of a release in the format {FORMAT!r}"
+        remedy = "use the release of Gemel that wrote them, or a later one"
+        raise GemelError(ErrorCode.VAULT, what, where="counts of a release", remedy=remedy) from error
 
 
 def _table(given: dict[str, Any]) -> CountedTable:

@@ -38,17 +38,8 @@ Rows = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Combinations:
-    """The different combinations of key values of the links, and how crowded the table is around each.
-
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (n_cells,)
-        Links of each.
-    of_link : ndarray of int64, shape (n_links,)
-        The combination of each link.
-    predictors : ndarray of float64, shape (n_cells, n_predictors)
-        Logarithms (`neighbourhood`); no column where no key varies.
-    """
+    """The different combinations of key values of the links: the links of each and the combination of each link; and
+    how crowded the table is around each, in logarithms (`neighbourhood`), without a column where no key varies."""
 
     counts: Integers = field(repr=False)
     of_link: Integers = field(repr=False)
@@ -95,12 +86,7 @@ class Thinned:
     def of(cls, counts: Integers, of_link: Integers, probability: Floats) -> Thinned:
         """From the probability that each link is true, links taken to be true independently.
 
-        Parameters
-        ----------
-        counts : ndarray of int64, shape (n_cells,)
-            Links of each combination, of which some may be left out of the following.
-        of_link : ndarray of int64, shape (n_links,)
-        probability : ndarray of float64, shape (n_links,)
+        `counts` are the links of each combination, of which `of_link` and `probability` may leave some out.
         """
         order = np.argsort(of_link, kind="stable")
         cell, chance = of_link[order], probability[order]
@@ -128,13 +114,8 @@ class Thinned:
 
 @dataclass(frozen=True)
 class CalibratedLinks:
-    """The law of the true links' company, by which the people of each combination are estimated.
-
-    Parameters
-    ----------
-    row : ndarray of int64, shape (n_cells,)
-        Where the law has the predictors of each combination.
-    """
+    """The law of the true links' company, by which the people of each combination are estimated; `row` is where the
+    law has the predictors of each combination."""
 
     law: Crowding = field(repr=False)
     row: Integers = field(repr=False)
@@ -146,13 +127,6 @@ class CalibratedLinks:
     def fitted(cls, combinations: Combinations, probability: Floats) -> CalibratedLinks | None:
         """The law of the greatest posterior density; None where too few combinations of two true links are expected.
 
-        Parameters
-        ----------
-        probability : ndarray of float64, shape (n_links,)
-            That each link is true.
-
-        Notes
-        -----
         O(n_cells) for each step of the search; the neighbourhoods are those of `combinations`.
         """
         thinned = Thinned.of(combinations.counts, combinations.of_link, probability)
@@ -175,15 +149,8 @@ class CalibratedLinks:
         )
 
     def alone(self, of_link: Integers, probability: Floats, population: float) -> float:
-        """Expected number of the links that are true and whose person is alone in the population.
-
-        Parameters
-        ----------
-        of_link : ndarray of int64, shape (n_requested,)
-            Combination of each link that is asked for.
-        probability : ndarray of float64, shape (n_requested,)
-            That it is true.
-        """
+        """Expected number of the links asked for, each with its combination and the probability that it is true, that
+        are true and whose person is alone in the population."""
         thinned, mu, a, c = self._rows(of_link, probability, population)
         chance = np.exp(-a * np.log1p(c / (a / mu + 1.0)))
         return float(thinned.weight @ np.where(thinned.true == 1.0, chance, 0.0))
@@ -290,17 +257,8 @@ class Halves:
 
 @dataclass(frozen=True)
 class TrueLinks:
-    """What is to be believed of each link.
-
-    Attributes
-    ----------
-    frequency : ndarray of int64, shape (n_links,)
-        Links with its combination.
-    probability : ndarray of float64, shape (n_links,)
-        That it is true, given its link probability and how often its combination occurs.
-    of_link : ndarray of int64, shape (n_links,)
-        Its combination (`Halves.combinations`).
-    """
+    """What is to be believed of each link: the number of links with its combination; the probability that it is true,
+    given its link probability and how often its combination occurs; and its combination (`Halves.combinations`)."""
 
     frequency: Integers = field(repr=False)
     probability: Floats = field(repr=False)

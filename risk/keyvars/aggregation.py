@@ -62,7 +62,6 @@ class AggregationGraph:
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:
-        """The categories without children, in order."""
         return tuple(name for name, parts in self.children.items() if not parts)
 
     @cached_property
@@ -119,20 +118,15 @@ class AggregationGraph:
         for name in known:
             lacking &= ~self.reach[name]
         if lacking and len(known) == len(set(categories)):
-            yield parameter(
-                "",
-                "the categories are not exhaustive",
-                f"none contains {listed(self._named(lacking))}",
-                "name a category for what is left, such as everything else",
-            )
+            what, got = "the categories are not exhaustive", f"none contains {listed(self._named(lacking))}"
+            yield parameter("", what, got, "name a category for what is left, such as everything else")
 
     def issues(self) -> Iterator[GemelError]:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
             if not is_name(name) or len(name) > MAX_NAME:
-                yield parameter(
-                    repr(name[:40]), f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
-                )
+                what = f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends"
+                yield parameter(repr(name[:40]), what)
         strange = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
         for name, part in strange:
             yield unknown("a part that is no category of the variable", part, self.children, name)
@@ -141,43 +135,31 @@ class AggregationGraph:
         try:
             cycle = [name for name, _ in nx.find_cycle(self._directed())]
         except nx.NetworkXNoCycle:
-            pass
+            yield from self._unsound()
         else:
             yield parameter(cycle[0], "a category is part of itself", " > ".join([*cycle, cycle[0]]))
-            return
-        yield from self._unsound()
 
     def _unsound(self) -> Iterator[GemelError]:
         for name, parts in self.children.items():
             if len(parts) == 1:
-                yield parameter(
-                    name,
-                    "a category of one part is that part under another name",
-                    repr(parts[0]),
-                    "keep one of the two names",
-                )
+                what = "a category of one part is that part under another name"
+                yield parameter(name, what, repr(parts[0]), "keep one of the two names")
             for a, b in combinations(parts, 2):
                 if common := self.reach[a] & self.reach[b]:
-                    yield parameter(
-                        name, f"its parts {a!r} and {b!r} overlap", f"both contain {listed(self._named(common))}"
-                    )
+                    got = f"both contain {listed(self._named(common))}"
+                    yield parameter(name, f"its parts {a!r} and {b!r} overlap", got)
         first: dict[int, str] = {}
         for name, mask in self.reach.items():
             other = first.setdefault(mask, name)
             if other != name and len(self.children[name]) != 1 and len(self.children[other]) != 1:
-                yield parameter(
-                    name, f"the category is made of the same as {other!r}", remedy="keep one of the two names"
-                )
+                remedy = "keep one of the two names"
+                yield parameter(name, f"the category is made of the same as {other!r}", remedy=remedy)
 
     def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
         """The first leaves of an empty graph."""
         if self.children:
-            raise parameter(
-                "",
-                "the leaves are exhaustive, so nothing can be added beside them",
-                listed(names),
-                "divide the category that contains them",
-            )
+            what = "the leaves are exhaustive, so nothing can be added beside them"
+            raise parameter("", what, listed(names), "divide the category that contains them")
         self._new(names)
         return _sound(dict.fromkeys(names, ()))
 
@@ -185,18 +167,12 @@ class AggregationGraph:
         """A leaf divided into new categories, which become leaves."""
         self._known([category])
         if self.children[category]:
-            raise parameter(
-                category,
-                "the category has parts, which aggregate to it exactly",
-                listed(self.children[category]),
-                "divide one of them",
-            )
+            what = "the category has parts, which aggregate to it exactly"
+            raise parameter(category, what, listed(self.children[category]), "divide one of them")
         self._new(parts, where=category)
         made: dict[str, tuple[str, ...]] = {}
         for name, old in self.children.items():
-            made[name] = tuple(parts) if name == category else old
-            if name == category:
-                made.update(dict.fromkeys(parts, ()))
+            made |= {name: tuple(parts), **dict.fromkeys(parts, ())} if name == category else {name: old}
         return _sound(made)
 
     def aggregate(self, name: str, parts: Sequence[str]) -> AggregationGraph:
@@ -209,10 +185,11 @@ class AggregationGraph:
         """The graph with another name for a category, its place kept."""
         self._known([old])
         self._new([new])
-        given = {old: new}
-        return _sound(
-            {given.get(n, n): tuple(given.get(part, part) for part in parts) for n, parts in self.children.items()}
-        )
+
+        def named(name: str) -> str:
+            return new if name == old else name
+
+        return _sound({named(name): tuple(map(named, parts)) for name, parts in self.children.items()})
 
     def remove(self, category: str, used_by: Sequence[str] = ()) -> AggregationGraph:
         """The graph without a category that nothing needs.
@@ -249,13 +226,9 @@ class AggregationGraph:
     def _new(self, names: Sequence[str], where: str = "") -> None:
         for i, name in enumerate(names):
             if name in self.children or name in names[:i]:
-                raise GemelError(
-                    ErrorCode.EXISTS,
-                    "the name is used twice" if name in names[:i] else "the name is taken by another category",
-                    where=where,
-                    got=repr(name),
-                    remedy="a category has one name, and a name one meaning",
-                )
+                what = "the name is used twice" if name in names[:i] else "the name is taken by another category"
+                remedy = "a category has one name, and a name one meaning"
+                raise GemelError(ErrorCode.EXISTS, what, where=where, got=repr(name), remedy=remedy)
 
 
 def listed(names: Sequence[str]) -> str:

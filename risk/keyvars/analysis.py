@@ -33,12 +33,8 @@ MAX_NODES = 100_000
 
 
 class HarmonisationGraph:
-    """The categorisations of one variable, and all that they harmonise to.
-
-    Attributes
-    ----------
-    joined : ndarray of int32, shape (n_nodes, n_observed)
-        The node that a node harmonises to with one observed.
+    """The categorisations of one variable, and all that they harmonise to; `joined` has the node that each node
+    harmonises to with each one observed.
 
     Examples
     --------
@@ -60,22 +56,15 @@ class HarmonisationGraph:
         return len(self.nodes)
 
     def insert(self, categorisation: Precision) -> int:
-        """Add a categorisation and what it brings; its node.
-
-        As many harmonisations as there are nodes.
-        """
+        """Add a categorisation and what it brings, in as many harmonisations as there are nodes; its node."""
         present = self._index.get(categorisation)
         if present is not None and present in self.observed:
             return present
         found = joins(self.nodes, categorisation)
         arrived = [*dict.fromkeys(each for each in [categorisation, *found] if each not in self._index)]
         if len(self.nodes) + len(arrived) > MAX_NODES:
-            raise parameter(
-                "",
-                f"the categorisations have more than {MAX_NODES:,} harmonisations",
-                f"{len(self.observed) + 1} distinct categorisations",
-                "analyse a smaller environment",
-            )
+            got, remedy = f"{len(self.observed) + 1} distinct categorisations", "analyse a smaller environment"
+            raise parameter("", f"the categorisations have more than {MAX_NODES:,} harmonisations", got, remedy)
         self.harmonisations += len(found)
         old = len(self.nodes)
         # Without an older node that gives it, which only `categorisation` itself can be: marked by -1.
@@ -85,9 +74,8 @@ class HarmonisationGraph:
             self._index[each] = len(self.nodes)
             self.nodes.append(each)
         with_new = np.array([self._index[each] for each in found], dtype=np.int32)
-        rows = [
-            with_new[self.joined[v] if v >= 0 else np.array(self.observed, dtype=np.int32)] for v in witness.values()
-        ]
+        observed = np.array(self.observed, dtype=np.int32)
+        rows = [with_new[self.joined[v] if v >= 0 else observed] for v in witness.values()]
         below = np.array(rows, dtype=np.int32).reshape(len(arrived), len(self.observed))
         last = np.concatenate([with_new, np.arange(old, len(self.nodes), dtype=np.int32)])
         self.joined = np.column_stack([np.vstack([self.joined, below]), last])
@@ -116,7 +104,6 @@ class HarmonisationGraph:
         return reduce(with_, others, first)
 
     def parents(self, node: int) -> list[int]:
-        """The next coarser nodes."""
         coarser = sorted({int(w) for w in self.joined[node]} - {node})
         masks = {w: int.from_bytes(np.packbits(self.joined[w] == w).tobytes(), "big") for w in coarser}
         return [w for w in coarser if not any(v != w and masks[v] & masks[w] == masks[v] for v in coarser)]
@@ -168,10 +155,7 @@ def min_forms(environment: int, prevalence: float) -> int:
 
 
 def course(graph: HarmonisationGraph, target: int, counts: Mapping[int, int], environment: int) -> Course:
-    """Maximal harmonisations of a target at every prevalence.
-
-    O(n_nodes * n_observed) once the graph is there.
-    """
+    """Maximal harmonisations of a target at every prevalence, in O(n_nodes * n_observed) once the graph is there."""
     finer = graph.finer
     weights = np.array([counts.get(node, 0) for node in graph.observed], dtype=np.int64)
     tallies = finer @ weights

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,14 +30,18 @@ SEPARATOR = "|"
 @dataclass(frozen=True)
 class _Row:
     line: int
+    metadata: dict[str, str]
     form: str
     variable: str
     category: str
     value: str
     scale: str
-    consists_of: tuple[str, ...]
+    parts: str
     part_of: str
-    metadata: dict[str, str]
+
+    @property
+    def consists_of(self) -> tuple[str, ...]:
+        return split(self.parts)
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -104,13 +108,9 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
         lacking = [column for column in COLUMNS[:3] if column not in header]
         twice = [column for i, column in enumerate(header) if column in header[:i]]
         if lacking or twice:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"the columns {', '.join(lacking)} are lacking" if lacking else "a column is there twice",
-                where=f"{source}, line 1",
-                got=", ".join(header),
-                remedy=nearest(lacking[0], header) if lacking else "",
-            )
+            what = f"the columns {', '.join(lacking)} are lacking" if lacking else "a column is there twice"
+            remedy = nearest(lacking[0], header) if lacking else ""
+            raise GemelError(ErrorCode.SOURCE, what, where=f"{source}, line 1", got=", ".join(header), remedy=remedy)
         metadata = tuple(column for column in header if column not in COLUMNS)
         reader.fieldnames = header
         rows, errors = [], []
@@ -122,19 +122,8 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
             elif not cell["variable"] and any(cell.values()):
                 errors.append(_wrong(source, line, "the row names no variable"))
             elif cell["variable"]:
-                rows.append(
-                    _Row(
-                        line,
-                        cell["form"],
-                        cell["variable"],
-                        cell["category"],
-                        cell.get("value", ""),
-                        cell.get("scale", ""),
-                        split(cell.get("consists of", "")),
-                        cell.get("part of", ""),
-                        {column: cell[column] for column in metadata if cell[column]},
-                    )
-                )
+                known = {column: cell[column] for column in metadata if cell[column]}
+                rows.append(_Row(line, known, *(cell.get(column, "") for column in COLUMNS)))
     except csv.Error as error:
         raise _wrong(source, reader.line_num, f"not CSV: {error}") from None
     if errors:
@@ -142,12 +131,12 @@ def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str
     return rows, metadata
 
 
-def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+def _groups(rows: Sequence[_Row]) -> list[list[_Row]]:
     """The rows of each variable of each form; rows without a form first, since they define what others use."""
     groups: dict[tuple[str, str], list[_Row]] = {}
     for row in sorted(rows, key=lambda row: bool(row.form)):
         groups.setdefault((row.form, row.variable), []).append(row)
-    yield from groups.values()
+    return list(groups.values())
 
 
 def _scale(environment: Environment, row: _Row) -> None:
@@ -162,7 +151,6 @@ def _scale(environment: Environment, row: _Row) -> None:
 
 
 def _categories(environment: Environment, rows: Sequence[_Row]) -> None:
-    """Add the categories in the rows that are not known yet."""
     name = rows[0].variable
     children = environment.variables[name].graph.children
     new = {row.category: row for row in rows if row.category and row.category not in children}

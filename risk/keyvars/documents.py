@@ -31,7 +31,6 @@ _WIDTH = 110
 
 
 def texts_of(environment: Environment) -> dict[str, str]:
-    """The environment's files by name."""
     variables = {
         variable.name: {
             "scale": variable.scale,
@@ -160,12 +159,8 @@ class _Reader:
             self.wrong(f"{where} > scale", f"a scale is one of {', '.join(SCALES)}", repr(scale))
             return None
         here = f"{where} > categories"
-        graph = AggregationGraph(
-            {
-                category: self.names(children, f"{here} > {category}")
-                for category, children in self.entries(parts.get("categories", {}), here)
-            }
-        )
+        categories = self.entries(parts.get("categories", {}), here)
+        graph = AggregationGraph({name: self.names(of, f"{here} > {name}") for name, of in categories})
         for error in graph.issues():
             self.errors.append(_at(error, here))
         if len(self.errors) > before:

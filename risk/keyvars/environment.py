@@ -21,17 +21,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Form:
-    """A form, questionnaire or file.
-
-    Attributes
-    ----------
-    metadata
-        Anything known of it: organisation, address, kind.
-    variables
-        By variable, the code of its categorisation.
-    values
-        By variable, what its data hold for each category, where that is not the category's name.
-    """
+    """A form, questionnaire or file: anything known of it, such as organisation, address, kind; by variable the code of
+    its categorisation, and what its data hold for each category, where that is not the category's name."""
 
     name: str
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -41,19 +32,9 @@ class Form:
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer for one variable of a target form.
-
-    Attributes
-    ----------
-    forms
-        How many forms of the environment have the variable.
-    minimum
-        N: with how many of them the match shall be possible.
-    course
-        The maximal harmonisation for every N.
-    step
-        That for `minimum`; None if too few forms have the variable.
-    """
+    """The answer for one variable of a target form: how many forms of the environment have the variable; with how many
+    of them, N, the match shall be possible; the maximal harmonisation for every N, and that for `minimum`, None if too
+    few forms have the variable."""
 
     variable: str
     target: str
@@ -85,12 +66,10 @@ class Environment:
         return _found(self.variables, name, "variable")
 
     def add_form(self, name: str, metadata: Mapping[str, str] | None = None) -> None:
-        """Add a form without variables."""
         _new(self.forms, name, "form")
         self.forms[name] = Form(name, dict(metadata or {}))
 
     def copy_form(self, old: str, new: str) -> None:
-        """Add a form like another."""
         form = self.form(old)
         _new(self.forms, new, "form")
         self.forms[new] = replace(form, name=new)
@@ -109,7 +88,6 @@ class Environment:
         self.groups = {g: tuple(f for f in forms if f != name) for g, forms in self.groups.items()}
 
     def add_variable(self, name: str, scale: Scale = "nominal") -> None:
-        """Add a variable without categories."""
         _new(self.variables, name, "variable")
         if scale not in SCALES:
             raise parameter(name, f"a scale is one of {', '.join(SCALES)}", repr(scale))
@@ -119,12 +97,8 @@ class Environment:
         """Delete a variable that no form has."""
         self.variable(name)
         if users := [form.name for form in self.forms.values() if name in form.variables]:
-            raise parameter(
-                name,
-                "the variable cannot be deleted",
-                f"it is used by {listed(users)}",
-                "drop it from these forms first",
-            )
+            what = "the variable cannot be deleted"
+            raise parameter(name, what, f"it is used by {listed(users)}", "drop it from these forms first")
         del self.variables[name]
 
     def code(self, form: str, variable: str, categories: Sequence[str], values: Mapping[str, str] | None = None) -> str:
@@ -155,7 +129,6 @@ class Environment:
         self.variables[variable] = replace(self.variables[variable], graph=made.graph)
 
     def drop(self, form: str, variable: str) -> None:
-        """Take a variable from a form."""
         here = self.form(form)
         code = _found(here.variables, variable, "variable", f"form {form}")
         self.forms[form] = replace(
@@ -201,7 +174,6 @@ class Environment:
         self.groups[name] = tuple(dict.fromkeys(self.form(form).name for form in forms))
 
     def delete_group(self, name: str) -> None:
-        """Forget a group; its forms stay."""
         _found(self.groups, name, "group")
         del self.groups[name]
 

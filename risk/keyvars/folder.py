@@ -49,9 +49,8 @@ def changed(folder: Path) -> Iterator[Environment]:
         after = texts_of(environment)
         environment_of(after)  # What could not be read back is not written.
         if _texts(folder) != before:
-            raise GemelError(
-                ErrorCode.BUSY, "the files changed meanwhile", where=str(folder), remedy="run the command again"
-            )
+            what = "the files changed meanwhile"
+            raise GemelError(ErrorCode.BUSY, what, where=str(folder), remedy="run the command again")
         _write(folder, after)
 
 
@@ -66,13 +65,7 @@ def check(folder: Path) -> Environment:
 
 
 def restore(folder: Path) -> list[Path]:
-    """Bring back the last good files; what was there is set aside, under the names returned.
-
-    Raises
-    ------
-    GemelError
-        NOT_FOUND if there are none.
-    """
+    """Bring back the last good files, NOT_FOUND if there are none; returns where what was there is set aside."""
     with _locked(folder):
         good = folder / LAST_GOOD
         if not all((good / name).exists() for name in FILES):
@@ -96,19 +89,13 @@ def _texts(folder: Path) -> dict[str, str]:
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a file."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise GemelError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
         return path.read_bytes().decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"it is no {encoding.upper()} text",
-            where=str(path),
-            got=f"another encoding at byte {error.start}",
-            remedy="save it as UTF-8",
-        ) from None
+        what, got = f"it is no {encoding.upper()} text", f"another encoding at byte {error.start}"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=str(path), got=got, remedy="save it as UTF-8") from None
     except OSError as error:
         raise GemelError(
             ErrorCode.NOT_FOUND, "cannot be read", where=str(path), got=(error.strerror or "unreadable").lower()
@@ -119,12 +106,8 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def _locked(folder: Path) -> Iterator[None]:
     """One command at a time; what an interrupted one left is finished first."""
     if not folder.is_dir():
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            "there is no environment",
-            where=str(folder),
-            remedy="make one with `gemel keyvars add environment`, or name its folder with --environment",
-        )
+        remedy = "make one with `gemel keyvars add environment`, or name its folder with --environment"
+        raise GemelError(ErrorCode.NOT_FOUND, "there is no environment", where=str(folder), remedy=remedy)
     with (folder / _LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _finish(folder)

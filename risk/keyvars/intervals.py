@@ -53,12 +53,8 @@ def read_interval(label: str, scale: Scale) -> Interval:
         if interval[0] >= interval[1]:
             raise parameter("", "an interval's bounds must ascend", repr(label))
         return interval
-    raise parameter(
-        "",
-        f"not an interval on the scale {scale}",
-        repr(label),
-        "write 16-21 and 65-infinity on the scale interval; 16-20, 17 and 65+ on the scale whole",
-    )
+    remedy = "write 16-21 and 65-infinity on the scale interval; 16-20, 17 and 65+ on the scale whole"
+    raise parameter("", f"not an interval on the scale {scale}", repr(label), remedy)
 
 
 def extend(
@@ -105,12 +101,9 @@ def issues(graph: AggregationGraph, scale: Scale) -> Iterator[GemelError]:
         whole = known[name] if name else (within[0][0], within[-1][1])
         if (within[0][0], within[-1][1]) != whole or any(a[1] != b[0] for a, b in pairwise(within)):
             remedy = "on a scale of numbers the categories are made automatically: give only those that a form has"
-            yield parameter(
-                name or "the leaves",
-                "the parts of an interval must join without gap or overlap to make it",
-                ", ".join(write_interval(each, scale) for each in within),
-                remedy,
-            )
+            what = "the parts of an interval must join without gap or overlap to make it"
+            got = ", ".join(write_interval(each, scale) for each in within)
+            yield parameter(name or "the leaves", what, got, remedy)
 
 
 def write_interval(interval: Interval, scale: Scale) -> str:
@@ -143,19 +136,13 @@ def _bounds(form: str, numbers: Sequence[Decimal], scale: Scale) -> Interval | N
 def _contiguous(selected: Mapping[str, Interval], scale: Scale) -> None:
     for (a, (_, end)), (b, (start, _)) in pairwise(sorted(selected.items(), key=lambda item: item[1])):
         if start < end:
-            raise parameter(
-                "",
-                f"the categories {a!r} and {b!r} overlap",
-                f"both contain {write_interval((start, min(end, selected[b][1])), scale)}",
-                "on the scale whole both ends are in; on the scale interval the upper one is not",
-            )
+            got = f"both contain {write_interval((start, min(end, selected[b][1])), scale)}"
+            remedy = "on the scale whole both ends are in; on the scale interval the upper one is not"
+            raise parameter("", f"the categories {a!r} and {b!r} overlap", got, remedy)
         if start > end:
-            raise parameter(
-                "",
-                "the categories are not exhaustive",
-                f"nothing from {end:f} to {start:f}, between {a!r} and {b!r}",
-                "add a category; or if these are whole numbers with both ends in, choose the scale whole",
-            )
+            what = "the categories are not exhaustive"
+            remedy = "add a category; or if these are whole numbers with both ends in, choose the scale whole"
+            raise parameter("", what, f"nothing from {end:f} to {start:f}, between {a!r} and {b!r}", remedy)
 
 
 def _same_range(known: Sequence[Interval], selected: Sequence[Interval], scale: Scale) -> None:
@@ -167,11 +154,9 @@ def _same_range(known: Sequence[Interval], selected: Sequence[Interval], scale: 
             for gap in ((here[0], there[0]), (there[1], here[1]))
             if gap[0] < gap[1] and gap != (-INFINITY, -INFINITY)
         ]
-        raise parameter(
-            "",
-            f"the categories cover {_range(there)}, but those of the variable {_range(here)}",
-            remedy=f"add {' and '.join(lacking)}" if lacking else "end both with the same or an open interval",
-        )
+        what = f"the categories cover {_range(there)}, but those of the variable {_range(here)}"
+        remedy = f"add {' and '.join(lacking)}" if lacking else "end both with the same or an open interval"
+        raise parameter("", what, remedy=remedy)
 
 
 def _range(interval: Interval) -> str:

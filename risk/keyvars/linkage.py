@@ -32,12 +32,8 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
     lines = text.splitlines()
     present = sorted((document.line((section, position, key)) or 1, key) for key in entries if key in item)
     if present and not replace:
-        raise GemelError(
-            ErrorCode.EXISTS,
-            f"{section[:-1]} {name} has {present[0][1]} already",
-            where=f"{source}, line {present[0][0]}",
-            remedy="give --replace to write over it",
-        )
+        what, remedy = f"{section[:-1]} {name} has {present[0][1]} already", "give --replace to write over it"
+        raise GemelError(ErrorCode.EXISTS, what, where=f"{source}, line {present[0][0]}", remedy=remedy)
     for number, key in reversed(present):
         _drop(lines, key, number - 1, source)
     # Lines may have gone above.
@@ -65,12 +61,9 @@ def _indent(line: str, key: str, source: str) -> int:
     """How far an entry is indented, which must be the first of its line."""
     found = _ITEM.match(line)
     if found is None or found[2] != key:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"only what is written with one entry to a line can be completed, its `{key}` at a line's beginning",
-            where=source,
-            remedy="write `- name: ...` and each other entry on a line of its own",
-        )
+        what = f"only what is written with one entry to a line can be completed, its `{key}` at a line's beginning"
+        remedy = "write `- name: ...` and each other entry on a line of its own"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=source, remedy=remedy)
     return len(found[1])
 
 
@@ -99,9 +92,8 @@ def _refuse_other_changes(
         for key in entries:
             document.value[section][position].pop(key, None)
     if before.value != after.value or any(getattr(made, key) != value for key, value in entries.items()):
-        raise GemelError(
-            ErrorCode.SPECIFICATION, "the table could not be written without changing something else", where=source
-        )
+        what = "the table could not be written without changing something else"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=source)
 
 
 # Two forms' categories of one variable brought to the finest common ones: the table for a linkage specification.
@@ -111,8 +103,6 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Common:
-    """What two forms can be compared on."""
-
     code: str
     table: tuple[CommonCategory, ...]
     losses: tuple[str, ...]
@@ -130,19 +120,13 @@ def common_categories(environment: Environment, variable: str, alice: str, bob: 
     node = known.harmonisations.harmonise([known.node(code) for code in codes.values()])
     code = known.codes[node]
     if code == ARBITRARY:
-        raise parameter(
-            variable,
-            "both forms take whatever is written in, so there are no categories to bring together",
-            remedy="compare it as a field of kind number, date or text",
-        )
+        what = "both forms take whatever is written in, so there are no categories to bring together"
+        raise parameter(variable, what, remedy="compare it as a field of kind number, date or text")
     blocks = known.leaves(code)
     if len(blocks) == 1:
-        raise parameter(
-            variable,
-            "the two codings have only one category in common, everything, and cannot be harmonised",
-            f"{codes[Side.ALICE]} and {codes[Side.BOB]}",
-            "leave the variable out, or have one custodian code it more finely",
-        )
+        what = "the two codings have only one category in common, everything, and cannot be harmonised"
+        got = f"{codes[Side.ALICE]} and {codes[Side.BOB]}"
+        raise parameter(variable, what, got, "leave the variable out, or have one custodian code it more finely")
     rows = []
     for leaves in blocks:
         values = {str(side): _values(known, form, codes[side], leaves) for side, form in forms.items()}
@@ -154,11 +138,9 @@ def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) 
     """What the form's data hold for a common category."""
     if code == ARBITRARY:
         if variable.scale == "nominal":
-            raise parameter(
-                f"{form.name}, {variable.name}",
-                "the form takes whatever is written in, which no table can bring to categories",
-                remedy="code its values first, and give the categories",
-            )
+            what = "the form takes whatever is written in, which no table can bring to categories"
+            remedy = "code its values first, and give the categories"
+            raise parameter(f"{form.name}, {variable.name}", what, remedy=remedy)
         low, high = _hull(variable, leaves)
         return Span(minimum=None if low == -INFINITY else float(low), below=None if high == INFINITY else float(high))
     within = set(leaves)

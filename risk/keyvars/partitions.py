@@ -14,10 +14,7 @@ from gemel.risk.arrays import Codes
 
 
 def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
-    """Each of `rows` harmonised with `with_`; arbitrary precision gives `with_`.
-
-    O(rows * k) for k leaves.
-    """
+    """Each of `rows` harmonised with `with_`, in O(rows * k) for k leaves; arbitrary precision gives `with_`."""
     given = np.array([with_ if row is None else row for row in rows], dtype=np.int32)
     return [tuple(row) for row in _joins(given, np.array(with_, dtype=np.int32)).tolist()]
 
@@ -107,7 +104,6 @@ def size(partition: Precision) -> float:
 
 
 def blocks(partition: Partition) -> list[list[int]]:
-    """The leaves of each block."""
     found: list[list[int]] = [[] for _ in range(int(size(partition)))]
     for leaf, label in enumerate(partition):
         found[label].append(leaf)
@@ -117,11 +113,8 @@ def blocks(partition: Partition) -> list[list[int]]:
 def join(a: Precision, b: Precision) -> Precision:
     """The harmonisation of two partitions: the finest of which both are refinements.
 
-    Its blocks are the connected components of the union of their categorisation graphs.
-
-    Notes
-    -----
-    O(k) for k leaves, but for the slow growth of union-find.
+    Its blocks are the connected components of the union of their categorisation graphs. O(k) for k leaves, but for the
+    slow growth of union-find.
 
     Examples
     --------
@@ -153,7 +146,6 @@ def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
     """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
     if with_ is None or len(rows) < _COMPILED_FROM:
         return [join(row, with_) for row in rows]
-
     return joined(rows, with_)
 
 
@@ -178,15 +170,8 @@ ARBITRARY = "C0.001"
 CODE = re.compile(r"([CH])([1-9]\d*|0)\.(\d{3,})")
 
 
-def code(message: str, categories: int, number: int) -> str:
-    """A code.
-
-    Examples
-    --------
-    >>> code("H", 3, 1)
-    'H3.001'
-    """
-    return f"{message}{categories}.{number:03d}"
+def code(letter: str, categories: int, number: int) -> str:
+    return f"{letter}{categories}.{number:03d}"
 
 
 def size_of(text: str) -> int | None:
@@ -195,14 +180,11 @@ def size_of(text: str) -> int | None:
     return int(found[2]) if found else None
 
 
-def next_code(message: str, categories: int, taken: Iterable[str]) -> str:
+def next_code(letter: str, categories: int, taken: Iterable[str]) -> str:
     """The code after those of the same letter and size."""
-    numbers = [
-        int(found[3])
-        for each in taken
-        if (found := CODE.fullmatch(each)) and found[1] == message and int(found[2]) == categories
-    ]
-    return code(message, categories, max(numbers, default=0) + 1)
+    codes = [found.groups() for each in taken if (found := CODE.fullmatch(each))]
+    numbers = [int(number) for own, size, number in codes if own == letter and int(size) == categories]
+    return code(letter, categories, max(numbers, default=0) + 1)
 
 
 def harmonisation_codes(nodes: Iterable[Precision], observed: dict[int, str]) -> list[str]:

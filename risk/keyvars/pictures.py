@@ -63,23 +63,16 @@ def draw_courses(courses: Mapping[str, Course], target: str) -> str:
         for row, (p, size) in enumerate(_corners(course))
         if size != float("inf")
     ]
-    names = list(courses)
-    chart = (
-        alt.Chart(alt.InlineData(values=rows), width=620, height=300, title=f"What {target} can be matched on")
-        .mark_line(strokeWidth=2.2)
-        .encode(
-            x=alt.X("p:Q", title="prevalence p: share of the forms", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("size:Q", title="categories of the maximal harmonisation", axis=alt.Axis(tickMinStep=1)),
-            color=alt.Color(
-                "variable:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=[_COLOURS[i % len(_COLOURS)] for i in range(len(names))]),
-            ),
-            order=alt.Order("row:Q"),
-        )
+    colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(courses))]
+    chart = alt.Chart(alt.InlineData(values=rows), width=620, height=300, title=f"What {target} can be matched on")
+    lines = chart.mark_line(strokeWidth=2.2).encode(
+        x=alt.X("p:Q", title="prevalence p: share of the forms", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("size:Q", title="categories of the maximal harmonisation", axis=alt.Axis(tickMinStep=1)),
+        color=alt.Color("variable:N", title=None, scale=alt.Scale(domain=list(courses), range=colours)),
+        order=alt.Order("row:Q"),
     )
     config = {"font": "sans-serif", "background": "#fff", "view": {"stroke": None}, "title": {"anchor": "start"}}
-    svg: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False) | {"config": config})
+    svg: str = vl_convert.vegalite_to_svg(lines.to_dict(validate=False) | {"config": config})
     return svg
 
 

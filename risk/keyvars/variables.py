@@ -14,17 +14,9 @@ from gemel.risk.keyvars.partitions import ARBITRARY, Precision, blocks, harmonis
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of an environment.
-
-    Attributes
-    ----------
-    scale
-        nominal, or interval or whole: then its categories are intervals, and its graph makes itself.
-    categorisations
-        By code, the categories of each; of `ARBITRARY` none. Two codes never mean the same partition.
-    strict
-        Whether a categorisation must be one. Not so for an environment that was opened in spite of its issues.
-    """
+    """A variable of an environment. On the scales interval and whole its categories are intervals, and its graph makes
+    itself. Of `ARBITRARY` there are no categories; two codes never mean the same partition. `strict`: a categorisation
+    must be one, but for an environment that was opened in spite of its issues."""
 
     name: str
     scale: Scale = "nominal"
@@ -34,7 +26,6 @@ class Variable:
 
     @cached_property
     def partitions(self) -> dict[str, Precision]:
-        """Every categorisation as a partition of the leaves."""
         return {
             code: self.graph.partition(names, strict=self.strict) if names else None
             for code, names in self.categorisations.items()
@@ -42,7 +33,6 @@ class Variable:
 
     @cached_property
     def harmonisations(self) -> HarmonisationGraph:
-        """The harmonisation graph of all categorisations."""
         return HarmonisationGraph(self.partitions.values())
 
     @cached_property
@@ -109,7 +99,6 @@ class Variable:
         return replace(self, graph=graph, categorisations=named)
 
     def without(self, code: str) -> Variable:
-        """The variable without a categorisation."""
         return replace(self, categorisations={c: n for c, n in self.categorisations.items() if c != code})
 
     def _with(self, names: tuple[str, ...], code: str) -> Variable:

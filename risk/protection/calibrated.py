@@ -35,14 +35,8 @@ def over_every_record(
 ) -> tuple[Estimate, Estimate] | None:
     """Mean and largest chance of a correct match with someone who agrees; None where no law was fitted.
 
-    Parameters
-    ----------
-    right : ndarray of float64, shape (n_records,)
-        Probability that each record's keys are its true ones, which multiplies its chance.
-
-    Notes
-    -----
-    400 draws; O(n_cells) for each. The largest upper end is sought among the thousand cells of the largest estimates.
+    `right` is the probability that each record's keys are its true ones, which multiplies its chance. 400 draws;
+    O(n_cells) for each. The largest upper end is sought among the thousand cells of the largest estimates.
     """
     law = found.crowding
     if law is None:
@@ -93,8 +87,6 @@ _NOT_CONVERGED = "the law of the calibration was not fitted"
 
 @dataclass(frozen=True)
 class UpperEnds:
-    """Upper ends of the chances of a correct match."""
-
     correct_matches: float
     record_risk: float
     by: Literal["calibrated", "bound"]
@@ -103,8 +95,6 @@ class UpperEnds:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Calibrated risk of a file."""
-
     document: dict[str, Any]
     upper: UpperEnds
 
@@ -112,20 +102,10 @@ class Calibrated:
 def calibrated(
     table: KeyTable, node: Node, suppressed: Mask, fraction: float, weights: Floats | None, unchanged: Floats | None
 ) -> Calibrated:
-    """Calibrated risk of a file as it is published.
+    """Calibrated risk of a file as it is published: its keys, their levels, and which values are suppressed.
 
-    Parameters
-    ----------
-    table, node, suppressed
-        The keys, their levels, and which values are not published.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights.
-    unchanged : ndarray of float64, shape (n_records,), optional
-        Probability that each record's published keys are its true ones.
-
-    Notes
-    -----
-    That of `calibrated_risk` and `over_every_record`.
+    With survey weights, and the probability that each record's published keys are its true ones, where these are not 1.
+    The cost is that of `calibrated_risk` and `over_every_record`.
     """
     values = table.values(node, suppressed)
     file = KeyFile.from_columns(values, fraction, missing="level", missing_values=())

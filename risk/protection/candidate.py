@@ -18,12 +18,7 @@ from gemel.risk.protection.population import Population
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A protection of the keys, and what it does.
-
-    Parameters
-    ----------
-    suppressed : ndarray of bool, shape (n_records, n_keys)
-    """
+    """A protection of the keys, and what it does; values are suppressed by record and key."""
 
     node: Node
     suppressed: Mask = field(repr=False)
@@ -39,21 +34,12 @@ class Candidate:
 
     @property
     def share_suppressed(self) -> float:
-        """Of the key values."""
         return float(self.suppressed.mean())
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a search needs beside the keys.
-
-    Parameters
-    ----------
-    importance
-        Of each key: what a bit of it, or a value, is worth.
-    weights : ndarray, shape (n_records,), optional
-        Survey weights.
-    """
+    """What a search needs beside the keys; the importance of each key is what a bit of it, or a value, is worth."""
 
     policy: Policy
     fraction: float
@@ -101,9 +87,8 @@ def measured(
 
     Where the larger of two numbers judges, the upper end is computed for those that meet the policy by the counts.
     """
-    file = KeyFile.from_columns(
-        table.values(node, suppressed), setting.fraction, missing=table.missing, missing_values=()
-    )
+    values = table.values(node, suppressed)
+    file = KeyFile.from_columns(values, setting.fraction, missing=table.missing, missing_values=())
     exact_risk = None
     if setting.population is not None:
         true = table.codes if setting.perturbed is None else setting.perturbed.original
@@ -133,11 +118,7 @@ def calibrated_of(table: KeyTable, setting: Setting, candidate: Candidate) -> Ca
 
 def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
     """Importance of each key, 1 by default."""
-    unknown = [name for name in given if name not in names]
-    if unknown or not all(0.0 < value < float("inf") for value in given.values()):
-        raise parameter(
-            "--importance",
-            f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
-            remedy=f"the keys are: {', '.join(names)}",
-        )
+    if not all(0.0 < value < float("inf") for value in given.values()):
+        remedy = f"the keys are: {', '.join(names)}"
+        raise parameter("--importance", "an importance is a number above 0", remedy=remedy)
     return tuple(given.get(name, 1.0) for name in names)

@@ -64,20 +64,15 @@ class Methods:
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """Keys whose share is searched."""
         return (*self.pram_searched, *self.swap_searched)
 
     def at(self, strength: float) -> Methods:
         """The methods with this share for the keys that are searched; at 0 those are left as they are."""
+        given = replace(self, pram_searched=(), swap_searched=())
         if not strength:
-            return replace(self, pram_searched=(), swap_searched=())
-        return replace(
-            self,
-            pram={**self.pram, **dict.fromkeys(self.pram_searched, strength)},
-            swap={**self.swap, **dict.fromkeys(self.swap_searched, strength)},
-            pram_searched=(),
-            swap_searched=(),
-        )
+            return given
+        pram, swap = (dict.fromkeys(names, strength) for names in (self.pram_searched, self.swap_searched))
+        return replace(given, pram={**self.pram, **pram}, swap={**self.swap, **swap})
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -93,13 +88,7 @@ _LARGEST = 1e100  # of a number that is changed: its square, and sums of squares
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that was done, for the log.
-
-    Parameters
-    ----------
-    values
-        How many values of the column differ by it.
-    """
+    """One thing that was done, for the log, and how many values of the column differ by it."""
 
     variable: str
     method: str
@@ -108,10 +97,7 @@ class Change:
 
 
 def changed_numbers(
-    frame: pl.DataFrame,
-    methods: Methods,
-    generator: np.random.Generator,
-    missing_values: Sequence[str] = MISSING_VALUES,
+    frame: pl.DataFrame, methods: Methods, generator: np.random.Generator, missing_values: Sequence[str]
 ) -> tuple[pl.DataFrame, list[Change]]:
     """Numeric columns averaged, with noise, rounded, in this order; what a method cannot change it suppresses."""
     made = _Made(frame, missing_values)
@@ -145,26 +131,21 @@ class _Made:
         found = numeric(self.frame, names, where, self._missing)
         large = int((np.abs(found) > _LARGEST).sum())
         if large:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                f"numbers that are changed are at most {_LARGEST:g}",
-                where=f"{where}, columns {', '.join(names)}",
-                got=f"{large} larger ones",
-                remedy="mark what is no measurement as missing, or give the column in another unit",
-            )
+            what, place = f"numbers that are changed are at most {_LARGEST:g}", f"{where}, columns {', '.join(names)}"
+            remedy = "mark what is no measurement as missing, or give the column in another unit"
+            raise GemelError(ErrorCode.SOURCE, what, where=place, got=f"{large} larger ones", remedy=remedy)
         return found
 
     def put(self, names: Sequence[str], numbers: Floats, method: str, parameter: dict[str, Any], why: str = "") -> None:
         before = numeric(self.frame, names, method, self._missing)
         gone = np.isnan(numbers) & ~np.isnan(before)
         different = (before != numbers) & ~np.isnan(numbers)
-        for i, name in enumerate(names):
-            self.changes.append(Change(name, method, parameter, int(different[:, i].sum())))
-            if gone[:, i].any():
-                more = {"instead of": method, "because": why}
-                self.changes.append(Change(name, "suppression of numbers", more, int(gone[:, i].sum())))
         columns = []
         for i, name in enumerate(names):
+            self.changes.append(Change(name, method, parameter, int(different[:, i].sum())))
+            if lost := int(gone[:, i].sum()):
+                more = {"instead of": method, "because": why}
+                self.changes.append(Change(name, "suppression of numbers", more, lost))
             column = pl.Series(name, numbers[:, i]).fill_nan(None)
             whole = column.drop_nulls()
             if len(whole) and bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):
@@ -177,13 +158,7 @@ class _Made:
 def numeric(
     frame: pl.DataFrame, names: Sequence[str], where: str, missing_values: Sequence[str] = MISSING_VALUES
 ) -> Floats:
-    """Columns as numbers, shape (n_records, n_columns), NaN where missing.
-
-    Parameters
-    ----------
-    missing_values
-        Texts that mean missing, beside nothing and NaN.
-    """
+    """Columns as numbers, shape (n_records, n_columns), NaN where missing or where the text means so."""
     found = []
     for name in names:
         column = frame[name]
@@ -194,12 +169,8 @@ def numeric(
         numbers = column.cast(pl.Float64, strict=False)
         wrong = numbers.null_count() - column.null_count() + int(numbers.is_infinite().sum() or 0)
         if wrong:
-            raise GemelError(
-                ErrorCode.SOURCE,
-                "the column must hold numbers",
-                where=f"{where}, column {name}",
-                got=f"{wrong} values that are none",
-            )
+            got = f"{wrong} values that are none"
+            raise GemelError(ErrorCode.SOURCE, "the column must hold numbers", where=f"{where}, column {name}", got=got)
         found.append(numbers.fill_null(float("nan")).to_numpy())
     return np.stack(found, axis=1).astype(np.float64)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -83,12 +84,8 @@ def linear_regression(design: Floats, outcome: Floats) -> tuple[Floats, Floats]:
     x, y = design[there], outcome[there]
     freedom = len(y) - x.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
-        raise parameter(
-            "--model",
-            "the regression has terms that the file does not identify",
-            f"{x.shape[1]} terms, {len(y)} records",
-            "leave a term out, or give a key a coarser level",
-        )
+        what, got = "the regression has terms that the file does not identify", f"{x.shape[1]} terms, {len(y)} records"
+        raise parameter("--model", what, got, "leave a term out, or give a key a coarser level")
     inverse = np.linalg.inv(x.T @ x)
     beta = inverse @ (x.T @ y)
     variance = float(((y - x @ beta) ** 2).sum()) / freedom
@@ -123,55 +120,110 @@ def _shares(table: Floats) -> Floats:
     return np.asarray((table / total if total > 0 else np.full(table.shape, 1.0 / table.size)).ravel())
 
 
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A file as it is analysed: its columns, and of its keys those that have numbers, the codes, and which are hidden;
+    keys stand at a node, as numbers in tables at another one in the original."""
+
+    frame: pl.DataFrame
+    table: KeyTable
+    numbered: Mapping[str, int]
+    node: Node
+    hidden: Mask
+
+    def number(self, name: str, node: Node | None = None) -> Floats:
+        """A numeric column; of an integer key the middles of its groups, NaN where missing or suppressed."""
+        if name not in self.numbered:
+            return numeric(self.frame, [name], "--numbers")[:, 0]
+        q = self.numbered[name]
+        h, level = self.table.hierarchies[q], (self.node if node is None else node)[q]
+        middles = h.numbers(level)
+        assert middles is not None  # noqa: S101 - `numbered` holds those that have numbers
+        own = np.where(self._gone(q), -1, h.groups[level][self.table.codes[:, q]])
+        return np.append(middles, np.nan)[own]
+
+    def outcome(self, name: str) -> Floats:
+        if name in self.numbered:
+            return self.number(name)
+        if name in self.table.names:
+            raise parameter(f"--model, {name}", "the outcome of the regression is a key of categories")
+        text = self.frame[name].cast(pl.String)
+        values = text.drop_nulls().unique().sort().to_list()
+        if len(values) == 2 and whole_numbers(values) is None:
+            second = (text == values[1]).cast(pl.Float64).fill_null(float("nan"))
+            return np.asarray(second.to_numpy(), dtype=np.float64)
+        return numeric(self.frame, [name], "--model")[:, 0]
+
+    def design(self, terms: Sequence[str], numbers_at: Node, bases: Mapping[str, Integers]) -> tuple[list[str], Floats]:
+        """Intercept, numbers, and an indicator of each published category but the original's commonest."""
+        names, columns = ["(intercept)"], [np.ones(self.frame.height)]
+        for term in terms:
+            if term in self.numbered or term not in self.table.names:
+                names.append(term)
+                columns.append(self.number(term, numbers_at))
+                continue
+            q = self.table.names.index(term)
+            h, level = self.table.hierarchies[q], self.node[q]
+            own = h.groups[level][self.table.codes[:, q]]
+            commonest = int(np.bincount(h.groups[level], weights=bases[term]).argmax())
+            for g, label in enumerate(h.labels[level]):
+                if g != commonest:
+                    names.append(f"{term}: {label}")
+                    columns.append(np.where(self._gone(q), np.nan, own == g))
+        return names, np.stack(columns, axis=1)
+
+    def _gone(self, q: int) -> Mask:
+        return np.asarray(self.hidden[:, q] | (self.table.codes[:, q] < 0))
+
+
 def utility_of(
     frame: pl.DataFrame, changed: pl.DataFrame, request: Request, original: KeyTable, table: KeyTable, chosen: Candidate
 ) -> dict[str, Any]:
     """Moments, correlations, two-way tables and regression coefficients before and after."""
-    frame, changed = (without_missing_texts(own, request.missing_values) for own in (frame, changed))
     keys = {h.name: q for q, h in enumerate(original.hierarchies) if whole_numbers(h.levels[0]) is not None}
-    names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]
-    both = [
-        np.stack([_number(source, name, keys, own, node, hidden) for name in names], axis=1)
-        if names
-        else np.empty((frame.height, 0))
-        for source, own, node, hidden in (
-            (frame, original, (0,) * len(chosen.node), np.zeros_like(chosen.suppressed)),
-            (changed, table, chosen.node, chosen.suppressed),
+    nodes = (0,) * len(chosen.node), chosen.node  # the original is as it was; later a group is the middle of its values
+    files = [
+        _File(without_missing_texts(source, request.missing_values), own, keys, chosen.node, hidden)
+        for source, own, hidden in (
+            (frame, original, np.zeros_like(chosen.suppressed)),
+            (changed, table, chosen.suppressed),
         )
     ]
+    names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]
+    before, after = (
+        np.stack([own.number(name, node) for name in names], axis=1) if names else np.empty((frame.height, 0))
+        for own, node in zip(files, nodes, strict=True)
+    )
     found: dict[str, Any] = {
-        "moments": [moments(name, both[0][:, i], both[1][:, i]) for i, name in enumerate(names)],
+        "moments": [moments(name, before[:, i], after[:, i]) for i, name in enumerate(names)],
         "correlations": [
-            {"names": [names[i], names[j]], "before": a, "after": b} for i, j, a, b in correlations(both[0], both[1])
+            {"names": [names[i], names[j]], "before": a, "after": b} for i, j, a, b in correlations(before, after)
         ],
         "tables": two_way_distances(original, table, chosen.node, chosen.suppressed),
         "coefficients": [],
         "terms_left_out": [],
     }
-    if request.model is not None:
-        outcome, given = request.model
-        gone = {h.name for h, level in zip(table.hierarchies, chosen.node, strict=True) if level == h.height}
-        terms = [t for t in given if t not in gone]
-        found["terms_left_out"] = [t for t in (outcome, *given) if t in gone]
-    if request.model is not None and outcome not in gone and terms:
-        ends, designs, labels = [], [], list[str]()
-        bases = dict(zip(original.names, original.value_counts, strict=True))
-        for source, own, node, hidden in (
-            (frame, original, chosen.node, np.zeros_like(chosen.suppressed)),
-            (changed, table, chosen.node, chosen.suppressed),
-        ):
-            ends.append(_outcome(source, outcome, keys, own, node, hidden))
-            labels, x = _design(source, terms, keys, own, node, hidden, source is frame, bases)
-            designs.append(x)
-        absent = _absent(designs)
-        found["terms_left_out"] += [label for label, gone_too in zip(labels, absent, strict=True) if gone_too]
-        labels = [label for label, gone_too in zip(labels, absent, strict=True) if not gone_too]
-        try:
-            (b, s), (c, t) = (linear_regression(x[:, ~absent], y) for x, y in zip(designs, ends, strict=True))
-        except GemelError:  # the file is protected all the same
-            found["terms_left_out"] = [outcome, *given]
-        else:
-            found["coefficients"] = compared(labels, (b, s), (c, t))
+    if request.model is None:
+        return found
+    outcome, given = request.model
+    gone = {h.name for h, level in zip(table.hierarchies, chosen.node, strict=True) if level == h.height}
+    terms = [t for t in given if t not in gone]
+    found["terms_left_out"] = [t for t in (outcome, *given) if t in gone]
+    if outcome in gone or not terms:
+        return found
+    bases = dict(zip(original.names, original.value_counts, strict=True))
+    ends = [own.outcome(outcome) for own in files]
+    made = [own.design(terms, node, bases) for own, node in zip(files, nodes, strict=True)]
+    labels, designs = made[1][0], [x for _, x in made]
+    absent = _absent(designs)
+    found["terms_left_out"] += [label for label, lacking in zip(labels, absent, strict=True) if lacking]
+    labels = [label for label, lacking in zip(labels, absent, strict=True) if not lacking]
+    try:
+        first, last = (linear_regression(x[:, ~absent], y) for x, y in zip(designs, ends, strict=True))
+    except GemelError:  # the file is protected all the same
+        found["terms_left_out"] = [outcome, *given]
+    else:
+        found["coefficients"] = compared(labels, first, last)
     return found
 
 
@@ -183,59 +235,3 @@ def _absent(designs: list[Floats]) -> Mask:
     for x in designs:
         x[(np.nan_to_num(x[:, absent]) != 0).any(axis=1)] = np.nan
     return absent
-
-
-def _number(frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: Mask) -> Floats:
-    """A numeric column; of an integer key the middles of its groups, NaN where missing or suppressed."""
-    if name not in keys:
-        return numeric(frame, [name], "--numbers")[:, 0]
-    q = keys[name]
-    h = table.hierarchies[q]
-    middles = h.numbers(node[q])
-    assert middles is not None  # noqa: S101 - `keys` holds those that have numbers
-    own = np.where(hidden[:, q] | (table.codes[:, q] < 0), -1, h.groups[node[q]][table.codes[:, q]])
-    return np.append(middles, np.nan)[own]
-
-
-def _outcome(frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: Mask) -> Floats:
-    if name in keys:
-        return _number(frame, name, keys, table, node, hidden)
-    if name in table.names:
-        raise parameter(f"--model, {name}", "the outcome of the regression is a key of categories")
-    values = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
-    if len(values) == 2 and whole_numbers(values) is None:
-        second = (frame[name].cast(pl.String) == values[1]).cast(pl.Float64).fill_null(float("nan"))
-        return np.asarray(second.to_numpy(), dtype=np.float64)
-    return numeric(frame, [name], "--model")[:, 0]
-
-
-def _design(
-    frame: pl.DataFrame,
-    terms: Sequence[str],
-    keys: dict[str, int],
-    table: KeyTable,
-    node: Node,
-    hidden: Mask,
-    exact: bool,
-    bases: dict[str, Integers],
-) -> tuple[list[str], Floats]:
-    """Intercept, numbers, and an indicator of each published category but the original's commonest."""
-    names, columns = ["(intercept)"], [np.ones(frame.height)]
-    for term in terms:
-        q = table.names.index(term) if term in table.names else None
-        if q is None or term in keys:
-            # The original is as it was; of the protected file a group is the middle of its values.
-            own_node = (0,) * len(node) if exact else node
-            names.append(term)
-            columns.append(_number(frame, term, keys, table, own_node, hidden))
-            continue
-        h = table.hierarchies[q]
-        gone = hidden[:, q] | (table.codes[:, q] < 0)
-        own = h.groups[node[q]][table.codes[:, q]]
-        commonest = int(np.bincount(h.groups[node[q]], weights=bases[term]).argmax())
-        for g, label in enumerate(h.labels[node[q]]):
-            if g == commonest:
-                continue
-            names.append(f"{term}: {label}")
-            columns.append(np.where(gone, np.nan, own == g))
-    return names, np.stack(columns, axis=1)

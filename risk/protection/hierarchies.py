@@ -25,13 +25,7 @@ _RARE = 0.01  # share of the records below which a category is pooled unasked
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The levels of one key.
-
-    Parameters
-    ----------
-    levels
-        ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values themselves.
-    """
+    """The levels of one key: ``levels[l][i]`` is the label of value i at level l; ``levels[0]`` are the values."""
 
     name: str
     levels: tuple[tuple[str, ...], ...] = field(repr=False)
@@ -41,11 +35,9 @@ class Hierarchy:
             parent: dict[str, str] = {}
             for own, above in zip(fine, coarse, strict=True):
                 if parent.setdefault(own, above) != above:
-                    raise parameter(
-                        f"hierarchy of {self.name}",
-                        f"a group of level {number} is in two groups of level {number + 1}",
-                        remedy="each level must be made of whole groups of the one before",
-                    )
+                    what = f"a group of level {number} is in two groups of level {number + 1}"
+                    remedy = "each level must be made of whole groups of the one before"
+                    raise parameter(f"hierarchy of {self.name}", what, remedy=remedy)
 
     @classmethod
     def of_levels(cls, name: str, levels: Sequence[Sequence[str]]) -> Hierarchy:
@@ -142,13 +134,11 @@ def number_hierarchy(
     numbers = whole_numbers(values)
     where = f"intervals of {name}"
     if numbers is None:
-        raise parameter(
-            where, "intervals and coded ends need whole numbers", remedy="give a hierarchy file for this key"
-        )
+        what = "intervals and coded ends need whole numbers"
+        raise parameter(where, what, remedy="give a hierarchy file for this key")
     if any(w < 2 for w in widths) or any(b % a or b == a for a, b in pairwise(widths)):
-        raise parameter(
-            where, "widths are above 1, and each a multiple of the one before", ", ".join(str(w) for w in widths)
-        )
+        what = "widths are above 1, and each a multiple of the one before"
+        raise parameter(where, what, ", ".join(str(w) for w in widths))
     if bottom is not None and top is not None and bottom >= top:
         raise parameter(where, "the bottom must lie below the top", f"{bottom}, {top}")
     low, high = -np.inf if bottom is None else bottom, np.inf if top is None else top
@@ -167,20 +157,11 @@ def number_hierarchy(
 
 
 def quantile_hierarchy(name: str, values: Sequence[str], counts: Integers, groups: Sequence[int]) -> Hierarchy:
-    """Levels of an integer key: intervals that hold about as many records each.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_values,)
-        Records with each value.
-    """
+    """Levels of an integer key: intervals that hold about as many records each; `counts` are those with each value."""
     numbers = whole_numbers(values)
     if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
-        raise parameter(
-            f"quantiles of {name}",
-            "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before",
-            ", ".join(str(g) for g in groups),
-        )
+        what = "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before"
+        raise parameter(f"quantiles of {name}", what, ", ".join(str(g) for g in groups))
     middle = (np.cumsum(counts) - counts / 2.0) / counts.sum()
     levels = [list(values)]
     for n in groups:
@@ -209,10 +190,9 @@ def default_hierarchy(name: str, values: Sequence[str], counts: Integers) -> Hie
         return number_hierarchy(name, values, (5, 10, 20))
     rare = counts < _RARE * counts.sum()
     if len(values) > 2 and rare.sum() > 1:
-        return Hierarchy.of_levels(
-            name, [list(values), ["other" if r else v for v, r in zip(values, rare.tolist(), strict=True)]]
-        )
-    return Hierarchy.of_levels(name, [list(values)])
+        pooled = ["other" if r else v for v, r in zip(values, rare.tolist(), strict=True)]
+        return Hierarchy.of_levels(name, [values, pooled])
+    return Hierarchy.of_levels(name, [values])
 
 
 def _span(low: int, high: int) -> str:

@@ -23,14 +23,9 @@ from gemel.risk.protection.hierarchies import Hierarchy
 
 @dataclass(frozen=True, eq=False)
 class KeyTable:
-    """Records over keys with hierarchies.
+    """Records over keys with hierarchies, as value numbers, -1 where missing.
 
-    Parameters
-    ----------
-    codes : ndarray of int32, shape (n_records, n_keys)
-        Value numbers, -1 where missing.
-    missing
-        ``any``: a missing value agrees with every value; ``level``: with missing values only.
+    With ``any`` a missing value agrees with every value, with ``level`` with missing values only.
     """
 
     hierarchies: tuple[Hierarchy, ...]
@@ -42,16 +37,11 @@ class KeyTable:
             raise GemelError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
         for h in self.hierarchies:
             if len(h.levels[0]) < 2:
-                raise parameter(
-                    f"key {h.name}",
-                    "the key has one value, and cannot distinguish people",
-                    f"{len(h.levels[0])} value",
-                    "leave it out of --keys",
-                )
+                what = "the key has one value, and cannot distinguish people"
+                raise parameter(f"key {h.name}", what, f"{len(h.levels[0])} value", "leave it out of --keys")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The keys."""
         return tuple(h.name for h in self.hierarchies)
 
     @property
@@ -109,14 +99,9 @@ class KeyTable:
 
 
 def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts, missing: Missing) -> Counts:
-    """f of each row of group numbers: the records that agree with it, where rows may repeat.
+    """f of each row of group numbers, -1 where missing: the records that agree with it, where rows may repeat.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n, n_keys)
-        -1 where missing.
-    counts : ndarray of int64, shape (n,)
-        Records that each row stands for.
+    Each row stands for `counts` records.
     """
     levels = [int(s) for s in sizes]
     own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]

@@ -12,7 +12,7 @@ suppressed value can be restored alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -48,14 +48,8 @@ def suppress(
         k, or a number for each record (with ``any`` only).
     costs
         Of suppressing one value of each key, above 0; 1 by default. At equal cost keys of more groups go first.
-    missing
-        What a missing or suppressed value means.
     give_back
         With ``any``: restore what is not needed. O(n_records) for each suppressed value.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_records, n_keys)
 
     Raises
     ------
@@ -76,12 +70,8 @@ def suppress(
     if weights.shape != (codes.shape[1],) or not (weights > 0).all() or not np.isfinite(weights).all():
         raise parameter("importance of keys", "each key needs a cost above 0")
     if k.max() > n:
-        raise parameter(
-            "k",
-            "records cannot agree with more records than there are",
-            f"{int(k.max())} of {n} records",
-            "give a smaller k, or a higher threshold of risk",
-        )
+        what = "records cannot agree with more records than there are"
+        raise parameter("k", what, f"{int(k.max())} of {n} records", "give a smaller k, or a higher threshold of risk")
     if missing == "level":
         return _by_level(codes, sizes, int(k.max()), weights)
     mask = np.zeros(codes.shape, dtype=bool)
@@ -91,11 +81,11 @@ def suppress(
     return mask
 
 
-def _subsets(sizes: Sequence[int] | Counts, weights: Floats) -> Iterator[list[int]]:
+def _subsets(sizes: Sequence[int] | Counts, weights: Floats) -> list[list[int]]:
     """Every set of keys, the cheapest first, at equal cost the one of more groups."""
     keys = range(len(weights))
     found = [list(s) for r in range(1, len(weights) + 1) for s in combinations(keys, r)]
-    yield from sorted(found, key=lambda s: (round(float(weights[s].sum()), 9), -sum(int(sizes[q]) for q in s)))
+    return sorted(found, key=lambda s: (round(float(weights[s].sum()), 9), -sum(int(sizes[q]) for q in s)))
 
 
 def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: Floats, mask: Mask) -> None:
@@ -117,9 +107,8 @@ def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: F
         reached = agreeing(after, cells, counts, levels)[which]
         _, cell = _distinct_index(now[candidates], levels)
         order = np.lexsort((cell, f[candidates], which))
-        chosen = candidates[
-            order[_chosen(which[order], cell[order], f[candidates][order], reached[order], k[candidates][order])]
-        ]
+        ranked = candidates[order]
+        chosen = ranked[_chosen(which[order], cell[order], f[ranked], reached[order], k[ranked])]
         if not len(chosen):
             continue
         before = now[chosen].copy()
@@ -199,7 +188,7 @@ def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: Floa
     levels = [int(s) for s in sizes]
     ones = np.ones(len(now), dtype=np.int64)
     left = np.flatnonzero(cell_frequencies(now, ones, sizes, "level") < k)
-    subsets = list(_subsets(sizes, weights))
+    subsets = _subsets(sizes, weights)
     for subset in (*subsets, *subsets):  # once more: records of the first round may be joined
         if not len(left):
             break

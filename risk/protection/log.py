@@ -81,19 +81,15 @@ def values_digest(frame: pl.DataFrame) -> str:
 def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
     """How a file differs from what its log describes; nothing where it does not."""
     if log.get("document") != DOCUMENT or log.get("version") != VERSION:
-        raise GemelError(
-            ErrorCode.MALFORMED,
-            "this is not the log of a protection",
-            where="--verify",
-            got=f"document {log.get('document')!r}, version {log.get('version')!r}",
-            remedy="give the file that `gemel risk protect --log` wrote",
-        )
+        got = f"document {log.get('document')!r}, version {log.get('version')!r}"
+        remedy = "give the file that `gemel risk protect --log` wrote"
+        what = "this is not the log of a protection"
+        raise GemelError(ErrorCode.MALFORMED, what, where="--verify", got=got, remedy=remedy)
     try:
         return _differences(frame, log, where)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise GemelError(
-            ErrorCode.MALFORMED, "the log lacks an entry, or has one of another kind", where="--verify"
-        ) from error
+        what = "the log lacks an entry, or has one of another kind"
+        raise GemelError(ErrorCode.MALFORMED, what, where="--verify") from error
 
 
 def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[GemelError]:
@@ -111,35 +107,21 @@ def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> lis
     for name, own in log["codebook"].items():
         if name not in frame.columns:
             continue
-        column = text_of(frame[name], log["missing_values"])
-        unknown = column.drop_nulls().is_in(own["categories"])
+        place, column = f"{where}, column {name}", text_of(frame[name], log["missing_values"])
+        unknown, gone = column.drop_nulls().is_in(own["categories"]), own["missing_or_suppressed"]
         if not unknown.all():
-            differs(
-                "the file has values that are not in its codebook",
-                f"{int((~unknown).sum())} such values",
-                f"{where}, column {name}",
-                "protect the original again: what was not recoded is not protected",
-            )
-        if column.null_count() != own["missing_or_suppressed"]:
-            differs(
-                f"the log has {own['missing_or_suppressed']} missing or suppressed values",
-                str(column.null_count()),
-                f"{where}, column {name}",
-            )
+            remedy = "protect the original again: what was not recoded is not protected"
+            number = int((~unknown).sum())
+            differs("the file has values that are not in its codebook", f"{number} such values", place, remedy)
+        if column.null_count() != gone:
+            differs(f"the log has {gone} missing or suppressed values", str(column.null_count()), place)
     keys = [name for name in log["codebook"] if name in frame.columns]
     k = log["policy"].get("k")
     if keys and frame.height and k is not None:
-        file = KeyFile.from_columns(
-            {name: frame[name] for name in keys},
-            log["fraction"],
-            missing=log["missing"],
-            missing_values=log["missing_values"],
-        )
-        if file.frequency.min() < k:
-            differs(
-                f"every record must agree with {k} records",
-                f"{int((file.frequency < k).sum())} records that agree with fewer",
-            )
+        columns, how = {name: frame[name] for name in keys}, {of: log[of] for of in ("missing", "missing_values")}
+        fewer = int((KeyFile.from_columns(columns, log["fraction"], **how).frequency < k).sum())
+        if fewer:
+            differs(f"every record must agree with {k} records", f"{fewer} records that agree with fewer")
     if not found and values_digest(frame) != log["values"]:
         differs("values are not those that were written", "another digest of the values", remedy="write the file again")
     return found

@@ -174,12 +174,8 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
     if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
         by_risk = int(required_frequencies(policy.max_record_risk, setting.fraction, n))
         if by_risk > n:
-            raise parameter(
-                "--max-record-risk",
-                "no file of so many records has so small a risk",
-                f"{policy.max_record_risk:g} with {n} records",
-                "give a higher limit",
-            )
+            what, got = "no file of so many records has so small a risk", f"{policy.max_record_risk:g} with {n} records"
+            raise parameter("--max-record-risk", what, got, "give a higher limit")
         needed = max(needed, by_risk)
     return needed
 
@@ -203,9 +199,8 @@ def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, s
             return bool(np.minimum(1.0 / np.maximum(whole.people(table, node, nothing), 1), ends).mean() <= limit)
         if not judged:
             return True
-        return bool(
-            (expected_reciprocal_of_sampled(np.maximum(f, needed), setting.fraction) * counts).sum() / n <= limit
-        )
+        chances = expected_reciprocal_of_sampled(np.maximum(f, needed), setting.fraction)
+        return bool((chances * counts).sum() / n <= limit)
 
     return holds
 
@@ -223,9 +218,8 @@ def _suppression(
     own = np.full(len(codes), needed, dtype=np.int64)
     for _ in range(_WEIGHTED_ROUNDS):
         mask = suppress(codes, sizes, own, costs=setting.importance, missing=meaning, give_back=give_back)
-        file = KeyFile.from_columns(
-            table.values(node, mask), setting.fraction, missing=table.missing, missing_values=()
-        )
+        values = table.values(node, mask)
+        file = KeyFile.from_columns(values, setting.fraction, missing=table.missing, missing_values=())
         unchanged = setting.unchanged(node, mask)
         above = record_risks(file, setting.weights, unchanged) > limit
         if not above.any():

@@ -47,11 +47,8 @@ def microaggregate(numbers: Floats, k: int) -> tuple[Floats, Integers]:
     there = ~np.isnan(numbers)
     maximum = int(there.sum(axis=0).max(initial=0))
     if not 2 <= k <= maximum:
-        raise parameter(
-            "--microaggregate",
-            "groups have at least 2 records and at most all that have a number",
-            f"{k} of {maximum} records with the number that most records have",
-        )
+        what = "groups have at least 2 records and at most all that have a number"
+        raise parameter("--microaggregate", what, f"{k} of {maximum} records with the number that most records have")
     standard = numbers / _scales(numbers)
     groups = _grouped(standard, there, k)
     found = np.full(numbers.shape, np.nan)
@@ -157,15 +154,7 @@ def add_noise(numbers: Floats, share: float, generator: np.random.Generator) -> 
 
     .. math:: \bar x + (x - \bar x + e) / \sqrt{1 + share}, \quad e \sim N(0, share \cdot \Sigma)
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (n_records, n_variables)
-        NaN where missing.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_records, n_variables)
-        NaN where missing or suppressed.
+    Numbers are NaN where missing, and in the result where suppressed, by record and variable.
 
     Notes
     -----

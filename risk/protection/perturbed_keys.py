@@ -53,11 +53,7 @@ def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> Floats:
 
     .. math:: R_{ik} = \sum_j \frac{\theta_{ji} p_i}{\sum_l \theta_{jl} p_l}\, \theta_{jk}
 
-    Parameters
-    ----------
-    theta : array of shape (n_values, n_values)
-    counts : array of shape (n_values,)
-        Records with each true value.
+    `counts` are the records with each true value.
 
     References
     ----------
@@ -85,14 +81,7 @@ def pram(values: Codes, theta: ArrayLike, generator: np.random.Generator) -> Cod
 
 
 def swap(values: Codes, rate: float, generator: np.random.Generator, strata: Counts | None = None) -> Codes:
-    """Values of a share of the records, drawn at random, put in a random order among them, within strata.
-
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n_records,)
-    strata : ndarray of int64, shape (n_records,), optional
-        Records swap with records of the same number only.
-    """
+    """Values of a share of the records, drawn at random, put in a random order among them, within strata."""
     _require_rate("--swap", rate)
     found = values.copy()
     groups = np.zeros(len(values), dtype=np.int64) if strata is None else strata
@@ -130,15 +119,10 @@ Diagonal = Callable[[int, Codes], Floats]
 
 @dataclass(frozen=True, eq=False)
 class PerturbedKeys:
-    """Keys after values were redrawn or swapped.
+    """Keys after values were redrawn or swapped: the true values, and those that are published.
 
-    Parameters
-    ----------
-    original, codes : ndarray of int32, shape (n_records, n_keys)
-        The true values, and those that are published.
-    joints
-        By the number of each changed key, the expected shares of published and true values that occur together,
-        ``[published, true]``, summing to 1.
+    `joints` has by the number of each changed key the expected shares of published and true values that occur together,
+    ``[published, true]``, summing to 1.
     """
 
     original: Codes = field(repr=False)
@@ -164,13 +148,7 @@ class PerturbedKeys:
 def perturbed_keys(
     table: KeyTable, methods: Methods, strata: Integers | None, generator: np.random.Generator
 ) -> PerturbedKeys:
-    """Redraw and swap the values of keys.
-
-    Parameters
-    ----------
-    strata : ndarray of int64, shape (n_records,), optional
-        Of swapping.
-    """
+    """Redraw the values of keys, and swap them within strata."""
     codes = table.codes.copy()
     changes: list[Change] = []
     joints: dict[int, Floats] = {}

@@ -50,12 +50,8 @@ class Policy:
         for name in ("max_correct_matches", "max_record_risk", "max_suppressed"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise parameter(
-                    f"--{name.replace('_', '-')}",
-                    "a share lies from 0 to 1",
-                    f"{value:g}",
-                    "write 0.005 for half of one per cent",
-                )
+                remedy = "write 0.005 for half of one per cent"
+                raise parameter(f"--{name.replace('_', '-')}", "a share lies from 0 to 1", f"{value:g}", remedy)
 
     @classmethod
     def read(cls, given: Mapping[str, Any], where: str) -> Policy:
@@ -72,7 +68,6 @@ class Policy:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits there are."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def breaches(self, risk: FileRisk, suppressed: float) -> list[str]:
@@ -128,14 +123,9 @@ def record_risks(
 ) -> Floats:
     """Chance of a correct match of each record, if it is matched with someone who agrees with it.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n_records,), optional
-        Survey weights: the fraction of a combination is then f over the weights of those who agree.
-    unchanged : ndarray, shape (n_records,), optional
-        Probability that a perturbed record's published keys are its true ones (S09 equation 9: the diagonal of theta).
-    strict
-        Count records that agree exactly, missing values with missing values only.
+    With survey weights the fraction of a combination is f over the weights of those who agree. `unchanged` is the
+    probability that a perturbed record's published keys are its true ones (S09 equation 9: the diagonal of theta).
+    `strict`: count records that agree exactly, missing values with missing values only.
     """
     f = file.counts[file.of_record] if strict else file.frequency
     pi: Floats | float = file.fraction
@@ -162,23 +152,11 @@ def file_risk(
     risks = record_risks(file, weights, unchanged)
     strict = record_risks(file, weights, unchanged, strict=True)
     f, dis = file.frequency, file_dis(file)
-    size = None if file.n_keys <= _ALL_SIZES else 4
-    return FileRisk(
-        file.n_records,
-        len(file.cells),
-        int(f.min()),
-        int((f < 2).sum()),
-        int((f < 3).sum()),
-        int((f < 5).sum()),
-        float(risks.mean()),
-        float(risks.max()),
-        float(strict.mean()),
-        dis.value,
-        dis.low,
-        dis.high,
-        len(minimal_uniques(file, size).subsets),
-        exact,
-    )
+    below = int((f < 2).sum()), int((f < 3).sum()), int((f < 5).sum())
+    chances = float(risks.mean()), float(risks.max()), float(strict.mean())
+    uniques = len(minimal_uniques(file, None if file.n_keys <= _ALL_SIZES else 4).subsets)
+    of_dis = dis.value, dis.low, dis.high
+    return FileRisk(file.n_records, len(file.cells), int(f.min()), *below, *chances, *of_dis, uniques, exact)
 
 
 # Which number judged each limit on the chances of a match, and where two numbers disagree: for report and log.

@@ -24,8 +24,6 @@ from gemel.risk.protection.key_table import KeyTable, value_codes
 
 @dataclass(frozen=True)
 class ExactRisk:
-    """Identification risk of a file whose population is known."""
-
     correct_matches: float
     record_risk: float
     population_uniques: int
@@ -33,15 +31,8 @@ class ExactRisk:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Everyone the file was drawn from, by the values of the keys.
-
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_cells, n_keys)
-        Distinct combinations of value numbers, those of the table's hierarchies; -1 where missing.
-    counts : ndarray of int64, shape (n_cells,)
-        People of each.
-    """
+    """Everyone the file was drawn from: the distinct combinations of value numbers, those of the table's hierarchies or
+    -1 where missing, and the people of each."""
 
     cells: Codes = field(repr=False)
     counts: Counts = field(repr=False)
@@ -76,13 +67,8 @@ class Population:
         return agreeing(requested, cells, counts, levels)[which]
 
     def risk(self, table: KeyTable, node: Node, suppressed: Mask, true: Codes) -> ExactRisk:
-        """What an intruder gets who links the published file with the population.
-
-        Parameters
-        ----------
-        true : ndarray of int32, shape (n_records, n_keys)
-            The values before any was redrawn or swapped.
-        """
+        """What an intruder gets who links the published file with the population; `true`: before any value was redrawn
+        or swapped."""
         F = self.people(table, node, suppressed)
         right = ((table.at(node) == table.at(node, true)) | suppressed).all(axis=1)
         chance = np.where(right & (F > 0), 1.0 / np.maximum(F, 1), 0.0)
@@ -91,24 +77,17 @@ class Population:
     def _require_to_hold(self, table: KeyTable) -> None:
         n = len(table.codes)
         if self.counts.sum() < n:
-            raise parameter(
-                "--population",
-                "the population is smaller than the file",
-                f"{int(self.counts.sum())} people for {n} records",
-                "give the file that the records were drawn from",
-            )
+            what, got = "the population is smaller than the file", f"{int(self.counts.sum())} people for {n} records"
+            raise parameter("--population", what, got, "give the file that the records were drawn from")
         bottom: Node = (0,) * len(table.hierarchies)
         names = [h.levels[0] for h in table.hierarchies]
         cells, f, _ = tally(table.codes, names)
         F = agreeing(cells, self.cells, self.counts, table.sizes(bottom).tolist())
         short = int((f > F).sum())
         if short:
-            raise parameter(
-                "--population",
-                "combinations of key values occur more often in the file than in the population",
-                f"{short} such combinations",
-                "code both files alike; records that were changed already are no sample of it",
-            )
+            what = "combinations of key values occur more often in the file than in the population"
+            remedy = "code both files alike; records that were changed already are no sample of it"
+            raise parameter("--population", what, f"{short} such combinations", remedy)
 
 
 def _numbered(codes: Codes, sizes: Counts) -> Codes:

@@ -32,17 +32,8 @@ _NEARLY_OWN = 0.9  # distinct values per record from which a column that is publ
 
 @dataclass(frozen=True)
 class Protected:
-    """A protected file.
-
-    Parameters
-    ----------
-    frame
-        What is published, in the order of the records.
-    log
-        What was done, without values of records: what `verify` compares the file with.
-    report
-        Risk and utility before and after, the frontier, and the log. It describes the original file too.
-    """
+    """What is published, in the order of the records; what was done, without values of records, with which `verify`
+    compares the file; and risk and utility before and after, the frontier, and the log, on the original file too."""
 
     frame: pl.DataFrame
     log: dict[str, Any]
@@ -58,7 +49,6 @@ def protect(
     frontier: bool = True,
     progress: Progress = lambda stage, fraction: None,
 ) -> Protected:
-    """Protect a file."""
     request.check(frame.columns)
     searched = request.methods.searched
     if not frame.height:
@@ -70,14 +60,8 @@ def protect(
         weights = numeric(frame, [request.weights], "--weights", request.missing_values)[:, 0]
         check_weights(weights, f"column {request.weights}", frame.height)
     progress("risk before", 0.0)
-    plain = Setting(
-        Policy(),
-        request.fraction,
-        importance_of(request.keys, request.importance),
-        weights,
-        fixed=request.fixed(original),
-        population=whole,
-    )
+    importance, fixed = importance_of(request.keys, request.importance), request.fixed(original)
+    plain = Setting(Policy(), request.fraction, importance, weights, fixed=fixed, population=whole)
     bottom: Node = (0,) * len(request.keys)
     before = measured(original, bottom, np.zeros(original.codes.shape, dtype=bool), plain)
     strata = strata_of(frame, request.methods.within)
@@ -102,6 +86,7 @@ def protect(
     last = replace(chosen.risk, upper=calibrated["after"].upper)
     decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
     as_they_are = [c for c in published.columns if c not in (*request.keys, *request.methods.numeric)]
+    identifying, hidden = _NEARLY_OWN * max(frame.height, 20), chosen.suppressed.mean(axis=0)
     log = log_of(published, request, table, chosen, changes, decision)
     report = {
         "log": log,
@@ -111,9 +96,7 @@ def protect(
         "calibrated": {when: own.document for when, own in calibrated.items()},
         "lost": [
             {"key": name, "bits": bits, "of": whole, "suppressed": float(share)}
-            for name, bits, whole, share in zip(
-                request.keys, chosen.lost, information(table), chosen.suppressed.mean(axis=0), strict=True
-            )
+            for name, bits, whole, share in zip(request.keys, chosen.lost, information(table), hidden, strict=True)
         ],
         "exact": chosen.exact,
         "searched": list(searched),
@@ -121,9 +104,7 @@ def protect(
         "utility": utility_of(frame, numbers, request, original, table, chosen),
         "as_they_are": as_they_are,
         "identifying": [
-            c
-            for c in as_they_are
-            if not published[c].dtype.is_float() and published[c].n_unique() > _NEARLY_OWN * max(frame.height, 20)
+            c for c in as_they_are if not published[c].dtype.is_float() and published[c].n_unique() > identifying
         ],
     }
     return Protected(published, log, _plain(report))
@@ -193,14 +174,12 @@ def _published(frame: pl.DataFrame, request: Request, table: KeyTable, chosen: C
     values = table.values(chosen.node, chosen.suppressed)
     columns = []
     for name in frame.columns:
-        if name in request.dropped:
-            continue
         if name not in request.keys:
-            columns.append(frame[name])
+            columns += [] if name in request.dropped else [frame[name]]
             continue
         q = request.keys.index(name)
-        level, height = chosen.node[q], table.heights[q]
-        if level == height:
+        level = chosen.node[q]
+        if level == table.heights[q]:
             continue
         own = frame[name]
         if level == 0 and name not in (*request.methods.pram, *request.methods.swap):

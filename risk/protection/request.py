@@ -36,8 +36,6 @@ from gemel.risk.protection.policy import Policy
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is to be done."""
-
     keys: tuple[str, ...]
     fraction: float
     policy: Policy = field(default_factory=Policy)
@@ -54,6 +52,7 @@ class Request:
     def check(self, columns: Sequence[str]) -> None:
         """Refuse names that are no column, or that two parts of the request want differently."""
         levels, methods = self.levels, self.methods
+        redrawn, swapped = (*methods.pram, *methods.pram_searched), (*methods.swap, *methods.swap_searched)
         of_columns = {
             "--keys": self.keys,
             "--within": methods.within,
@@ -65,15 +64,6 @@ class Request:
             "--model": () if self.model is None else (self.model[0], *self.model[1]),
             "--drop": self.dropped,
         }
-        for option, names in of_columns.items():
-            absent = [n for n in names if n not in columns]
-            if absent:
-                raise GemelError(
-                    ErrorCode.FIELD_MISSING,
-                    f"there is no column {', '.join(absent)}",
-                    where=option,
-                    remedy=f"the columns are: {', '.join(columns)}",
-                )
         of_keys = {
             "--hierarchy": levels.rows,
             "--intervals": levels.widths,
@@ -81,16 +71,18 @@ class Request:
             "--top": levels.top,
             "--quantiles": levels.quantiles,
             "--levels": levels.fixed,
-            "--pram": (*methods.pram, *methods.pram_searched),
-            "--swap": (*methods.swap, *methods.swap_searched),
+            "--pram": redrawn,
+            "--swap": swapped,
             "--importance": self.importance,
         }
-        for option, names in of_keys.items():
-            unknown = [n for n in names if n not in self.keys]
-            if unknown:
-                raise parameter(
-                    option, f"there is no key {', '.join(unknown)}", remedy=f"the keys are: {', '.join(self.keys)}"
-                )
+        for code, noun, present, options in (
+            (ErrorCode.FIELD_MISSING, "column", columns, of_columns),
+            (ErrorCode.PARAMETER, "key", self.keys, of_keys),
+        ):
+            for option, names in options.items():
+                if absent := [name for name in names if name not in present]:
+                    what, remedy = f"there is no {noun} {', '.join(absent)}", f"the {noun}s are: {', '.join(present)}"
+                    raise GemelError(code, what, where=option, remedy=remedy)
         if len(set(self.keys)) != len(self.keys) or not self.keys:
             raise parameter("--keys", "name at least one key, and each once")
         for what, first, second in (
@@ -98,23 +90,15 @@ class Request:
             ("a key cannot be dropped; its last level leaves it out", self.keys, self.dropped),
             ("a key has one kind of levels", levels.rows, (*levels.widths, *levels.bottom, *levels.top)),
             ("a key has one kind of levels", levels.quantiles, (*levels.rows, *levels.widths)),
-            (
-                "a key is redrawn or swapped, not both",
-                (*methods.pram, *methods.pram_searched),
-                (*methods.swap, *methods.swap_searched),
-            ),
+            ("a key is redrawn or swapped, not both", redrawn, swapped),
             ("a column is dropped, and used otherwise", self.dropped, (*methods.numeric, *self.numbers)),
         ):
-            both = [n for n in first if n in second]
-            if both:
+            if both := [n for n in first if n in second]:
                 raise parameter("options", what, f"both for {', '.join(both)}")
         if not 0.0 < self.fraction <= 1.0:
-            raise parameter(
-                "--fraction",
-                "the sampling fraction must lie above 0 and be at most 1",
-                f"{self.fraction:g}",
-                "give the share of the population that the file holds, 1 if an intruder knows who is in it",
-            )
+            got = f"{self.fraction:g}"
+            remedy = "give the share of the population that the file holds, 1 if an intruder knows who is in it"
+            raise parameter("--fraction", "the sampling fraction must lie above 0 and be at most 1", got, remedy)
 
     def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
         """The keys of a file with their hierarchies, which have the values of its population too, where it is given."""
@@ -134,12 +118,8 @@ class Request:
         for name, level in self.levels.fixed.items():
             q = table.names.index(name)
             if not 0 <= level <= table.heights[q]:
-                raise parameter(
-                    f"--levels, {name}",
-                    "the hierarchy has no such level",
-                    str(level),
-                    f"levels go from 0 (as it is) to {table.heights[q]} (left out)",
-                )
+                remedy = f"levels go from 0 (as it is) to {table.heights[q]} (left out)"
+                raise parameter(f"--levels, {name}", "the hierarchy has no such level", str(level), remedy)
             found[q] = level
         return found
 
@@ -162,12 +142,9 @@ class Request:
     def _with_population(self, frame: pl.DataFrame, population: pl.DataFrame) -> dict[str, pl.Series]:
         absent = [k for k in self.keys if k not in population.columns]
         if absent:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"the population has no column {', '.join(absent)}",
-                where="--population",
-                remedy="give a file with all keys, called as in the records",
-            )
+            what = f"the population has no column {', '.join(absent)}"
+            remedy = "give a file with all keys, called as in the records"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where="--population", remedy=remedy)
         none = self.missing_values
         return {k: pl.concat([text_of(frame[k], none), text_of(population[k], none)]) for k in self.keys}
 
@@ -183,12 +160,9 @@ class Request:
             number = len(value_codes({name: frame[name]}, self.missing_values)[0][name])
             if 1 < len(set(own[:number])) < number:
                 if len(values[name]) > number:
-                    raise parameter(
-                        f"--find-recoding, {name}",
-                        "groups found for the records do not hold all values of the population",
-                        f"{len(values[name]) - number} values that no record has",
-                        "give this key a hierarchy or intervals",
-                    )
+                    what = "groups found for the records do not hold all values of the population"
+                    got = f"{len(values[name]) - number} values that no record has"
+                    raise parameter(f"--find-recoding, {name}", what, got, "give this key a hierarchy or intervals")
                 hierarchies[name] = hierarchy_of_groups(name, labels[:number], own[:number])
         return hierarchies
 
@@ -246,12 +220,9 @@ def read_hierarchy(path: Path) -> Sequence[Sequence[str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise GemelError(ErrorCode.SOURCE, "is no CSV in UTF-8", where=str(path)) from error
     if not rows or not rows[0] or rows[0][0].lower() != "value":
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "a hierarchy begins with a heading whose first column is `value`",
-            where=str(path),
-            remedy="write value,level1,level2 in the first line, then a value and its groups in each",
-        )
+        what = "a hierarchy begins with a heading whose first column is `value`"
+        remedy = "write value,level1,level2 in the first line, then a value and its groups in each"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=remedy)
     return rows[1:]
 
 
@@ -267,14 +238,12 @@ def read_policy(path: Path) -> Policy:
     if isinstance(given, dict) and set(given) == {"policy"}:
         given = given["policy"]
     if not isinstance(given, dict):
-        raise GemelError(
-            ErrorCode.SOURCE, "a policy is names and limits", where=str(path), remedy="write `k: 3` for example"
-        )
+        what = "a policy is names and limits"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy="write `k: 3` for example")
     return Policy.read(given, str(path))
 
 
 def read_log(path: Path) -> dict[str, Any]:
-    """The log of a protection."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -12,8 +12,6 @@ from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import OCHRE, TEAL
 from gemel.risk.report.page import number, share
 
-# The report's charts, drawn as inline SVG on this machine.
-
 _POINTS = 400
 
 
@@ -28,28 +26,17 @@ def sap_chart(found: Mapping[str, Any]) -> Markup:
         name = "bounds derived again"
         rows += [{"k": k, "sap": again["curve"][k], "attacker": name} for k in range(0, len(again["curve"]), step)]
         if not again["exact"]:
-            band = [
-                {"k": k, "low": again["lower"][k], "high": again["upper"][k]}
-                for k in range(0, len(again["curve"]), step)
-            ]
-            layers.append(
-                alt.Chart(alt.InlineData(values=band))
-                .mark_area(opacity=0.25, color=OCHRE)
-                .encode(x="k:Q", y="low:Q", y2="high:Q")
-            )
-    lines = (
-        alt.Chart(alt.InlineData(values=rows), width=800, height=280)
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("k:Q", title="known people taken away (k)"),
-            y=alt.Y("sap:Q", title="P(an empty cell is revealed)", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color(
-                "attacker:N",
-                scale=alt.Scale(domain=["bounds as released", "bounds derived again"], range=[TEAL, OCHRE]),
-                legend=alt.Legend(symbolType="stroke"),
-            ),
-            strokeDash=alt.StrokeDash("attacker:N", legend=None),
-        )
+            points = range(0, len(again["curve"]), step)
+            band = [{"k": k, "low": again["lower"][k], "high": again["upper"][k]} for k in points]
+            area = alt.Chart(alt.InlineData(values=band)).mark_area(opacity=0.25, color=OCHRE)
+            layers.append(area.encode(x="k:Q", y="low:Q", y2="high:Q"))
+    attackers = alt.Scale(domain=["bounds as released", "bounds derived again"], range=[TEAL, OCHRE])
+    lines = alt.Chart(alt.InlineData(values=rows), width=800, height=280).mark_line(strokeWidth=2)
+    lines = lines.encode(
+        x=alt.X("k:Q", title="known people taken away (k)"),
+        y=alt.Y("sap:Q", title="P(an empty cell is revealed)", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("attacker:N", scale=attackers, legend=alt.Legend(symbolType="stroke")),
+        strokeDash=alt.StrokeDash("attacker:N", legend=None),
     )
     reach = found["known_for"]["0.5"]
     words = "Curve of the subtraction attribution probability against the number of known people."

@@ -46,9 +46,8 @@ _DRAWN = ("paper", "ink", "soft", "line", "teal", "ochre", "rust", "grey")
 
 
 def colour_rules() -> str:
-    """Return the style sheet's colours: the light ones, the dark ones, and the overrides inside charts."""
-    light = "".join(f"--{name}:{pair[0]};" for name, pair in COLOURS.items())
-    dark = "".join(f"--{name}:{pair[1]};" for name, pair in COLOURS.items())
+    """The style sheet's colours: the light ones, the dark ones, and the overrides inside charts."""
+    light, dark = ("".join(f"--{name}:{pair[i]};" for name, pair in COLOURS.items()) for i in (0, 1))
     drawn = "".join(
         f'.chart [{part}="{COLOURS[name][0]}"]{{{part}:var(--{name})}}\n'
         for name in _DRAWN
@@ -61,22 +60,9 @@ def colour_rules() -> str:
 
 _COLUMNS = frozenset(
     (
-        marked("name"),
-        marked("value"),
-        marked("kind"),
-        marked("records"),
-        marked("share"),
-        marked("to"),
-        marked("level"),
-        marked("step"),
-        marked("what"),
-        marked("who"),
-        marked("edge"),
-        marked("field"),
-        marked("scheme"),
-        marked("file"),
-        marked("right"),
-        marked("weight"),
+        *(marked("name"), marked("value"), marked("kind"), marked("records"), marked("share"), marked("to")),
+        *(marked("level"), marked("step"), marked("what"), marked("who"), marked("edge"), marked("field")),
+        *(marked("scheme"), marked("file"), marked("right"), marked("weight")),
     )
 )
 """What a column is called whose axis has no title."""
@@ -88,14 +74,12 @@ _DRAWN_ONLY = {"y2", "order", "text", "yOffset", "xOffset", "opacity", "size", "
 
 
 class Table(NamedTuple):
-    """One table of numbers."""
+    """A table of numbers, under the title of the panel; of a curve with how many points are not listed."""
 
     caption: str
-    """The title of the panel, or nothing."""
     columns: list[str]
     rows: list[list[str]]
     left_out: int
-    """Points of a curve that are not listed."""
 
 
 def tables(spec: Mapping[str, Any]) -> list[Table]:
@@ -154,14 +138,12 @@ def _panels(spec: Mapping[str, Any], title: str) -> Iterator[tuple[str, list[Map
 
 def _layers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for layer in spec["layer"]:
-        whole = {
-            "data": layer.get("data", spec.get("data")),
-            "encoding": {**spec.get("encoding", {}), **layer.get("encoding", {})},
-        }
+        encoding = {**spec.get("encoding", {}), **layer.get("encoding", {})}
+        whole = {**layer, "data": layer.get("data", spec.get("data")), "encoding": encoding}
         if "layer" in layer:
-            yield from _layers({**layer, **whole})
+            yield from _layers(whole)
         else:
-            yield {**layer, **whole}
+            yield whole
 
 
 def _table(unit: Mapping[str, Any], caption: str, datasets: Mapping[str, Any]) -> Table | None:
@@ -241,19 +223,10 @@ _CLIP = re.compile(r'(id="|url\(#)(clip\d+)')
 
 
 def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
-    """Render a chart.
+    """A chart as a scaling ``svg`` element with its text alternative, and its numbers as a folded table.
 
-    Parameters
-    ----------
-    name : str
-        Unique in the page; a letter, then letters, digits and hyphens.
-    alt_text : str
-        What a reader who cannot see the chart reads. It is escaped here.
-
-    Returns
-    -------
-    markupsafe.Markup
-        A scaling ``svg`` element with its text alternative, and its numbers as a folded table.
+    The name is unique in the page: a letter, then letters, digits and hyphens. `alt_text`, what a reader who cannot see
+    the chart reads, is escaped here.
     """
     spec = chart.to_dict(validate=False)
     svg = vl_convert.vegalite_to_svg(spec | {"config": _STYLE}, format_locale=_numbers())
@@ -275,11 +248,5 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
 def _numbers() -> dict[str, object]:
     """How axes write numbers, in D3's terms."""
     language = current()
-    percent = "%" if language.code == "en" else "\u00a0%"
-    return {
-        "decimal": language.decimal,
-        "thousands": language.thousands,
-        "grouping": [3],
-        "currency": ["", ""],
-        "percent": percent,
-    }
+    marks = {"decimal": language.decimal, "thousands": language.thousands, "grouping": [3], "currency": ["", ""]}
+    return {**marks, "percent": "%" if language.code == "en" else "\u00a0%"}

@@ -32,23 +32,16 @@ def histogram_chart(histogram: Mapping[str, Any], name: str = "histogram") -> Ma
         for k, share in enumerate(own["share"])
         if share > 0
     ]
-    bars = (
-        alt.Chart(alt.InlineData(values=rows), width=785, height=110)
-        .transform_calculate(minimum=f"{_MINIMUM}")
-        .mark_bar()
-        .encode(
-            x=alt.X("from:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
-            x2="to:Q",
-            y=alt.Y(
-                "share:Q",
-                title="share of records",
-                scale=alt.Scale(type="log", domainMin=_MINIMUM, domainMax=1),
-                axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 0.1, 1], format="~%"),
-            ),
-            y2="minimum:Q",
-            color=alt.Color("way:N", scale=_scale(series), legend=None),
-            row=alt.Row("way:N", sort=list(series)),
-        )
+    log = alt.Scale(type="log", domainMin=_MINIMUM, domainMax=1)
+    ticks = alt.Axis(values=[1e-4, 1e-3, 1e-2, 0.1, 1], format="~%")
+    chart = alt.Chart(alt.InlineData(values=rows), width=785, height=110).transform_calculate(minimum=f"{_MINIMUM}")
+    bars = chart.mark_bar().encode(
+        x=alt.X("from:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
+        x2="to:Q",
+        y=alt.Y("share:Q", title="share of records", scale=log, axis=ticks),
+        y2="minimum:Q",
+        color=alt.Color("way:N", scale=_scale(series), legend=None),
+        row=alt.Row("way:N", sort=list(series)),
     )
     words = "Histograms of the records by their chance of a correct match, on a scale of logarithms: "
     words += "; ".join(f"{way}: {own['at_or_above'][10]:.2%} at one half or above" for way, own in series.items())
@@ -64,19 +57,12 @@ def cumulative_chart(histogram: Mapping[str, Any], name: str = "cumulative") -> 
         for k, share in enumerate(own["at_or_above"])
         if share > 0
     ]
-    lines = (
-        alt.Chart(alt.InlineData(values=rows), width=800, height=240)
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=alt.X("chance:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y(
-                "share:Q",
-                title="share of records at or above",
-                scale=alt.Scale(type="log", domainMax=1),
-                axis=alt.Axis(format="~%"),
-            ),
-            color=alt.Color("way:N", scale=_scale(series), legend=alt.Legend(symbolType="stroke")),
-        )
+    log, ticks = alt.Scale(type="log", domainMax=1), alt.Axis(format="~%")
+    chart = alt.Chart(alt.InlineData(values=rows), width=800, height=240)
+    lines = chart.mark_line(interpolate="step-after", strokeWidth=2).encode(
+        x=alt.X("chance:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("share:Q", title="share of records at or above", scale=log, axis=ticks),
+        color=alt.Color("way:N", scale=_scale(series), legend=alt.Legend(symbolType="stroke")),
     )
     return draw(lines, name, "Share of the records whose chance of a correct match is at least so much.")
 
@@ -88,11 +74,8 @@ def share_chart(rows: list[tuple[str, float]], name: str, title: str, alt_text: 
         y=alt.Y("name:N", title=None, sort=None),
         x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)),
     )
-    return draw(
-        alt.layer(base.mark_bar(color=TEAL), base.mark_text(align="left", dx=4, color=SOFT).encode(text="text:N")),
-        name,
-        alt_text,
-    )
+    text = base.mark_text(align="left", dx=4, color=SOFT).encode(text="text:N")
+    return draw(alt.layer(base.mark_bar(color=TEAL), text), name, alt_text)
 
 
 def logit_rank_chart(ranking: Mapping[str, Any], name: str) -> Markup:
@@ -106,16 +89,12 @@ def logit_rank_chart(ranking: Mapping[str, Any], name: str) -> Markup:
         if value is not None
     ]
     colours = alt.Scale(domain=list(named.values()), range=[_SCORES.get(score, GREY) for score in named])
-    lines = (
-        alt.Chart(alt.InlineData(values=rows), width=800, height=260)
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("t:Q", title="logit of the record's rank by the score"),
-            y=alt.Y("logit:Q", title="logit of the share that is population unique"),
-            color=alt.Color(
-                "score:N", scale=colours, legend=alt.Legend(symbolType="stroke", columns=3, labelLimit=240)
-            ),
-        )
+    legend = alt.Legend(symbolType="stroke", columns=3, labelLimit=240)
+    lines = alt.Chart(alt.InlineData(values=rows), width=800, height=260).mark_line(strokeWidth=2)
+    lines = lines.encode(
+        x=alt.X("t:Q", title="logit of the record's rank by the score"),
+        y=alt.Y("logit:Q", title="logit of the share that is population unique"),
+        color=alt.Color("score:N", scale=colours, legend=legend),
     )
     words = "Logit rank plot of each score; area under the ROC curve: "
     return draw(lines, name, words + ", ".join(f"{each['score']} {each['auc']:.3f}" for each in scores))
@@ -130,26 +109,24 @@ def _scale(series: Mapping[str, Any]) -> alt.Scale:
 
 def model_pictures(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:
     """Drawings of an assessment's models, by their names on the page; `prefix` sets them apart from those of others."""
-    drawn = {}
+    drawn: dict[str, Markup] = {}
+
+    def draw_inline(name: str, svg: str) -> None:
+        drawn[name] = _inline(svg, prefix + name.replace("_", "-"))
+
     if "modelled" in assessment:
         own = assessment["modelled"]
         inclusion = np.array(own["graph"]["inclusion"])
-        drawn["modelled_graph"] = _inline(
-            draw_graph(_graph(own["graph"]), inclusion, title="The likeliest decomposable model"),
-            f"{prefix}modelled-graph",
-        )
+        title = "The likeliest decomposable model"
+        draw_inline("modelled_graph", draw_graph(_graph(own["graph"]), inclusion, title=title))
         if len(own["trace"]["log_scores"]) and len(own["trace"]["log_scores"][0]) > 1:
             drawn["trace"] = _trace(own["trace"], f"{prefix}trace")
     if "log_linear" in assessment:
         own = assessment["log_linear"]
         graph = _graph(own["graph"])
-        drawn["log_linear_graph"] = _inline(
-            draw_graph(graph, title="The log-linear model"), f"{prefix}log-linear-graph"
-        )
+        draw_inline("log_linear_graph", draw_graph(graph, title="The log-linear model"))
         if own["graph"]["decomposable"]:
-            drawn["junction_tree"] = _inline(
-                draw_junction_tree(graph, title="Its junction tree"), f"{prefix}junction-tree"
-            )
+            draw_inline("junction_tree", draw_junction_tree(graph, title="Its junction tree"))
         if own["dis"] is not None and len(own["models"]) > 1:
             drawn["path"] = _path(own, f"{prefix}path")
     return drawn
@@ -174,14 +151,11 @@ def _trace(trace: Mapping[str, Any], name: str) -> Markup:
         for number, own in enumerate(trace["log_scores"])
         for k, score in enumerate(own)
     ]
-    lines = (
-        alt.Chart(alt.InlineData(values=rows), width=800, height=160)
-        .mark_line(strokeWidth=1)
-        .encode(
-            x=alt.X("move:Q", title="point of the trace"),
-            y=alt.Y("score:Q", title="log marginal likelihood", scale=alt.Scale(zero=False)),
-            color=alt.Color("chain:N", legend=None, scale=alt.Scale(range=[TEAL, OCHRE, RUST, SOFT])),
-        )
+    lines = alt.Chart(alt.InlineData(values=rows), width=800, height=160).mark_line(strokeWidth=1)
+    lines = lines.encode(
+        x=alt.X("move:Q", title="point of the trace"),
+        y=alt.Y("score:Q", title="log marginal likelihood", scale=alt.Scale(zero=False)),
+        color=alt.Color("chain:N", legend=None, scale=alt.Scale(range=[TEAL, OCHRE, RUST, SOFT])),
     )
     return draw(lines, name, "Log marginal likelihood along each chain of the search.")
 
@@ -193,16 +167,12 @@ def _path(own: Mapping[str, Any], name: str) -> Markup:
         for k, m in enumerate(own["models"])
     ]
     band = alt.Chart(alt.InlineData(values=[{"low": low, "high": high, "dis": value}]), width=800, height=200)
-    x = alt.X("model:Q", title="model, in the order of the table", axis=alt.Axis(tickMinStep=1))
-    origins = ["two-way path", "decomposable path", "search", "used"]
-    points = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_circle(size=60, opacity=1)
-        .encode(
-            x=x,
-            y=alt.Y("implied:Q", title="Pr(CM | UM)", scale=alt.Scale(zero=False)),
-            color=alt.Color("used:N", title=None, scale=alt.Scale(domain=origins, range=[SOFT, TEAL, OCHRE, RUST])),
-        )
+    scale = alt.Scale(domain=["two-way path", "decomposable path", "search", "used"], range=[SOFT, TEAL, OCHRE, RUST])
+    points = alt.Chart(alt.InlineData(values=rows)).mark_circle(size=60, opacity=1)
+    points = points.encode(
+        x=alt.X("model:Q", title="model, in the order of the table", axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y("implied:Q", title="Pr(CM | UM)", scale=alt.Scale(zero=False)),
+        color=alt.Color("used:N", title=None, scale=scale),
     )
     chart = alt.layer(
         band.mark_rect(color=TEAL, opacity=0.15).encode(y="low:Q", y2="high:Q"),
@@ -225,19 +195,10 @@ _PARTS = (
 def render(assessment: Mapping[str, Any]) -> str:
     """The page for an assessment (the dictionary of `assess`), or for several (that of `scenarios.compared`)."""
     several = assessment.get("scenarios", [assessment])
-    shown = {
-        "scenarios": [
-            (each, _charts(each, f"s{n}-" if n else ""), _contradicted(each)) for n, each in enumerate(several)
-        ],
-        "comparison": assessment.get("comparison", []),
-    }
-    return rendered(
-        __package__,
-        "identification.html.j2",
-        shown,
-        parts=_PARTS,
-        filters={"share": share, "number": number, "figure": _figure, "signed": _signed},
-    )
+    drawn = [(each, _charts(each, f"s{n}-" if n else ""), _contradicted(each)) for n, each in enumerate(several)]
+    shown = {"scenarios": drawn, "comparison": assessment.get("comparison", [])}
+    filters = {"share": share, "number": number, "figure": _figure, "signed": _signed}
+    return rendered(__package__, "identification.html.j2", shown, parts=_PARTS, filters=filters)
 
 
 def _charts(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:
@@ -249,20 +210,14 @@ def _charts(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:
     by_variable = assessment["special_uniques"]["by_variable"]
     if any(v["is_share"] > 0 for v in by_variable):
         rows = sorted(((v["variable"], v["is_share"]) for v in by_variable), key=lambda row: -row[1])
-        drawn["special_uniques"] = share_chart(
-            rows,
-            f"{prefix}special-uniques",
-            "share of the file's IS from special uniques with the variable",
-            "Contribution of each key variable to the file's IS.",
-        )
+        title = "share of the file's IS from special uniques with the variable"
+        words = "Contribution of each key variable to the file's IS."
+        drawn["special_uniques"] = share_chart(rows, f"{prefix}special-uniques", title, words)
     if "risk_reduction" in assessment:
         rows = [(v["variable"], max(0.0, v["avoided"])) for v in assessment["risk_reduction"]["by_variable"]]
-        drawn["risk_reduction"] = share_chart(
-            rows,
-            f"{prefix}risk-reduction",
-            "share of the expected correct matches avoided by leaving it out",
-            "What leaving out each key variable would avoid.",
-        )
+        title = "share of the expected correct matches avoided by leaving it out"
+        words = "What leaving out each key variable would avoid."
+        drawn["risk_reduction"] = share_chart(rows, f"{prefix}risk-reduction", title, words)
     if "score_ranking" in assessment:
         drawn["score_ranking"] = logit_rank_chart(assessment["score_ranking"], f"{prefix}ranking")
     return drawn | model_pictures(assessment, prefix)

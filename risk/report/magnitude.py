@@ -12,8 +12,6 @@ from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import OCHRE, RUST, TEAL
 from gemel.risk.report.page import number
 
-# The chart of the report on magnitude tables.
-
 _CHARTED = 25
 _FAR = 3.0  # relative to the value; what reaches further is drawn so far
 
@@ -38,21 +36,15 @@ def doubt_chart(cells: Sequence[Mapping[str, Any]]) -> Markup:
         )
     if not rows:
         return Markup("")
-    base = alt.Chart(alt.InlineData(values=rows), width=600, height={"step": 16}).encode(
-        y=alt.Y("cell:N", sort=None, title=None)
-    )
+    chart = alt.Chart(alt.InlineData(values=rows), width=600, height={"step": 16})
+    base = chart.encode(y=alt.Y("cell:N", sort=None, title=None))
     scale = alt.Scale(domain=[min(-1.0, *(row["low"] for row in rows)), _FAR])
-    axis = alt.Axis(format="+.0%")
-    title = "distance from the true value"
-    known = base.mark_bar(color=TEAL, height=4).encode(
-        x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q"
-    )
-    required = base.mark_bar(color=OCHRE, height=10, opacity=0.55).encode(
-        x=alt.X("required_low:Q", scale=scale), x2="required_high:Q"
-    )
-    truth = (
-        base.mark_tick(color=RUST, thickness=2).encode(x=alt.X("truth:Q", scale=scale)).transform_calculate(truth="0")
-    )
+    distance = alt.X("low:Q", title="distance from the true value", scale=scale, axis=alt.Axis(format="+.0%"))
+    known = base.mark_bar(color=TEAL, height=4).encode(x=distance, x2="high:Q")
+    protection = alt.X("required_low:Q", scale=scale)
+    required = base.mark_bar(color=OCHRE, height=10, opacity=0.55).encode(x=protection, x2="required_high:Q")
+    tick = base.mark_tick(color=RUST, thickness=2).encode(x=alt.X("truth:Q", scale=scale))
+    truth = tick.transform_calculate(truth="0")
     words = "What an outsider knows of each risky cell (thin), and the protection it requires (broad)."
     return draw(alt.layer(required, known, truth), "doubt", words)
 

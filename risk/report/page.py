@@ -135,13 +135,8 @@ class _Form:
 
 
 class Phrases:
-    """The forms of the sentences that a kind of document has.
-
-    Parameters
-    ----------
-    templates
-        Each with its figures in braces, as `str.format` has them. They are the catalogue's messages as they stand.
-    """
+    """The forms of the sentences that a kind of document has: templates with figures in braces, as `str.format` has
+    them, which are the catalogue's messages as they stand."""
 
     def __init__(self, templates: Iterable[str]) -> None:
         self.templates = tuple(dict.fromkeys(template for template in templates if template))
@@ -158,10 +153,9 @@ class Phrases:
             return None
         for form in self._forms:
             figures = form.figures(text)
-            if figures is not None:
-                own = self._own(figures, depth)
-                if own is not None:
-                    return _filled(form.template, own)
+            own = None if figures is None else self._own(figures, depth)
+            if own is not None:
+                return _filled(form.template, own)
         clauses = text.split("; ")
         if len(clauses) == 1:
             return None
@@ -237,18 +231,8 @@ def rendered(
 ) -> str:
     """A page as HTML: everything escaped, nothing undefined, no script, no network; in the present language.
 
-    Parameters
-    ----------
-    package : str
-        Whose template and style sheets.
-    template : str
-        A template that extends ``shell.html.j2``.
-    styles : tuple of str
-        Style sheets of the package, after the one that all pages share.
-    parts : tuple of str
-        Templates of the package that the first one includes.
-    filters : mapping
-        How the template writes numbers.
+    The package has the template, which extends ``shell.html.j2``, the `parts` that it includes, and the style sheets
+    after the one that all pages share. The filters are how the template writes numbers.
     """
     own = {name: _text(package, name) for name in (template, *parts)}
     loader = DictLoader({**{name: _text(_HERE, name) for name in _SHARED}, **own})

@@ -13,8 +13,6 @@ from gemel.risk.report import draw, rendered
 from gemel.risk.report.drawing import GREY, OCHRE, TEAL
 from gemel.risk.report.page import number, share
 
-# The report's charts, drawn as inline SVG on this machine.
-
 
 def frontier_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
     """Each candidate by what it loses and what risk it leaves."""
@@ -27,23 +25,15 @@ def frontier_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         }
         for row in rows
     ]
-    points = (
-        alt.Chart(alt.InlineData(values=values), width=800, height=260)
-        .mark_point(filled=True, size=90, opacity=1)
-        .encode(
-            x=alt.X("bits:Q", title="bits of information lost, a record"),
-            y=alt.Y(
-                "risk:Q", title="expected correct matches", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%")
-            ),
-            color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[TEAL, OCHRE, GREY])),
-        )
+    scale, axis = alt.Scale(type="log"), alt.Axis(format="~%")
+    points = alt.Chart(alt.InlineData(values=values), width=800, height=260).mark_point(filled=True, size=90, opacity=1)
+    points = points.encode(
+        x=alt.X("bits:Q", title="bits of information lost, a record"),
+        y=alt.Y("risk:Q", title="expected correct matches", scale=scale, axis=axis),
+        color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[TEAL, OCHRE, GREY])),
     )
-    return draw(
-        points,
-        "frontier",
-        f"{len(values)} candidate protections by the bits of information that they lose and the expected correct "
-        "matches that they leave.",
-    )
+    words = "candidate protections by the bits of information that they lose and the expected correct matches that they"
+    return draw(points, "frontier", f"{len(values)} {words} leave.")
 
 
 def lost_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
@@ -54,36 +44,33 @@ def lost_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
         for row in rows
         for number, (part, bits) in enumerate(zip(parts, (row["of"] - row["bits"], row["bits"]), strict=True))
     ]
-    bars = (
-        alt.Chart(alt.InlineData(values=values), width=680, height={"step": 24})
-        .mark_bar()
-        .encode(
-            y=alt.Y("key:N", title=None, sort=None),
-            x=alt.X("bits:Q", title="bits of information a record"),
-            color=alt.Color("part:N", scale=alt.Scale(domain=list(parts), range=[TEAL, GREY])),
-            order="order:Q",
-        )
+    bars = alt.Chart(alt.InlineData(values=values), width=680, height={"step": 24}).mark_bar()
+    bars = bars.encode(
+        y=alt.Y("key:N", title=None, sort=None),
+        x=alt.X("bits:Q", title="bits of information a record"),
+        color=alt.Color("part:N", scale=alt.Scale(domain=list(parts), range=[TEAL, GREY])),
+        order="order:Q",
     )
     return draw(bars, "lost", "Bits of information a record that each key keeps and loses.")
 
 
 _ROWS = (
-    ("combinations", "combinations of key values", False),
-    ("k", "fewest records that agree with a record (k)", False),
-    ("below_2", "unique records", False),
-    ("below_3", "records with which fewer than 3 agree", False),
-    ("below_5", "records with which fewer than 5 agree", False),
-    ("correct_matches", "expected correct matches, as a share of the records", True),
-    ("correct_matches_strict", "the same, if missing values agree with missing values only", True),
-    ("record_risk", "largest chance of a correct match of a record", True),
-    ("dis", "DIS: chance that a unique match is right", True),
-    ("minimal_uniques", "minimal sample uniques", False),
+    ("combinations", "combinations of key values", number),
+    ("k", "fewest records that agree with a record (k)", number),
+    ("below_2", "unique records", number),
+    ("below_3", "records with which fewer than 3 agree", number),
+    ("below_5", "records with which fewer than 5 agree", number),
+    ("correct_matches", "expected correct matches, as a share of the records", share),
+    ("correct_matches_strict", "the same, if missing values agree with missing values only", share),
+    ("record_risk", "largest chance of a correct match of a record", share),
+    ("dis", "DIS: chance that a unique match is right", share),
+    ("minimal_uniques", "minimal sample uniques", number),
 )
 
 _EXACT = (
-    ("correct_matches", "by the population, exactly: correct matches, as a share of the records", True),
-    ("record_risk", "by the population, exactly: largest chance of a correct match of a record", True),
-    ("population_uniques", "by the population, exactly: records that fit one person only", False),
+    ("correct_matches", "by the population, exactly: correct matches, as a share of the records", share),
+    ("record_risk", "by the population, exactly: largest chance of a correct match of a record", share),
+    ("population_uniques", "by the population, exactly: records that fit one person only", number),
 )
 _CALIBRATED = (
     ("tau2", "calibrated tau2: expected correct matches among unique records, with its interval"),
@@ -107,15 +94,13 @@ def render(report: Mapping[str, Any]) -> str:
     """The page for the report of `protect`."""
     rows = [
         {"words": words, "before": write(report["before"][name]), "after": write(report["after"][name])}
-        for name, words, of_share in _ROWS
-        for write in (share if of_share else number,)
+        for name, words, write in _ROWS
     ]
     exact = report["before"]["exact"] is not None
     if exact:
         rows += [
             {"words": words, **{when: write(report[when]["exact"][name]) for when in ("before", "after")}}
-            for name, words, of_share in _EXACT
-            for write in (share if of_share else number,)
+            for name, words, write in _EXACT
         ]
     rows += [
         {"words": words, **{when: _calibrated(report["calibrated"][when], name) for when in ("before", "after")}}
@@ -146,9 +131,8 @@ def render(report: Mapping[str, Any]) -> str:
         "bits": sum(row["bits"] for row in report["lost"]),
         "of": sum(row["of"] for row in report["lost"]),
     }
-    return rendered(
-        __package__, "protection.html.j2", shown, filters={"share": share, "number": number, "figure": _figure}
-    )
+    filters = {"share": share, "number": number, "figure": _figure}
+    return rendered(__package__, "protection.html.j2", shown, filters=filters)
 
 
 def _calibrated(own: Mapping[str, Any], name: str) -> str:
