@@ -77,7 +77,6 @@ def _listen(text: str) -> str:
 
 
 Listen = Annotated[str, AfterValidator(_listen)]
-"""Where a service listens."""
 
 
 def host_and_port(text: str) -> str:
@@ -90,8 +89,6 @@ def host_and_port(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(host_and_port)]
-"""Where a service is called."""
-
 Size = Annotated[str, AfterValidator(_size)]
 
 
@@ -167,7 +164,6 @@ HttpsAddress = Annotated[str, AfterValidator(_https)]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, by its name or address."""
     if host in LOOPBACK_NAMES:
         return True
     try:

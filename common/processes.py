@@ -12,7 +12,6 @@ OPTION = "--with-parent"
 
 
 def end_in_order() -> None:
-    """End this process as SIGTERM does."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 

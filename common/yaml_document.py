@@ -36,7 +36,6 @@ class DocumentKind:
     noun: str
     """Such as ``a specification``."""
     code: ErrorCode
-    """Code of its errors."""
     max_bytes: int
     """A larger document is refused before it is parsed."""
     shows_values: bool

@@ -33,7 +33,6 @@ class Place:
 
     @property
     def program(self) -> str:
-        """The name of its commands."""
         return PROGRAM[self.role]
 
     @property
@@ -43,7 +42,6 @@ class Place:
 
     @property
     def configuration(self) -> Path:
-        """Its configuration file."""
         return self.folder / f"{self.program}.yaml"
 
     @property
@@ -91,7 +89,6 @@ def program(role: Role) -> ModuleType:
 
 
 def configure(joined: Joined) -> str:
-    """The text of the member's configuration."""
     written: str = program(joined.place.role).configure(joined)
     return written
 

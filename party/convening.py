@@ -30,7 +30,6 @@ from gemel.party.joining import accepted, finish, own_request, refuse_joined
 from gemel.party.membership_file import FILE, Membership, load_membership
 
 PORT = "7443"
-"""Carole's, unless another is given."""
 
 
 def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str:

@@ -63,7 +63,6 @@ def refuse_joined(place: Place) -> None:
 
 
 def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DEFAULT) -> EnrolmentRequest:
-    """The member's enrolment request, with its keys if there are none yet."""
     if not place.keys.path.exists():
         enrol(place.keys.path, place.name, place.role, hosts, suite=suite)
         typer.echo(f"Made the keys of {place.name} in {place.keys.path}. They never leave this machine.")

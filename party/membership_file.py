@@ -70,7 +70,6 @@ def authentication_string(key: bytes, name: str) -> str:
 
 
 def grouped(digits: str) -> str:
-    """Digits in groups of four."""
     return " ".join(digits[start : start + _GROUP] for start in range(0, len(digits), _GROUP))
 
 
@@ -88,7 +87,6 @@ def typed_string(text: str) -> str:
 
 
 FILE = "membership.yaml"
-"""What the file is called."""
 
 
 class _MembershipFile(Configuration):
@@ -104,7 +102,6 @@ class Membership:
     """What the file says."""
 
     carole: str
-    """Where Carole is reached, host:port."""
     members: Members
     authorities: bytes
     """Certificates of all authorities involved, PEM."""

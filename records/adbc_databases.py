@@ -137,11 +137,9 @@ class Postgresql:
 
 
 DATABASES: dict[str, Database] = {"postgresql": Postgresql(), "sqlite": Sqlite()}
-"""By the dialect in the URL."""
 
 
 def _batches(connection: Any, query: str, options: dict[str, str]) -> Iterator[Any]:
-    """Record batches of a query."""
     with connection.cursor(adbc_stmt_kwargs=options) as cursor:
         cursor.execute(query)
         yield from cursor.fetch_record_batch()

@@ -24,7 +24,6 @@ from gemel.records.table import SourceTable, trimmed
 
 
 def stated_url(source: DatabaseSource) -> str:
-    """The URL of a source, as it is written."""
     if source.url_file is not None:
         return read_private(source.url_file, "the database's URL").decode("utf-8", errors="replace").strip()
     if source.url_variable is not None:
@@ -48,7 +47,6 @@ def parts(url: str) -> URL:
 
 
 def unknown_url() -> GemelError:
-    """The error (CONFIGURATION) for a URL that names no known database."""
     return bad_url(
         "the database's URL is not one that SQLAlchemy knows",
         "write it as dialect+driver://user:password@host:port/database",
@@ -56,7 +54,6 @@ def unknown_url() -> GemelError:
 
 
 def bad_url(what: str, remedy: str) -> GemelError:
-    """An error (CONFIGURATION) about the URL."""
     return GemelError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
 
 
@@ -66,7 +63,6 @@ _WHOLE = 2**53
 _PLAIN_DECIMAL = r"^-?[1-9]\d*(\.\d+)?$|^-?0\.\d{1,6}$|^0$"
 """Decimals that `str` of one writes as they are, without an exponent."""
 _DAYS = (datetime.date.min.toordinal() - 719_163, datetime.date.max.toordinal() - 719_163)
-"""First and last day of the years 1 to 9999, counted from 1970."""
 _RANGES = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """Least and greatest count of what Python's own types hold; PostgreSQL has infinity and years after 9999."""
 
@@ -85,7 +81,6 @@ def refused_query(kind: str) -> GemelError:
 
 
 def no_text(column: str, kind: str) -> GemelError:
-    """The error (SOURCE) for a column whose values cannot be written as text."""
     what = f"column '{column}' is of a type that has no text form"
     remedy = "cast it to text, number or date in the query"
     return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)

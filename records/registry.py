@@ -102,7 +102,6 @@ def _short(where: str, line: int, needed: int, found: int) -> GemelError:
 
 
 FOUND = CsvOptions()
-"""Nothing of a file's form is given."""
 ROWS_AT_ONCE = 1 << 16
 """Rows of a batch at most: some 10 MB of text."""
 DESCRIPTIONS = frozenset({".yaml", ".yml"})
@@ -118,9 +117,7 @@ class Kind:
     endings: tuple[str, ...]
     """Those of a file's name by which a command knows the kind; none where a path alone is not enough."""
     model: type
-    """What a source of this kind states."""
     batches: Callable[[Any, Sequence[str] | None], Iterator[SourceTable]]
-    """Reads columns, or all."""
 
 
 def _database(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
@@ -142,7 +139,6 @@ KINDS = (
 """Every kind; a file whose ending none of them has is read as CSV."""
 
 BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
-"""Kinds by the endings of files."""
 
 
 def kind_of(source: Source) -> Kind:

@@ -49,7 +49,6 @@ class Checkpoint:
 
     @classmethod
     def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
-        """A checkpoint signed with the linker's identity."""
         return cls(log, size, root, at, identity.sign(SigningPurpose.CHECKPOINT, *_parts(log, size, root, at)))
 
     def noted(self, identity: Identity) -> Checkpoint:
@@ -142,7 +141,6 @@ class Witness:
 
     @property
     def size(self) -> int:
-        """Size of the log as last verified."""
         return 0 if self.seen is None else self.seen.size
 
     def believe(self, shown: Checkpoint, proof: Sequence[bytes], who: str = "the linkage unit") -> Witness:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 
 HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
-"""Root of the tree without leaves."""
-
 Node = Callable[[int, int], bytes]
 """`node(height, position)`: hash over the leaves position * 2^height .. (position + 1) * 2^height - 1."""
 
@@ -120,22 +118,18 @@ class Tree:
         self.size = 0
 
     def append(self, leaf: bytes) -> None:
-        """Add the hash of a leaf."""
         for height, position, value in completed(self.size, leaf, self.node):
             self._nodes[height, position] = value
         self.size += 1
 
     def node(self, height: int, position: int) -> bytes:
-        """A full node, as the functions of this module request it."""
         return self._nodes[height, position]
 
     @property
     def root(self) -> bytes:
-        """Root over all leaves."""
         return root(self.size, self.node)
 
     def root_at(self, size: int) -> bytes:
-        """Root over the first `size` leaves."""
         if not 0 <= size <= self.size:
             raise ValueError(f"{size} leaves are not among {self.size}")
         return root(size, self.node)

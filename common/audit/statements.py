@@ -39,7 +39,6 @@ class Statement(ABC):
     def parts(self) -> tuple[bytes, ...]: ...
 
     def sign(self, identity: Identity) -> bytes:
-        """The signature: 64 bytes."""
         return identity.sign(self.PURPOSE, *self.parts())
 
     def verify(self, identity: PublicIdentity, signature: bytes) -> None:
@@ -108,7 +107,6 @@ class HandOver(Statement):
     """The owner, and the coordinator that may take the project over: names in the membership list."""
     seen: Checkpoint
     reason: str
-    """As `normalized_reason` returns it."""
 
     def parts(self) -> tuple[bytes, ...]:
         return (*_of_owners(self), self.reason.encode())
@@ -173,8 +171,6 @@ class RestorationDecision(Statement):
 
 
 MAX_ORIGIN = 200
-"""Characters of `origin`."""
-
 MAX_RECORDS = 1 << 40
 
 TOLERANCE = 0.05
@@ -193,7 +189,6 @@ class FileStatement:
     """
 
     records: int
-    """Number of records."""
     origin: str = ""
     """Where they come from, in a line of at most `MAX_ORIGIN` printable characters; empty if that is not stated."""
 
@@ -204,7 +199,6 @@ class FileStatement:
             raise _wrong("origin", f"a line of at most {MAX_ORIGIN} characters", f"{len(self.origin)} characters")
 
     def sign(self, identity: Identity, project: str, specification_digest: bytes) -> bytes:
-        """The signature over the statement, 64 bytes."""
         return identity.sign(SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def verify(self, identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes) -> None:

@@ -55,8 +55,6 @@ def attribute_docstrings(model: type[BaseModel]) -> Mapping[str, str]:
 
 
 MAX_BYTES = 64 << 20
-"""Longest document that is read."""
-
 MAX_SHOWN = 20
 """Errors of one document that are reported."""
 
@@ -73,7 +71,6 @@ class Part(DescribedModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
     def plain(self) -> dict[str, Any]:
-        """Plain dictionaries and lists, with the entries that were given."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -107,7 +104,6 @@ class Document(Part):
 
 
 def one_length(**arrays: list[Any]) -> None:
-    """Refuse arrays of different lengths."""
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {length}" for name, length in lengths.items())

@@ -18,7 +18,6 @@ DOCUMENTS: dict[str, type[Document]] = {
     "assessment": AssessmentDocument,
     "statistics": StatisticsDocument,
 }
-"""By the name of the file, without ``.json``."""
 
 
 def document_schema(name: str) -> dict[str, Any]:
@@ -63,7 +62,6 @@ def _table(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _type(entry: dict[str, Any]) -> str:
-    """A type in words; a part of the document as a link to its table."""
     if "$ref" in entry:
         name = entry["$ref"].rsplit("/", 1)[1]
         return f"[{name}](#{name.lower()})" if name not in _TITLES else f"[{_TITLES[name]}.json](#{_TITLES[name]}json)"

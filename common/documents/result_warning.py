@@ -30,7 +30,6 @@ class ResultWarning(Part):
 
     @property
     def line(self) -> str:
-        """As a terminal shows it: severity, text, remedy."""
         return f"{self.severity}: {self.text}" + (f" {self.remedy}" if self.remedy else "")
 
 

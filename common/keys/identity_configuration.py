@@ -52,7 +52,6 @@ class Pkcs11Signer:
         return self
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, made on the token."""
         mechanism = self._pkcs11.Mechanism.EDDSA
         return self._token.use(
             lambda session: bytes(self._half(session, "PRIVATE_KEY").sign(message, mechanism=mechanism))
@@ -110,13 +109,11 @@ class TransitSigner:
         return self
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, made in the vault."""
         text = base64.b64encode(message).decode("ascii")
         made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
         return _bytes(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
 
     def create(self) -> None:
-        """Make the key, if the vault has none of this name."""
         self._engine.create(KIND)
 
 
@@ -136,7 +133,6 @@ class Pkcs11Identity(TokenPlace):
 
     @property
     def signer(self) -> Pkcs11Signer:
-        """The signer, unchecked."""
         return Pkcs11Signer(Pkcs11Token(self, IDENTITY), self.key)
 
 
@@ -148,7 +144,6 @@ class VaultIdentity(VaultPlace):
 
     @property
     def signer(self) -> TransitSigner:
-        """The signer, unchecked."""
         return TransitSigner(self, self.version)
 
 
@@ -166,7 +161,6 @@ class IdentityConfiguration(Configuration):
 
     @property
     def signer(self) -> Pkcs11Signer | TransitSigner:
-        """The one that is configured, unchecked."""
         chosen = self.pkcs11 or self.vault
         assert chosen is not None  # noqa: S101 - the model has checked it
         return chosen.signer

@@ -61,19 +61,15 @@ class KeyWrappers:
 
     @property
     def current_id(self) -> bytes:
-        """The identifier of the first wrapper's current key."""
         return self._wrappers[0].current_id
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether one of them has this key."""
         return any(wrapper.knows(identifier) for wrapper in self._wrappers)
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """As the first wrapper."""
         return self._wrappers[0].wrap(key, associated)
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
-        """As the wrapper that has this key."""
         for wrapper in self._wrappers:
             if wrapper.knows(identifier):
                 return wrapper.unwrap(identifier, sealed, associated)
@@ -130,11 +126,9 @@ class VaultPlace(Configuration):
 
 
 def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
-    """A key that cannot be used."""
     return GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
 
 
 def not_configured(use: KeyUse) -> GemelError:
-    """The error where a key is to be made and no place is configured."""
     remedy = f"add `{use.section}` to the configuration, or use the file that `gemel init` has made"
     return GemelError(ErrorCode.CONFIGURATION, "no token and no vault is configured", where=use.section, remedy=remedy)

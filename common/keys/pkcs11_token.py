@@ -72,12 +72,10 @@ class Pkcs11Token:
             writing.close()
 
     def may_leave(self, key: Any) -> bool:
-        """Whether a key could be read from outside."""
         attribute = self.library.Attribute
         return bool(key[attribute.EXTRACTABLE] or not key[attribute.SENSITIVE])
 
     def fault(self, what: str, got: str) -> GemelError:
-        """The error about a token that cannot be used."""
         remedy = (
             f"check module, token, label and PIN under `{self._use.section}` in the configuration, and that the token "
             "is there"

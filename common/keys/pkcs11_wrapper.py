@@ -32,11 +32,9 @@ class Pkcs11Wrapper:
         return self
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the key with this identifier is configured."""
         return identifier in self._labels
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key, on the token."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed: bytes | None = self._use("encrypt", self.current_id, key, nonce, associated)
         if sealed is None or len(sealed) != KEY_BYTES + TAG_BYTES:
@@ -88,8 +86,6 @@ class Pkcs11Wrapper:
         return session.get_key(object_class=of.ObjectClass.SECRET_KEY, key_type=of.KeyType.AES, label=label)
 
     def _check(self, label: str) -> None:
-        """Refuse a key that is not there, or that could leave the token."""
-
         def work(session: Any) -> tuple[bool, int]:
             key = self._key(session, label)
             return self._token.may_leave(key), 8 * key[self._pkcs11.Attribute.VALUE_LEN]

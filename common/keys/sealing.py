@@ -62,7 +62,6 @@ class UnopenedError(ValueError):
 
 
 def mark_of(recipient: SealingPublicKey) -> bytes:
-    """The mark of what is sealed to a key."""
     return APPROVED if recipient.suite is Suite.APPROVED else DEFAULT
 
 
@@ -74,7 +73,6 @@ def domain_of(mark: bytes) -> bytes:
 
 
 def header_bytes(mark: bytes) -> int:
-    """Length of a header, its mark included."""
     return MARK_BYTES + _REST[mark]
 
 

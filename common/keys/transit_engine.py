@@ -47,7 +47,6 @@ class TransitEngine:
         return found
 
     def create(self, kind: str) -> None:
-        """Make the key, if the vault has none of this name."""
         self.request("create_key", key_type=kind)
 
     def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
@@ -86,5 +85,4 @@ class TransitEngine:
         return data if isinstance(data, dict) else {}
 
     def misread(self, got: str) -> GemelError:
-        """The error about an answer of another form."""
         return unusable("the vault answers in another form", self.where, got, "check its version")

@@ -40,11 +40,9 @@ class TransitWrapper:
         return self
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the version with this identifier was there at the start."""
         return identifier in self._versions
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current version, in the vault."""
         made = self._engine.request(
             "encrypt_data", plaintext=_text(key), associated_data=_text(associated), key_version=self._current
         )
@@ -67,7 +65,6 @@ class TransitWrapper:
         return key
 
     def create(self) -> None:
-        """Make the key, if the vault has none of this name."""
         self._engine.create(KIND)
 
 

@@ -169,7 +169,6 @@ class WrappingKeys:
 
     @classmethod
     def create(cls) -> WrappingKeys:
-        """One new key from the operating system's randomness."""
         return cls((secrets.token_bytes(KEY_BYTES),))
 
     @classmethod
@@ -210,11 +209,9 @@ class WrappingKeys:
         return identifier_of(self._keys[-1])
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the key with this identifier is here."""
         return self._find(identifier) is not None
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         return nonce + AESGCM(self._keys[-1]).encrypt(nonce, key, associated)
 
@@ -233,7 +230,6 @@ class WrappingKeys:
         return WrappingKeys((*self._keys, secrets.token_bytes(KEY_BYTES)))
 
     def retired(self) -> WrappingKeys:
-        """The current key alone."""
         return WrappingKeys(self._keys[-1:])
 
     def _find(self, identifier: bytes) -> bytes | None:

@@ -31,7 +31,6 @@ class Pkcs11Configuration(TokenPlace):
 
     @property
     def wrapper(self) -> Pkcs11Wrapper:
-        """The wrapper, unchecked."""
         return Pkcs11Wrapper(Pkcs11Token(self, WRAPPING), self.keys)
 
 
@@ -40,7 +39,6 @@ class VaultConfiguration(VaultPlace):
 
     @property
     def wrapper(self) -> TransitWrapper:
-        """The wrapper, unchecked."""
         return TransitWrapper(self)
 
 
@@ -58,7 +56,6 @@ class WrappingConfiguration(Configuration):
 
     @property
     def wrapper(self) -> Pkcs11Wrapper | TransitWrapper:
-        """The one that is configured, unchecked."""
         chosen = self.pkcs11 or self.vault
         assert chosen is not None  # noqa: S101 - the model has checked it
         return chosen.wrapper

@@ -24,7 +24,6 @@ class Language:
     """How a language writes."""
 
     code: str
-    """As in HTML's attribute ``lang``."""
     decimal: str = "."
     thousands: str = ","
     """What stands before decimals, and between groups of three digits."""
@@ -78,7 +77,6 @@ def in_language(language: LanguageCode | Language) -> Iterator[Language]:
 
 
 def current() -> Language:
-    """The language that is written at present."""
     return _current.get()
 
 

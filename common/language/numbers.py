@@ -61,5 +61,4 @@ def clauses(texts: Iterable[str]) -> str:
 
 
 def named(name: str, text: str) -> str:
-    """What something is: ``age: 5 %``."""
     return gettext("{name}: {text}").format(name=name, text=text)

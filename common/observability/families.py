@@ -35,12 +35,10 @@ def days_left(end: datetime) -> float:
 
 
 def gauge(name: str, help_text: str, value: float) -> Metric:
-    """A gauge without labels."""
     return GaugeMetricFamily(name, help_text, value=value)
 
 
 def labelled(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
-    """A gauge with one label: its values by the label's."""
     family = GaugeMetricFamily(name, help_text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)

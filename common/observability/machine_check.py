@@ -98,5 +98,4 @@ def check_disks(folders: Mapping[str, Path]) -> str:
 
 
 def mib(size: int) -> str:
-    """Bytes as MiB, rounded up."""
     return f"{-(-size // (1 << 20)):,} MiB"

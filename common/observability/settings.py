@@ -66,7 +66,6 @@ class Observability(Configuration):
 
 
 def section(listen: str = "", *, allow_remote: bool = False) -> str:
-    """The section of a template, as YAML."""
     remote = "  allow_remote: true         # others than this machine may read it: restrict who, by the network\n"
     return (
         "observability:\n"

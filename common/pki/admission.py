@@ -106,7 +106,6 @@ class Admission:
 
     @classmethod
     def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
-        """As the constructor, with the authorities as PEM."""
         return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
 
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:

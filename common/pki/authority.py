@@ -140,7 +140,6 @@ class Authority:
 
     @property
     def pem(self) -> bytes:
-        """The authority's certificate as PEM; public."""
         return certificate_pem(self.certificate)
 
     @property

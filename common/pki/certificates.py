@@ -76,7 +76,6 @@ class Names:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A new TLS key on the curve P-256."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -88,7 +87,6 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """The certificate as PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
@@ -122,7 +120,6 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
 
 
 def read_certificate(pem: bytes, where: str) -> x509.Certificate:
-    """The one certificate in `pem`."""
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
         what = "expected one certificate, not a chain"
@@ -155,7 +152,6 @@ def read_public(path: Path, content: str) -> bytes:
 
 
 def role_urn(role: Role) -> str:
-    """The URI by which a certificate names its role."""
     return _URN + role.value
 
 

@@ -81,7 +81,6 @@ def make_keys(
     pki: CertifiedNames | None = None,
     suite: Suite = Suite.DEFAULT,
 ) -> EnrolmentRequest:
-    """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
     sealing = SealingKey.create(suite)

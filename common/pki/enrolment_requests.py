@@ -81,7 +81,6 @@ class EnrolmentRequest:
         return enrolment_request
 
     def signed(self, identity: Identity) -> str:
-        """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
             "version: 1",
@@ -110,6 +109,5 @@ class EnrolmentRequest:
 
 
 def load_enrolment_request(path: Path) -> EnrolmentRequest:
-    """Read an enrolment request from a file; as `EnrolmentRequest.parse`."""
     text = read_public(path, "the enrolment request").decode("utf-8", errors="replace")
     return EnrolmentRequest.parse(text, str(path))

@@ -82,4 +82,3 @@ class ListPin:
 
 
 UNPINNED = ListPin()
-"""Takes every list."""

@@ -81,7 +81,6 @@ class Members:
 
     @classmethod
     def parse(cls, text: str, where: str = "members.yaml") -> Members:
-        """Read the text of a membership list; as `load`."""
         return cls._of(parse_configuration(text, MembersFile, folder=Path(), where=where), where)
 
     @classmethod
@@ -101,7 +100,6 @@ class Members:
         )
 
     def dump(self) -> str:
-        """The list as the text of ``members.yaml``."""
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
         lines += ["version: 1", "members:"]
@@ -145,7 +143,6 @@ class Members:
         return found[0]
 
     def with_role(self, role: Role) -> tuple[Member, ...]:
-        """The members in a role that several may have: coordinators, stewards, analysts."""
         return tuple(member for member in self._members if member.role is role)
 
     def holding(self, key: SealingKey) -> Member:
@@ -157,7 +154,6 @@ class Members:
         raise GemelError(ErrorCode.NOT_FOUND, "no member has this sealing key", where="membership list", remedy=remedy)
 
     def with_key(self, fingerprint: str) -> Member | None:
-        """The member that is known by this public key in its certificate."""
         return self._by_key.get(fingerprint)
 
 

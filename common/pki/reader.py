@@ -18,7 +18,6 @@ class Reader:
     """The party that opens the sealed handles: the coordinator's process, or Carole."""
 
     name: str
-    """Its name in the membership list."""
     members: Members
     """Among them the custodians, who must have signed the handles."""
     key: SealingKey = field(repr=False)

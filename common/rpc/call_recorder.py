@@ -40,13 +40,10 @@ class Call:
 
     method: str
     request: str
-    """Its id, 16 hexadecimal digits."""
     member: Member | None = None
-    """The caller; None until the gate knows it, and if it is no member."""
     error: ErrorCode | None = None
     """The code of the error that it was answered with; None for none."""
     status: str = "OK"
-    """Name of its gRPC status."""
     seconds: float = 0.0
     """From its turn to its end."""
     received: int = 0
@@ -55,7 +52,6 @@ class Call:
     _begun: float = field(default_factory=time.monotonic, repr=False)
 
     def end(self, context: grpc.ServicerContext) -> None:
-        """Note how it ended."""
         self.seconds = time.monotonic() - self._begun
         code = context.code()
         if code is not None:
@@ -71,7 +67,6 @@ _calls: dict[int, Call] = {}
 
 
 def note_caller(context: grpc.ServicerContext, member: Member) -> None:
-    """Note who makes a call."""
     if (call := _calls.get(id(context))) is not None:
         call.member = member
 
@@ -83,7 +78,6 @@ def request_of(context: grpc.ServicerContext) -> str:
 
 
 def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
-    """Note the error that a call is answered with."""
     if (call := _calls.get(id(context))) is not None:
         call.error = code
 
@@ -105,7 +99,6 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         self._label_members = label_members
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
-        """Return the method's handler with the recording around it."""
         handler = continuation(details)
         if handler is None:
             return None
@@ -203,7 +196,6 @@ _MILLISECONDS = re.compile(r"[0-9]{1,15}")
 
 
 def own_clock() -> tuple[str, str]:
-    """This machine's time, as metadata."""
     return CLOCK_KEY, str(time.time_ns() // 1_000_000)
 
 

@@ -111,27 +111,21 @@ class GuardedChannel(grpc.Channel):  # type: ignore[misc]
             return make(*arguments, **named)
 
     def unary_unary(self, *arguments: Any, **named: Any) -> Any:
-        """A method of one message and one answer."""
         return self._prepared(self._channel.unary_unary, *arguments, **named)
 
     def unary_stream(self, *arguments: Any, **named: Any) -> Any:
-        """A method of one message and a stream."""
         return self._prepared(self._channel.unary_stream, *arguments, **named)
 
     def stream_unary(self, *arguments: Any, **named: Any) -> Any:
-        """A method of a stream and one answer."""
         return self._prepared(self._channel.stream_unary, *arguments, **named)
 
     def stream_stream(self, *arguments: Any, **named: Any) -> Any:
-        """A method of two streams."""
         return self._prepared(self._channel.stream_stream, *arguments, **named)
 
     def subscribe(self, callback: Any, try_to_connect: bool | None = False) -> None:
-        """Have changes of the connection reported."""
         self._prepared(self._channel.subscribe, callback, try_to_connect=try_to_connect)
 
     def unsubscribe(self, callback: Any) -> None:
-        """No longer have them reported."""
         self._channel.unsubscribe(callback)
 
     def close(self) -> None:

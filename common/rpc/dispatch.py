@@ -33,7 +33,6 @@ Result = TypeVar("Result")
 
 @cache
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop, which runs until the process ends."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="rpc-loop", daemon=True).start()
     return loop
@@ -66,7 +65,6 @@ class CallContext:
         context.add_done_callback(self._ended)
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """The peer's certificate and what else TLS has found about it."""
         return self._auth
 
     def time_remaining(self) -> float | None:
@@ -74,19 +72,15 @@ class CallContext:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def is_active(self) -> bool:
-        """Whether the caller still waits."""
         return self._active
 
     def code(self) -> grpc.StatusCode | None:
-        """The status that the call was ended with, if it was."""
         return self.status
 
     def set_trailing_metadata(self, metadata: Metadata) -> None:
-        """What is sent after the status."""
         self.trailing = metadata
 
     def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
-        """End the call with a status."""
         self.status, self.message = code, details
         raise AbortedError
 

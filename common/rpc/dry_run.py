@@ -34,7 +34,6 @@ class NotSentError(Exception):
         return {"method": self.method.lstrip("/"), "to": self.address, "request": _plain(self.request)}
 
     def lines(self) -> Iterator[str]:
-        """In words."""
         yield f"Dry run: nothing was sent. {self.method.lstrip('/')} would go to {self.address}, with"
         yield from _lines(_plain(self.request), "  ")
 
@@ -46,7 +45,6 @@ class WithheldCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
         self._address = address
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        """Make a call that reads."""
         if details.method not in READING:
             raise NotSentError(details.method, self._address, request)
         return continuation(details, request)

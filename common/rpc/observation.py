@@ -50,7 +50,6 @@ class CallMetrics:
             self._denied.labels(reason)
 
     def __call__(self, call: Call) -> None:
-        """Count a call."""
         role = UNKNOWN if call.member is None else str(call.member.role)
         self._seconds.labels(call.method, role, call.status).observe(call.seconds)
         self._received.labels(call.method).inc(call.received)
@@ -92,7 +91,6 @@ class Observation:
             self._endpoint = Endpoint(self._settings.listen, self.registry, self.readiness)
 
     def stop(self) -> None:
-        """Stop serving."""
         if self._endpoint is not None:
             self._endpoint.close()
             self._endpoint = None

@@ -20,7 +20,6 @@ M = TypeVar("M", bound=Message)
 
 
 def size_of(entry: Message) -> int:
-    """The bytes of an entry in a list."""
     return entry.ByteSize() + _ENTRY_BYTES
 
 

@@ -66,7 +66,6 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         self._own_operator = own_operator
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
-        """Return the method's handler with the checks around it."""
         handler = continuation(details)
         if handler is None:
             return None
@@ -221,7 +220,6 @@ class ServerSettings:
     threads: int = 48
     """For all methods but long polls: so many members' calls that are worked on as have room in it."""
     member: MemberLimits = field(default_factory=MemberLimits)
-    """Of each member."""
     max_connections: int = 4096
     max_streams: int = 128
     """Connections of all callers, and calls on one connection."""

@@ -92,7 +92,6 @@ _REPORT = "ask the service's operator, who finds the reason in the service's log
 
 
 def status_of(code: ErrorCode) -> StatusCode:
-    """The gRPC status of an error code."""
     return CROSSINGS[code].status
 
 

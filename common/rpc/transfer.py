@@ -18,8 +18,6 @@ from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.protos.linkage.v1 import transfer_pb2
 
 IN_FLIGHT = 4
-"""Chunks in flight at a time."""
-
 MAX_BYTES = 1 << 36
 """The longest content that is fetched, 64 GiB; no real share is that large."""
 
@@ -38,7 +36,6 @@ class Content:
     """Content to be sent."""
 
     digests: tuple[bytes, ...]
-    """SHA-256 of each chunk, in order."""
     read: Callable[[int], bytes]
     """Gives the chunk at an index; called by several threads."""
     root: bytes = field(init=False)

@@ -108,12 +108,10 @@ class Trust:
 
     @property
     def members(self) -> Members:
-        """The newest list."""
         return self._read.members
 
     @property
     def tls(self) -> TlsFiles:
-        """The newest certificate, its key, and the authorities."""
         return self._read.tls
 
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
@@ -121,7 +119,6 @@ class Trust:
         return ending(self._read.in_use["own"], now or utc_now())
 
     def in_use(self) -> dict[str, x509.Certificate]:
-        """Every certificate in use, as `certificates_in_use`."""
         return self._read.in_use
 
     def members_certificates(self) -> dict[Member, x509.Certificate]:
@@ -206,7 +203,6 @@ class TrustWatch:
         self._periodic.start()
 
     def stop(self) -> None:
-        """End the thread."""
         self._periodic.stop()
 
     def _work(self) -> bool:

@@ -33,7 +33,6 @@ class PartySecrets:
     """What a compute party gets of a custodian's secrets: those of the two shares that it holds."""
 
     party: ComputeParty
-    """Whose they are."""
     first: bytes = field(repr=False)
     second: bytes = field(repr=False)
     """Of share `party` and of the next one, `SECRET_BYTES` each: the seed of share 0 or 1; of share 2, which is sent,
@@ -65,7 +64,6 @@ class ShareSecrets:
         return cls((secrets.token_bytes(SECRET_BYTES), secrets.token_bytes(SECRET_BYTES), secrets.token_bytes(32)))
 
     def of(self, party: ComputeParty) -> PartySecrets:
-        """Those that a party gets."""
         commitments = b"".join(_commitment(share, each) for share, each in enumerate(self.by_share))
         return PartySecrets(party, self.by_share[party], self.by_share[party.next], commitments)
 

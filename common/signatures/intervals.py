@@ -31,7 +31,6 @@ class Interval(NamedTuple):
     """Which one, from 0, of so many of equal length, a power of two."""
 
     def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which digests are in it."""
         return np.asarray(interval_of(digests, self.of) == self.number)
 
 

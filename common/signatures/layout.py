@@ -119,12 +119,10 @@ class SetLayout:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its rows are words of which shares are sent."""
         return self.tags is not None
 
     @property
     def row_words(self) -> RowWords:
-        """Which words a row of a shared set has."""
         fields = tuple((field.name, field.bits) for field in self.fields if field.content == "shared")
         return RowWords(fields, self.tags or ())
 
@@ -135,7 +133,6 @@ class SetLayout:
 
     @property
     def fields_bytes(self) -> int:
-        """Bytes of the fields, which come first."""
         sent = [field for field in self.fields if field.content in ("signatures", "values")]
         return sum(field.distinct * (field.bits // 8) for field in sent) + len(sent) * padded(self.rows * 4)
 
@@ -208,7 +205,6 @@ class Layout:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its rows are shared, as in mode shared."""
         return any(part.is_shared for part in self.sets)
 
     @property
@@ -221,7 +217,6 @@ class Layout:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of the payload."""
         return sum(part.total_bytes for part in self.sets)
 
     def validate(self) -> None:

@@ -172,21 +172,17 @@ class PartyContribution:
         return self._header.upload
 
     def words(self, number: int) -> RowWords:
-        """Which words the rows of a set have."""
         return self._layout.sets[number].row_words
 
     @property
     def sample_layout(self) -> SetLayout:
-        """The layout of the samples."""
         return self._layout.sets[len(self.sets)]
 
     @property
     def sample_words(self) -> RowWords:
-        """Which words the rows of the samples have."""
         return self.words(len(self.sets))
 
     def sets_of(self, rule: str) -> range:
-        """The numbers of a rule's sets."""
         numbers = [number for number, part in enumerate(self.sets) if part.rule == rule]
         return range(numbers[0], numbers[-1] + 1)
 

@@ -78,8 +78,6 @@ def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
 
 
 MISSING = -1
-"""Code of a row that has no value in a field."""
-
 NO_KEY = 0
 """Blocking key of a row that has none."""
 INSTEAD_OF_ZERO = 1
@@ -110,7 +108,6 @@ class FieldSignatures:
 
     @property
     def n_distinct(self) -> int:
-        """Number of distinct signatures."""
         return int(self.signatures.shape[0])
 
 
@@ -145,7 +142,6 @@ class SignatureSet:
 
     @property
     def layout(self) -> SetLayout:
-        """The set's sizes."""
         fields = tuple(
             FieldLayout(name, field.bits, 0 if field.content == "fixed" else field.n_distinct, field.content)
             for name, field in self.fields.items()

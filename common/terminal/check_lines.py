@@ -35,7 +35,6 @@ class CheckLine:
     remedy: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "check": self.check,
             "finding": str(self.finding),
@@ -79,11 +78,9 @@ class Checks:
 
     @property
     def failed(self) -> str:
-        """The names of those that have failed, in words; empty if none has."""
         return ", ".join(line.check for line in self.lines if line.finding is Finding.FAILED)
 
     def text(self) -> str:
-        """All lines, for people."""
         width = max(len(line.check) for line in self.lines)
         shown = []
         for line in self.lines:

@@ -74,7 +74,6 @@ def json_awaited() -> bool:
 
 
 def print_json(document: Document) -> None:
-    """Print a document on standard output."""
     stream = _Output.stream or sys.stdout
     _Output.printed = True
     stream.write(_text(document))
@@ -125,7 +124,6 @@ class Report:
     title: str
     """What it is about, for those who cannot see it."""
     html: str = field(repr=False)
-    """The whole page."""
 
     def write(self, path: Path | str) -> None:
         """Write the page; it appears whole or not at all, and replaces an earlier one."""

@@ -19,7 +19,6 @@ _LOG = re.compile(r"[0-9a-f]{32}")
 
 
 def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
-    """A checkpoint as a message."""
     return audit_pb2.Checkpoint(
         log=checkpoint.log,
         size=checkpoint.size,

@@ -51,9 +51,7 @@ class ResolvedShare:
     pair: NDArray[np.uint32] = dataclass_field(repr=False)
     """uint32, shape (n,): ascending places in that request."""
     probability: NDArray[np.float64] = dataclass_field(repr=False)
-    """float64, shape (n,)."""
     linked: NDArray[np.bool_] = dataclass_field(repr=False)
-    """bool, shape (n,)."""
     draw: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     drawn: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     """uint32, shape (n_drawn_links,): number of the draw of each drawn link, and the position of its pair
@@ -68,7 +66,6 @@ class ResolvedShare:
 
 
 def seal_share(recipient: SealingPublicKey, context: SealContext, share: ResolvedShare) -> bytes:
-    """A share as sealed bytes."""
     arrays: dict[str, NDArray[Any]] = {
         "pair": share.pair,
         "probability": share.probability,

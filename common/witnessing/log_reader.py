@@ -116,7 +116,6 @@ class LogReader:
         return believed_release(response, believed.seen, project, run)
 
     def keep(self, believed: Witness) -> None:
-        """Keep the newest checkpoint of what was read."""
         if believed.seen is not None:
             self._memory.see(believed.seen)
 

@@ -13,7 +13,6 @@ rely on the figures until it is remedied.
 """
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""In ascending order."""
 
 
 @dataclass(frozen=True)

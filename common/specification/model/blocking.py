@@ -91,8 +91,6 @@ dummies under nearly every rule, and the handles of an honest run would join mos
 """
 
 MAX_ROWS = 2
-"""Rows per record of a block after padding, at most."""
-
 
 MIN_TRAINING = 20
 """Fewer training records than this are refused: they move no joint distribution, and single people stand out."""

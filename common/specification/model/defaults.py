@@ -149,4 +149,3 @@ KINDS: dict[Kind, KindDefaults] = {
         missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "999", "9999"),
     ),
 }
-"""The defaults of each kind of field."""

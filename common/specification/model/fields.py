@@ -175,7 +175,6 @@ class FieldSpec(Section):
 
     @property
     def defaults(self) -> KindDefaults:
-        """The defaults of a field of this kind."""
         return KINDS[self.kind]
 
     @property

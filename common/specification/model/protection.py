@@ -53,7 +53,6 @@ def grouped(steps: Sequence[CoarseningStep | str]) -> tuple[CoarseningStep, ...]
 
 
 def step_name(step: CoarseningStep | str) -> str:
-    """The name of a step."""
     return step.name if isinstance(step, CoarseningStep) else DROP
 
 

@@ -26,7 +26,6 @@ class Requested:
     """Rows of a custodian's upload, counted by what their handles show."""
 
     records: int = 0
-    """Different records."""
     joins: int = 0
     """Rows beyond one for each of these records, and for each decoy."""
 
@@ -58,7 +57,6 @@ class ResolutionSpec(Section):
 
     @property
     def joined(self) -> bool:
-        """Whether the linkage unit joins rows."""
         return self.by == "carole"
 
     def refuse_above(self, records: int, whose: str, where: str) -> None:

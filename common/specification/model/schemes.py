@@ -70,8 +70,6 @@ SCHEMES = {
         ),
     )
 }
-"""All of them by name."""
-
 DEFAULT_SCHEME = "multinomial"
 
 if TYPE_CHECKING:

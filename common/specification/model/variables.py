@@ -65,7 +65,6 @@ class CommonCategory(Section):
     """The values that mean it in Bob's file."""
 
     def values_of(self, side: Side | str) -> tuple[str, ...] | Span:
-        """The values that mean the category in the file of one custodian."""
         return self.alice if Side(side) is Side.ALICE else self.bob
 
 
@@ -146,11 +145,9 @@ class VariableSpec(Section):
         return tuple(dict.fromkeys(words))
 
     def held_by(self, side: Side | str) -> bool:
-        """Whether a custodian's file has it."""
         return self.holder in ("both", str(Side(side)))
 
     def column_of(self, side: Side | str) -> str:
-        """Its column in the file of one custodian."""
         if self.columns is not None:
             return self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
         return self.name if self.column is None else self.column

@@ -21,7 +21,6 @@ from gemel.common.specification.validation.specification import Specification
 
 
 def hardening_notes(spec: Specification) -> Iterator[str]:
-    """What the hardening options do and cost, for those who approve."""
     for field in spec.fields:
         if field.salt is not None:
             yield from _salt_notes(spec, field, field.salt)
@@ -65,7 +64,6 @@ def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Ite
 
 
 def protection_notes(spec: Specification) -> Iterator[str]:
-    """Notes on `assessment.protect`."""
     protect = {} if spec.assessment is None else spec.assessment.protect
     if not protect:
         return
@@ -92,7 +90,6 @@ def _steps(steps: Sequence[CoarseningStep | str]) -> str:
 
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:
-    """Notes on what each party learns, the most serious first."""
     parts = (
         _leakage, randomised_response_notes, hardening_notes, granted_variables_notes,
         _released, protection_notes, _repeated, _variables,
@@ -228,7 +225,6 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
 
 
 def _of_blocks(spec: Specification) -> Iterator[str]:
-    """What candidates, padding, withheld fields and splits of blocks disclose."""
     yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
         yield (
@@ -362,7 +358,6 @@ def _holder(variable: VariableSpec) -> str:
 
 
 def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
-    """How many categories the table leaves of either side's values, in words."""
     sentences = []
     for side in sides:
         joined = [len(values) for row in rows if not isinstance(values := row.values_of(side), Span)]

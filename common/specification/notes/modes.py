@@ -34,8 +34,6 @@ SENT: dict[Mode, str] = {
         "Use it only where Carole may lawfully see them; mode open sends signatures instead."
     ),
 }
-"""By mode, one or two sentences."""
-
 JOINED = (
     "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she also learns which "
     "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."

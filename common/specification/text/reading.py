@@ -74,7 +74,6 @@ def issues_despite_types(data: Mapping[str, Any]) -> list[ValidationIssue]:
 
 
 def _identifiers(custodians: object) -> dict[Side, str]:
-    """The identifier columns, where the document names them correctly."""
     found = {}
     for side in Side:
         custodian = custodians.get(str(side)) if isinstance(custodians, dict) else None
