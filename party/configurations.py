@@ -81,10 +81,8 @@ class Joined:
 
 
 def program(role: Role) -> ModuleType:
-    """The module of what is a role's at the end of the ceremony.
-
-    Raises ModuleNotFoundError if this installation has not what the role runs.
-    """
+    """The module of what is a role's at the end of the ceremony. Raises ModuleNotFoundError if this installation has
+    not what the role runs."""
     return importlib.import_module(WRITERS[role])
 
 

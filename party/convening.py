@@ -33,11 +33,8 @@ PORT = "7443"
 
 
 def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str:
-    """Where Carole is reached: as given, or at the only host that her enrolment request names.
-
-    Raises PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
-    exactly one.
-    """
+    """Where Carole is reached: as given, or at the only host that her enrolment request names. Raises PARAMETER if it
+    is no address; CONFIGURATION if her request does not name this host, or, with none given, not exactly one."""
     linkers = [each for each in requests if each.role is Role.LINKER]
     if len(linkers) != 1:
         raise _unfit(f"there must be exactly one {Role.LINKER}", f"{len(linkers)} enrolment requests", "give hers")

@@ -61,10 +61,8 @@ def authentication_key(content: bytes) -> bytes:
 
 
 def authentication_string(key: bytes, name: str) -> str:
-    """The digits that the member of this name reads out, in six groups of four.
-
-    HMAC-SHA256 of the name under `authentication_key`, modulo 10^24.
-    """
+    """The digits that the member of this name reads out, in six groups of four. HMAC-SHA256 of the name under
+    `authentication_key`, modulo 10^24."""
     derived = hmac.digest(key, name.encode(), "sha256")
     return grouped(f"{int.from_bytes(derived) % 10**DIGITS:0{DIGITS}d}")
 
@@ -74,10 +72,8 @@ def grouped(digits: str) -> str:
 
 
 def typed_string(text: str) -> str:
-    """Digits as they were typed, in any grouping, in groups of four.
-
-    Raises PARAMETER if there are not 24 of them: nothing is compared in part.
-    """
+    """Digits as they were typed, in any grouping, in groups of four. Raises PARAMETER if there are not 24 of them:
+    nothing is compared in part."""
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
         what = f"expected all {DIGITS} digits that another member reads out"
@@ -110,11 +106,8 @@ class Membership:
 
     @classmethod
     def parse(cls, text: str, where: str = FILE) -> Membership:
-        """Read the text of such a file.
-
-        Raises CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is
-        malformed or is not the one in the list.
-        """
+        """Read the text of such a file. Raises CONFIGURATION if it is malformed, or another file of the ceremony;
+        CERTIFICATE if a certificate is malformed or is not the one in the list."""
         if "\nrequest: " in text or "\npki:" in text:
             raise _another("an enrolment request, which goes to the coordinator", where)
         if text.startswith("-----BEGIN"):

@@ -40,10 +40,8 @@ Cells = Iterator[list[pl.Series]]
 
 
 class Database(Protocol):
-    """What differs from database to database; a connection is one of the driver's `dbapi`.
-
-    `driver` is the package of its driver, `first` are statements by which the transaction may not write.
-    """
+    """What differs from database to database; a connection is one of the driver's `dbapi`. `driver` is the package of
+    its driver, `first` are statements by which the transaction may not write."""
 
     driver: str
     first: tuple[str, ...]

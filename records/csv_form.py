@@ -59,10 +59,8 @@ class CsvOptions:
 
     @classmethod
     def of_files(cls, encodings: Sequence[str], separators: Sequence[str]) -> tuple[CsvOptions, CsvOptions]:
-        """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each.
-
-        Raises `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator.
-        """
+        """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each. Raises
+        `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator."""
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:

@@ -154,10 +154,8 @@ def uuid_text(values: pl.Series) -> pl.Series:
 
 
 def zoned_text(values: pl.Series, column: str, zone: zoneinfo.ZoneInfo, before: int = 0) -> pl.Series:
-    """`cell_text` of moments in UTC as a clock in a time zone showed them.
-
-    By Python's own table of zones, which drivers use too; polars has another, which differs for years before 1970.
-    """
+    """`cell_text` of moments in UTC as a clock in a time zone showed them. By Python's own table of zones, which
+    drivers use too; polars has another, which differs for years before 1970."""
     _check_range(values, column, before)
     texts: list[str | None] = []
     for row, moment in enumerate(values.to_list(), before + 1):

@@ -43,10 +43,8 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
 
 
 def check_database(source: DatabaseSource) -> None:
-    """Find that the URL is well formed and its driver installed; the database is not called.
-
-    Raises `GemelError`: CONFIGURATION, MODULE_MISSING.
-    """
+    """Find that the URL is well formed and its driver installed; the database is not called. Raises `GemelError`:
+    CONFIGURATION, MODULE_MISSING."""
     url = stated_url(source)
     if is_adbc(url):
         database_of(url)

@@ -58,10 +58,8 @@ class _MalformedError(Exception):
 
 
 def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped.
-
-    Where identifiers are selected, the file is read twice, first for the systems that occur.
-    """
+    """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped. Where identifiers are
+    selected, the file is read twice, first for the systems that occur."""
     path, where = source.path, str(source.path)
     available = list(_COLUMNS)
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):

@@ -18,10 +18,8 @@ _ROWS_AT_ONCE = 1 << 18
 
 
 def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns of a Parquet file, or all, as text, some rows at a time.
-
-    Columns of numbers and times are read twice: how they are written depends on all of their values.
-    """
+    """Read the selected columns of a Parquet file, or all, as text, some rows at a time. Columns of numbers and times
+    are read twice: how they are written depends on all of their values."""
     path = source.path
     with _refusing(path):
         schema = pl.read_parquet_schema(path)

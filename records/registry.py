@@ -171,10 +171,8 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
 
 
 def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
-    """Read the selected columns, each once, or all, as text, at most so many rows at a time.
-
-    Raises as the kind's reader; EMPTY_SOURCE for a source without records.
-    """
+    """Read the selected columns, each once, or all, as text, at most so many rows at a time. Raises as the kind's
+    reader; EMPTY_SOURCE for a source without records."""
     selected = None if columns is None else list(dict.fromkeys(columns))
     records = 0
     for table in kind_of(source).batches(source.chosen, selected):
@@ -186,11 +184,8 @@ def source_batches(source: Source, columns: Sequence[str] | None, rows: int = RO
 
 
 def check_driver(source: Source) -> None:
-    """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
-
-    Raises `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or
-    malformed.
-    """
+    """Find that what is needed to read a source is installed, before a project needs it; nothing is read. Raises
+    `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed."""
     match source.chosen:
         case DatabaseSource() as chosen:
             from gemel.records.database_query import check_database

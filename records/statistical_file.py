@@ -71,10 +71,8 @@ def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
 
 def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
-    """Codes replaced by their labels; a code without a label stays.
-
-    Raises `GemelError`: PARAMETER if two codes of a column have one label.
-    """
+    """Codes replaced by their labels; a code without a label stays. Raises `GemelError`: PARAMETER if two codes of a
+    column have one label."""
     for name in table.columns:
         own = found.get(name)
         if not own or table[name].dtype == pl.Null:

@@ -127,9 +127,7 @@ def unreadable(path: Path, error: OSError, remedy: str = "check the path and the
 
 def can_shorten(column: pl.Series) -> bool:
     """Whether the numbers of a column are all whole, or its times of day all midnight; of other types it says nothing.
-
-    Whether a column as a whole can follows from its parts.
-    """
+    Whether a column as a whole can follows from its parts."""
     kind = column.dtype
     if kind.is_float() or isinstance(kind, pl.Decimal):
         whole = (column.fill_nan(None) if kind.is_float() else column).drop_nulls()
@@ -180,10 +178,8 @@ def numbers_of(column: pl.Series) -> pl.Series:
 def require_columns(
     available: Sequence[str], selected: Collection[str], where: str, none_found: str = NO_COLUMN_FOUND
 ) -> None:
-    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
-
-    Raises `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
-    """
+    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are. Raises
+    `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice."""
     present = set(available)
     missing = [name for name in selected if name not in present]
     # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
@@ -220,10 +216,8 @@ def no_records(where: str) -> GemelError:
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
-    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated.
-
-    Raises `GemelError`: DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
-    """
+    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated. Raises `GemelError`:
+    DUPLICATE_IDENTIFIER, with counts and positions and never the identifier."""
     identifiers = table.frame.get_column(column)
     missing = identifiers.is_null().to_numpy()
     repeated = identifiers.is_duplicated().to_numpy() & ~missing
@@ -235,10 +229,8 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
 
 
 def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
-    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
-
-    Raises `GemelError`: DUPLICATE_IDENTIFIER.
-    """
+    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have. Raises
+    `GemelError`: DUPLICATE_IDENTIFIER."""
     problems = []
     if without.count:
         problems.append(f"{without.count} rows without one ({without})")

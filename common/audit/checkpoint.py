@@ -56,10 +56,8 @@ class Checkpoint:
         return replace(self, note=sign_note(identity, self.log, self.size, self.root))
 
     def verify(self, linker: PublicIdentity) -> None:
-        """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there.
-
-        Raises AUDIT for an impossible size or root; SIGNATURE.
-        """
+        """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there. Raises
+        AUDIT for an impossible size or root; SIGNATURE."""
         lengths = len(self.signature), len(self.note)
         signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
@@ -79,19 +77,14 @@ class Checkpoint:
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self, *cosigned: NoteLine) -> str:
-        """As a signed note, to be kept or compared.
-
-        The note has a second line by the log: time and signature in Gemel's own form, which others ignore. Those of
-        witnesses follow.
-        """
+        """As a signed note, to be kept or compared. The note has a second line by the log: time and signature in
+        Gemel's own form, which others ignore. Those of witnesses follow."""
         return str(CheckpointNote(self.log, self.size, self.root, (*self._lines(), *cosigned)))
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Checkpoint:
-        """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left.
-
-        Raises AUDIT if it is anything else.
-        """
+        """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left. Raises
+        AUDIT if it is anything else."""
         note = CheckpointNote.read(text, where)
         own, at, signature, standard = _own_key_id(note.log), 0, b"", b""
         for line in note.lines:
@@ -144,10 +137,8 @@ class Witness:
         return 0 if self.seen is None else self.seen.size
 
     def believe(self, shown: Checkpoint, proof: Sequence[bytes], who: str = "the linkage unit") -> Witness:
-        """The witness after seeing a checkpoint not smaller than its own, with the proof from its own to that.
-
-        Raises SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen.
-        """
+        """The witness after seeing a checkpoint not smaller than its own, with the proof from its own to that. Raises
+        SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen."""
         shown.verify(self.linker)
         if self.seen is None:
             return Witness(self.linker, shown)

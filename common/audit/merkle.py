@@ -43,10 +43,8 @@ def root(size: int, node: Node) -> bytes:
 
 
 def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
-    """Hashes that lead from leaf `index` to the root of the first `size` leaves.
-
-    Raises ValueError if there is no such leaf.
-    """
+    """Hashes that lead from leaf `index` to the root of the first `size` leaves. Raises ValueError if there is no such
+    leaf."""
     if not 0 <= index < size:
         raise ValueError(f"leaf {index} is not among {size}")
     return _path(index, 0, size, node)
@@ -54,10 +52,7 @@ def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
 
 def consistency_proof(old: int, new: int, node: Node) -> list[bytes]:
     """Hashes that show that the tree of `new` leaves begins with the tree of `old`; none if they are the same or the
-    old one is empty.
-
-    Raises ValueError if the old tree is the larger one.
-    """
+    old one is empty. Raises ValueError if the old tree is the larger one."""
     if not 0 <= old <= new:
         raise ValueError(f"a tree of {new} leaves does not begin with one of {old}")
     return _subproof(old, 0, new, True, node) if 0 < old < new else []

@@ -18,10 +18,8 @@ MAX_REASON = 1000
 
 
 def normalized_reason(reason: str) -> str:
-    """The reason as recorded in the log: one line of printable characters.
-
-    Raises PARAMETER if it is too short or too long.
-    """
+    """The reason as recorded in the log: one line of printable characters. Raises PARAMETER if it is too short or too
+    long."""
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
         what = f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters"
@@ -211,9 +209,7 @@ class FileStatement:
 
 def check_contributed(stated: int, contributed: int, where: str) -> None:
     """Refuse (UPLOAD_LIMIT) a contribution of another number of records, without decoys and dummies, than was stated.
-
-    They may differ by `TOLERANCE` of those stated, or by `SPARE`.
-    """
+    They may differ by `TOLERANCE` of those stated, or by `SPARE`."""
     if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
         raise GemelError(
             ErrorCode.UPLOAD_LIMIT,

@@ -79,10 +79,8 @@ class Document(Part):
 
     @classmethod
     def of(cls, content: object, where: str) -> Self:
-        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors.
-
-        Raises `GemelErrors`: PARAMETER, with every error and its place; never a value.
-        """
+        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors. Raises
+        `GemelErrors`: PARAMETER, with every error and its place; never a value."""
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -162,10 +160,8 @@ class Provenance(Document):
 
 
 def read_provenance(path: Path) -> Provenance:
-    """The provenance in a Parquet file.
-
-    Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
-    """
+    """The provenance in a Parquet file. Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance;
+    PARAMETER if that is malformed."""
     import polars as pl  # what most documents are read without
 
     try:

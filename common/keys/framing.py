@@ -36,11 +36,8 @@ def frame(*parts: bytes) -> bytes:
 
 
 def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
-    """Split what `frame` joined, refusing everything that is not exactly the `expected` parts.
-
-    Raises FramingError if a part is missing, cut off, or of a length outside its bounds, or if bytes follow the last
-    one.
-    """
+    """Split what `frame` joined, refusing everything that is not exactly the `expected` parts. Raises FramingError if a
+    part is missing, cut off, or of a length outside its bounds, or if bytes follow the last one."""
     parts = []
     position = 0
     for part in expected:

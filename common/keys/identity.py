@@ -102,10 +102,8 @@ class PublicKey:
 
     @classmethod
     def from_hex(cls, text: str) -> Self:
-        """Read the hexadecimal digits of a membership list.
-
-        Raises with the kind's code if the text is anything else.
-        """
+        """Read the hexadecimal digits of a membership list. Raises with the kind's code if the text is anything
+        else."""
         try:
             raw = bytes.fromhex(text)
         except ValueError:
@@ -204,10 +202,8 @@ class Signer(Protocol):
         """The public half: 32 bytes."""
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, by Ed25519 without a prehash.
-
-        Raises VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
-        """
+        """The signature of `message`, by Ed25519 without a prehash. Raises VAULT if the key cannot be used; UNAVAILABLE
+        if what has it does not answer."""
 
 
 @dataclass(frozen=True)
@@ -269,20 +265,16 @@ class IdentityKey:
 
     @classmethod
     def load(cls, path: Path) -> IdentityKey:
-        """Read the key from a PKCS #8 PEM file that only its owner may read.
-
-        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
+        """Read the key from a PKCS #8 PEM file that only its owner may read. Raises CONFIGURATION if the file is
+        missing, open to others, or holds something else."""
         keys = load_keys(path, "the Ed25519 identity")
         if len(keys) != 1 or not isinstance(keys[0], Ed25519PrivateKey):
             raise unexpected(path, "an Ed25519 private key", _LOST)
         return cls(keys[0])
 
     def save(self, path: Path) -> None:
-        """Write the key to a new file with mode 0600; an existing file is never overwritten.
-
-        Raises EXISTS or CONFIGURATION.
-        """
+        """Write the key to a new file with mode 0600; an existing file is never overwritten. Raises EXISTS or
+        CONFIGURATION."""
         save_keys(path, self._key)
 
     @property

@@ -32,10 +32,8 @@ class Pkcs11Signer:
         self.public = b""
 
     def checked(self) -> Pkcs11Signer:
-        """Itself, with both halves looked at.
-
-        Raises VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
-        """
+        """Itself, with both halves looked at. Raises VAULT if the token or the key is not there, the PIN is wrong, or
+        the key could leave the token."""
         attribute = self._pkcs11.Attribute
 
         def work(session: Any) -> tuple[bool, bytes]:
@@ -58,10 +56,8 @@ class Pkcs11Signer:
         )
 
     def create(self) -> None:
-        """Make the key on the token, which it never leaves.
-
-        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
-        """
+        """Make the key on the token, which it never leaves. Raises EXISTS if there is one of this label; VAULT if the
+        token does not make it."""
         of, kind = self._pkcs11, self._pkcs11.Attribute
         private = {kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.SIGN: True, kind.DERIVE: False}
 
@@ -175,10 +171,8 @@ class IdentitySection(Configuration):
 
 
 def open_identity(configured: IdentityConfiguration | None, file: Path) -> Identity:
-    """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``.
-
-    Raises CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used.
-    """
+    """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``. Raises
+    CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used."""
     return Identity(IdentityKey.load(file) if configured is None else configured.signer.checked())
 
 
@@ -192,10 +186,8 @@ def check_identity(configured: IdentityConfiguration | None, file: Path, identit
 
 
 def create_identity(configured: IdentityConfiguration | None) -> Identity:
-    """Make the configured identity on its token or in its vault.
-
-    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
-    """
+    """Make the configured identity on its token or in its vault. Raises CONFIGURATION if neither is configured; EXISTS
+    if the token has the key."""
     if configured is None:
         raise not_configured(IDENTITY)
     signer = configured.signer

@@ -41,16 +41,12 @@ class KeyWrapper(Protocol):
         """Whether the key with this identifier is here."""
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key, bound to `associated`: `SEALED_BYTES`.
-
-        Raises VAULT if the wrapping key cannot be used; UNAVAILABLE if what has it does not answer.
-        """
+        """A data key sealed under the current key, bound to `associated`: `SEALED_BYTES`. Raises VAULT if the wrapping
+        key cannot be used; UNAVAILABLE if what has it does not answer."""
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
-        """The data key that `wrap` sealed under a known key; None if it was changed or belongs elsewhere.
-
-        Raises as `wrap`.
-        """
+        """The data key that `wrap` sealed under a known key; None if it was changed or belongs elsewhere. Raises as
+        `wrap`."""
 
 
 class KeyWrappers:

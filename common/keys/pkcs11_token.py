@@ -36,10 +36,8 @@ class Pkcs11Token:
         return f"Pkcs11Token({self._module!r}, {self.label!r})"
 
     def use(self, work: Callable[[Any], Result]) -> Result:
-        """What `work` returns of the session; called once more, with a new one, if the token fails.
-
-        Raises UNAVAILABLE if it fails again.
-        """
+        """What `work` returns of the session; called once more, with a new one, if the token fails. Raises UNAVAILABLE
+        if it fails again."""
         with _ONE_THREAD:
             for attempt in (1, 2):
                 try:
@@ -51,18 +49,14 @@ class Pkcs11Token:
         raise AssertionError("the loop returns or raises")
 
     def look(self, key: str, work: Callable[[Any], Result]) -> Result:
-        """What `work` finds out about a key with the session.
-
-        Raises VAULT if the token or the key is not there, or the PIN is wrong.
-        """
+        """What `work` finds out about a key with the session. Raises VAULT if the token or the key is not there, or the
+        PIN is wrong."""
         with _ONE_THREAD, self._stated(f"the key {key} cannot be used"):
             return work(self._opened())
 
     def make(self, key: str, kind: Any, work: Callable[[Any], object]) -> None:
-        """Make a key, by `work`, with a session that may write.
-
-        Raises EXISTS if an object of this kind has the key's label; VAULT if the token does not make it.
-        """
+        """Make a key, by `work`, with a session that may write. Raises EXISTS if an object of this kind has the key's
+        label; VAULT if the token does not make it."""
         attribute = self.library.Attribute
         with _ONE_THREAD, self._stated("the token did not make the key"):
             writing = self._open(rw=True)

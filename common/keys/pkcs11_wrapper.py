@@ -23,10 +23,8 @@ class Pkcs11Wrapper:
         self.current_id = _identifier(token.label, self._newest)
 
     def checked(self) -> Pkcs11Wrapper:
-        """Itself, with every key looked at.
-
-        Raises VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
-        """
+        """Itself, with every key looked at. Raises VAULT if the token or a key is not there, the PIN is wrong, or a key
+        could leave the token."""
         for label in self._labels.values():
             self._check(label)
         return self
@@ -46,10 +44,8 @@ class Pkcs11Wrapper:
         return self._use("decrypt", identifier, sealed[NONCE_BYTES:], sealed[:NONCE_BYTES], associated)
 
     def create(self) -> None:
-        """Make the current key on the token, which it never leaves.
-
-        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
-        """
+        """Make the current key on the token, which it never leaves. Raises EXISTS if there is one of this label; VAULT
+        if the token does not make it."""
         of, kind = self._pkcs11, self._pkcs11.Attribute
         attributes = {
             kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.ENCRYPT: True, kind.DECRYPT: True,

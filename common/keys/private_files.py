@@ -16,11 +16,8 @@ _FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
-    """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all.
-
-    An existing file stays and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it
-    protects.
-    """
+    """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all. An existing file stays
+    and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it protects."""
     try:
         with whole_file(path, replace=replace) as file:
             file.write(data)
@@ -38,10 +35,8 @@ def unwritable(path: Path, error: OSError) -> GemelError:
 
 
 def read_private(path: Path, content: str) -> bytes:
-    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``.
-
-    Raises CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
-    """
+    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``. Raises
+    CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:

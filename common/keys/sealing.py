@@ -175,10 +175,8 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
 
 
 def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], destination: Path) -> None:
-    """Open a sealed message into a file of mode 0600 that appears only if all of it was opened.
-
-    Raises SEALED as `open_sealed`; nothing is left behind then.
-    """
+    """Open a sealed message into a file of mode 0600 that appears only if all of it was opened. Raises SEALED as
+    `open_sealed`; nothing is left behind then."""
     with whole_file(destination) as file:
         for content in open_sealed(key, context, sealed):
             file.write(content)

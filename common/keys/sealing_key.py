@@ -59,10 +59,8 @@ _LOST = "restore the file from its backup; what was sealed to a lost key cannot 
 
 @dataclass(frozen=True)
 class SealingPublicKey(PublicKey):
-    """A recipient's public key, of either suite.
-
-    Raises SEALED if `raw` has another length, or a part that can be checked is no public key.
-    """
+    """A recipient's public key, of either suite. Raises SEALED if `raw` has another length, or a part that can be
+    checked is no public key."""
 
     KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384)"
     CODE = ErrorCode.SEALED
@@ -198,10 +196,8 @@ class SealingKey:
 
     @classmethod
     def load(cls, path: Path) -> SealingKey:
-        """Read the file of `save`.
-
-        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
+        """Read the file of `save`. Raises CONFIGURATION if the file is missing, open to others, or holds something
+        else."""
         stored = load_keys(path, _CONTENT)
         keys: list[AnyKey] = []
         while stored:

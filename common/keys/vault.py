@@ -67,10 +67,8 @@ class DataKey:
         return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))
 
     def decrypt(self, index: int, encrypted: bytes | memoryview) -> bytes:
-        """Decrypt the chunk `index`.
-
-        Raises VAULT if the chunk was changed, or belongs to another subject or another index.
-        """
+        """Decrypt the chunk `index`. Raises VAULT if the chunk was changed, or belongs to another subject or another
+        index."""
         try:
             return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
         except (InvalidTag, ValueError):
@@ -95,10 +93,8 @@ class Vault:
         return DataKey(subject, key), self._wrap(subject, key)
 
     def unwrap(self, subject: str, wrapped: bytes) -> DataKey:
-        """The data key of `subject` from its wrapped form.
-
-        Raises VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
-        """
+        """The data key of `subject` from its wrapped form. Raises VAULT if it was changed, is another subject's, or was
+        wrapped by a key that is not here."""
         identifier = wrapped[1 : 1 + KEY_ID_BYTES]
         if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
             what = f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes"
@@ -116,10 +112,8 @@ class Vault:
         return DataKey(subject, data_key)
 
     def rewrap(self, subject: str, wrapped: bytes) -> bytes:
-        """Wrap a data key by the current wrapping key instead of the one it was wrapped by.
-
-        Raises VAULT as `unwrap`.
-        """
+        """Wrap a data key by the current wrapping key instead of the one it was wrapped by. Raises VAULT as
+        `unwrap`."""
         return self._wrap(subject, self.unwrap(subject, wrapped)._key)
 
     def is_current(self, wrapped: bytes) -> bool:
@@ -154,10 +148,8 @@ _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES
 
 @dataclass(frozen=True)
 class WrappingKeys:
-    """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`.
-
-    Raises VAULT if there is none, or one is not 32 bytes, or one is repeated.
-    """
+    """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`. Raises VAULT if there
+    is none, or one is not 32 bytes, or one is repeated."""
 
     _keys: tuple[bytes, ...] = field(repr=False)
 
@@ -173,10 +165,8 @@ class WrappingKeys:
 
     @classmethod
     def load(cls, path: Path) -> WrappingKeys:
-        """Read a file that only its owner may read.
-
-        Raises CONFIGURATION if the file is missing, open to others or not of the form above.
-        """
+        """Read a file that only its owner may read. Raises CONFIGURATION if the file is missing, open to others or not
+        of the form above."""
         lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
         keys = []
         for number, line in enumerate(lines, start=1):
@@ -196,10 +186,8 @@ class WrappingKeys:
         return cls(tuple(keys))
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the file with mode 0600.
-
-        Raises EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
-        """
+        """Write the file with mode 0600. Raises EXISTS if the file is there and `replace` is false; CONFIGURATION if it
+        cannot be written."""
         lines = [_HEADER, *(f"{identifier_of(key).hex()} {key.hex()}" for key in self._keys)]
         write_private(path, "".join(f"{line}\n" for line in lines).encode("ascii"), replace=replace)
 

@@ -83,10 +83,8 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
 
 
 def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: Vault) -> None:
-    """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`.
-
-    Raises as `open_wrapper`.
-    """
+    """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`. Raises as
+    `open_wrapper`."""
     if configured is None:
         # They are in memory; what is checked is whether a restart could read them.
         WrappingKeys.load(file)
@@ -95,10 +93,8 @@ def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: 
 
 
 def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
-    """Make the configured key on its token or in its vault; its identifier.
-
-    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
-    """
+    """Make the configured key on its token or in its vault; its identifier. Raises CONFIGURATION if neither is
+    configured; EXISTS if the token has the key."""
     if configured is None:
         raise not_configured(WRAPPING)
     wrapper = configured.wrapper

@@ -64,10 +64,8 @@ def _with_catalogue(code: str, name: str) -> Language:
 
 @contextmanager
 def in_language(language: LanguageCode | Language) -> Iterator[Language]:
-    """Write in a language whatever is rendered inside of the block, by this thread or task.
-
-    Raises PARAMETER if there is no such language.
-    """
+    """Write in a language whatever is rendered inside of the block, by this thread or task. Raises PARAMETER if there
+    is no such language."""
     chosen = language if isinstance(language, Language) else _language(language)
     before = _current.set(chosen)
     try:

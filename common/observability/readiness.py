@@ -72,10 +72,8 @@ Check = Callable[[], None]
 
 
 class Readiness:
-    """The checks of one service, by the name that is shown to whoever may probe.
-
-    Why a check failed is in the log only, once per failure.
-    """
+    """The checks of one service, by the name that is shown to whoever may probe. Why a check failed is in the log only,
+    once per failure."""
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = dict(checks)

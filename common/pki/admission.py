@@ -74,10 +74,7 @@ def _is_bounded(certificate: x509.Certificate) -> bool:
 
 class Admission:
     """Finds the member behind a peer's certificate, by default among all members: a custodian's own service admits
-    itself alone.
-
-    Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
-    """
+    itself alone. Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`."""
 
     def __init__(
         self, members: Members, authorities: Iterable[x509.Certificate], *, only: Iterable[str] | None = None

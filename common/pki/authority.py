@@ -94,10 +94,8 @@ class Authority:
 
     @classmethod
     def create(cls, name: str, validity: Validity | None = None) -> Authority:
-        """A new authority, valid for ten years by default.
-
-        Raises CERTIFICATE if `name` is empty or longer than 64 characters.
-        """
+        """A new authority, valid for ten years by default. Raises CERTIFICATE if `name` is empty or longer than 64
+        characters."""
         key = new_key()
         span = validity or Validity.lasting(AUTHORITY_LIFETIME)
         subject = subject_of(name)
@@ -118,10 +116,8 @@ class Authority:
 
     @classmethod
     def load(cls, folder: Path) -> Authority:
-        """Read the authority that `save` wrote.
-
-        Raises CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
-        """
+        """Read the authority that `save` wrote. Raises CONFIGURATION if a file is missing or open to others;
+        CERTIFICATE if the two do not belong together."""
         certificate = load_certificate(folder / CERTIFICATE_FILE)
         key = load_key(folder / KEY_FILE)
         if public_key_bytes(key) != public_key_bytes(certificate) or not is_authority(certificate):
@@ -131,10 +127,8 @@ class Authority:
         return cls(certificate, key)
 
     def save(self, folder: Path) -> None:
-        """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten.
-
-        Raises EXISTS or CONFIGURATION.
-        """
+        """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten. Raises
+        EXISTS or CONFIGURATION."""
         write_private(folder / KEY_FILE, key_pem(self._key))
         (folder / CERTIFICATE_FILE).write_bytes(self.pem)
 

@@ -58,10 +58,8 @@ class Names:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
-        """Distinguish host names from addresses.
-
-        Raises CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
-        """
+        """Distinguish host names from addresses. Raises CERTIFICATE if a name is neither, or belongs to Gemel's own
+        ``gemel.internal``."""
         dns: list[str] = []
         addresses: list[Address] = []
         for name in dict.fromkeys(names):
@@ -91,10 +89,8 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Read a TLS key that only its owner may read.
-
-    Raises CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
-    """
+    """Read a TLS key that only its owner may read. Raises CONFIGURATION if the file is missing or open to others;
+    CERTIFICATE if it holds no P-256 key."""
     pem = read_private(path, "the private key")
     try:
         key = serialization.load_pem_private_key(pem, password=None)
@@ -130,10 +126,8 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
 
 
 def load_certificate(path: Path) -> x509.Certificate:
-    """Read a party's certificate, the first in its file; what follows are intermediate authorities.
-
-    Raises CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
-    """
+    """Read a party's certificate, the first in its file; what follows are intermediate authorities. Raises
+    CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`."""
     return read_certificates(read_public(path, "the certificate"), str(path))[0]
 
 
@@ -175,10 +169,8 @@ def uris(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list
 
 
 def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
-    """The one role that a certificate, or a request for one, names.
-
-    Raises CERTIFICATE if it names none, several, or one that does not exist.
-    """
+    """The one role that a certificate, or a request for one, names. Raises CERTIFICATE if it names none, several, or
+    one that does not exist."""
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:

@@ -103,10 +103,8 @@ def make_keys(
 
 
 def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
-    """Issue the certificate (PEM) of an enrolment request.
-
-    Raises CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
-    """
+    """Issue the certificate (PEM) of an enrolment request. Raises CERTIFICATE as `Authority.certify`, or if the party's
+    own PKI issues its certificates."""
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
         what = "this party's certificates are issued by its organisation's own PKI"

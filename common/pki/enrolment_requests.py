@@ -56,11 +56,8 @@ class EnrolmentRequest:
 
     @classmethod
     def parse(cls, text: str, where: str = "enrolment-request.yaml") -> EnrolmentRequest:
-        """Read an enrolment request.
-
-        Raises CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if its
-        request is not signed by the key in it or names another role.
-        """
+        """Read an enrolment request. Raises CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the
+        identity in it; CERTIFICATE if its request is not signed by the key in it or names another role."""
         file = parse_configuration(text, _EnrolmentRequestFile, folder=Path(), where=where)
         enrolment_request = cls(
             file.name,

@@ -132,10 +132,8 @@ class Members:
         raise GemelError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
 
     def in_role(self, role: Role) -> Member:
-        """The one member in a role that only one may have: either custodian, or the linker.
-
-        Raises NOT_FOUND if there is none or several.
-        """
+        """The one member in a role that only one may have: either custodian, or the linker. Raises NOT_FOUND if there
+        is none or several."""
         found = [member for member in self._members if member.role is role]
         if len(found) != 1:
             what = f"expected one member in the role {role}"

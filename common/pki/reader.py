@@ -24,10 +24,8 @@ class Reader:
 
     @classmethod
     def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
-        """From a party's key folder; the membership list too, unless it is given.
-
-        Raises CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
-        """
+        """From a party's key folder; the membership list too, unless it is given. Raises CONFIGURATION, CERTIFICATE;
+        NOT_FOUND if the list does not have the folder's sealing key."""
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
         if member.role is not role:

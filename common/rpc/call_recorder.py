@@ -200,10 +200,8 @@ def own_clock() -> tuple[str, str]:
 
 
 def seconds_ahead(metadata: Iterable[Any], called: float, answered: float) -> float | None:
-    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time.
-
-    The service's time is taken to be from in between the call and its answer, in seconds since 1970.
-    """
+    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time. The service's
+    time is taken to be from in between the call and its answer, in seconds since 1970."""
     named = [str(value) for key, value in metadata if key == CLOCK_KEY]
     if len(named) != 1 or not _MILLISECONDS.fullmatch(named[0]):
         return None

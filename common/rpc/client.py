@@ -231,10 +231,8 @@ class Connection:
         return grpc.intercept_channel(channel, *self._withheld, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
-        """The generated client of a service, over the channel of the newest credentials at each call.
-
-        Raises UNAVAILABLE once the connection is closed.
-        """
+        """The generated client of a service, over the channel of the newest credentials at each call. Raises
+        UNAVAILABLE once the connection is closed."""
         return cast(StubT, _Stub(stub, self._newest))
 
     def _newest(self) -> grpc.Channel:
@@ -269,10 +267,8 @@ class Connection:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
-        """Iterate over a server's stream until it ends or the deadline comes.
-
-        Raises as `call`; UNAVAILABLE when the stream broke or the deadline came.
-        """
+        """Iterate over a server's stream until it ends or the deadline comes. Raises as `call`; UNAVAILABLE when the
+        stream broke or the deadline came."""
         try:
             yield from method(request, timeout=deadline)
         except grpc.RpcError as error:

@@ -109,10 +109,8 @@ class TokenBucket:
         self._tokens, self._at = float(burst), clock()
 
     def take(self, longest: float, tokens: float = 1.0) -> tuple[bool, float]:
-        """Take tokens, in advance if need be; whether they were taken, and the seconds until they are there.
-
-        They are not taken if that is more than `longest` seconds.
-        """
+        """Take tokens, in advance if need be; whether they were taken, and the seconds until they are there. They are
+        not taken if that is more than `longest` seconds."""
         now = self._clock()
         self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
         self._at = now

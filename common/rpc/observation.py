@@ -59,10 +59,8 @@ class CallMetrics:
 
 
 class Observation:
-    """The metrics and probes of one service; served once it is started, where the configuration has an address.
-
-    The service adds its own metrics to `registry`; `recorder` is for its server. `versions` are labels of `gemel_info`.
-    """
+    """The metrics and probes of one service; served once it is started, where the configuration has an address. The
+    service adds its own metrics to `registry`; `recorder` is for its server. `versions` are labels of `gemel_info`."""
 
     def __init__(
         self, settings: Observability, readiness: Readiness, versions: Mapping[str, str], *, callers_requests: bool

@@ -130,10 +130,8 @@ def typed(error: Exception) -> GemelError | None:
 
 
 def to_metadata(error: GemelError) -> tuple[tuple[str, str | bytes], ...]:
-    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known.
-
-    The protocol comes with it, by which its reader knows whether the service is of a release that it can call at all.
-    """
+    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known. The
+    protocol comes with it, by which its reader knows whether the service is of a release that it can call at all."""
     payload: dict[str, Any] = {
         "code": int(error.code),
         "what": error.what[:_MAX_TEXT],
@@ -147,10 +145,8 @@ def to_metadata(error: GemelError) -> tuple[tuple[str, str | bytes], ...]:
 
 
 def from_rpc_error(error: grpc.RpcError, where: str) -> GemelError:
-    """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself.
-
-    The other side's bytes are not trusted: metadata that does not parse is reported as an unexpected status.
-    """
+    """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself. The other side's bytes
+    are not trusted: metadata that does not parse is reported as an unexpected status."""
     found = _typed(error, where)
     found.remote = True
     return found

@@ -136,10 +136,8 @@ class Trust:
         return grpc.dynamic_ssl_server_credentials(self._read.served, self._newest, require_client_authentication=True)
 
     def reload(self) -> bool:
-        """Read the files again if one has changed since the last time; whether they were read.
-
-        Raises as the constructor; what was read before stays in force. Not again for the same files.
-        """
+        """Read the files again if one has changed since the last time; whether they were read. Raises as the
+        constructor; what was read before stays in force. Not again for the same files."""
         stamp = self._files()
         if stamp == self._stamp:
             return False

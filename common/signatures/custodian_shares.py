@@ -73,10 +73,8 @@ def _commitment(share: int, secret: bytes) -> bytes:
 
 
 def add_share(words: NDArray[np.uint64], seed: bytes, share: int, number: int) -> None:
-    """Add the share of a set (by its number in the contribution) that a seed gives to contiguous words, in place.
-
-    The share is 0 or 1. Counter mode is the exclusive or with its keystream: about a second for 2 GB.
-    """
+    """Add the share of a set (by its number in the contribution) that a seed gives to contiguous words, in place. The
+    share is 0 or 1. Counter mode is the exclusive or with its keystream: about a second for 2 GB."""
     nonce = number.to_bytes(7, "big") + bytes([share]) + bytes(8)
     encryptor = Cipher(AES(seed), CTR(nonce)).encryptor()
     data = memoryview(words.reshape(-1).view(np.uint8).data)

@@ -314,9 +314,7 @@ def known_files(spec: Specification, side: Side | str) -> dict[str, KnownFile]:
 
 def known_layouts(spec: Specification, side: Side) -> tuple[SetLayout, ...]:
     """The sizes of the sets that one custodian makes of its files of known values; they follow from the specification.
-
-    What Carole requires of them too: a file of another length is not the one that was named.
-    """
+    What Carole requires of them too: a file of another length is not the one that was named."""
     variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.value_variables)
     return tuple(
         SetLayout(rule, file.records if isinstance(file, TrainingSpec) else file.cells, (), (), variables)

@@ -57,10 +57,8 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
 
 
 def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
-    """The values of `pack_values`, from another party and therefore checked.
-
-    Raises `GemelError`: UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
-    """
+    """The values of `pack_values`, from another party and therefore checked. Raises `GemelError`: UPLOAD_CORRUPT if a
+    row is not UTF-8 text padded with zero bytes, or empty."""
     width = rows.shape[1] * 8
     texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()
     values = []

@@ -57,10 +57,8 @@ class Checks:
         self.lines: list[CheckLine] = []
 
     def run(self, check: str, look: Callable[[], str], needs: Iterable[str] = ()) -> bool:
-        """Make a check; whether it was well. Without those that it `needs` it says nothing.
-
-        `look` returns what was found; it raises `GemelError` for what is wrong, and `Note` for what is to be known.
-        """
+        """Make a check; whether it was well. Without those that it `needs` it says nothing. `look` returns what was
+        found; it raises `GemelError` for what is wrong, and `Note` for what is to be known."""
         stands = {line.check for line in self.lines if line.finding in (Finding.WELL, Finding.NOTE)}
         if missing := [name for name in needs if name not in stands]:
             self.lines.append(CheckLine(check, Finding.SKIPPED, f"needs {missing[0]}"))

@@ -90,10 +90,8 @@ def write_json(path: Path, document: Document) -> bool:
 
 
 def error_document(error: GemelError) -> dict[str, Any]:
-    """An error as a document: ``{"error": {"code", "what", "where", "got", "remedy"}}``.
-
-    Several errors found together are in ``errors``, each with the same keys.
-    """
+    """An error as a document: ``{"error": {"code", "what", "where", "got", "remedy"}}``. Several errors found together
+    are in ``errors``, each with the same keys."""
     return {"error": _error(error)}
 
 

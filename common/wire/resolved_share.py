@@ -79,9 +79,7 @@ def seal_share(recipient: SealingPublicKey, context: SealContext, share: Resolve
 
 def open_share(key: SealingKey, context: SealContext, sealed: bytes, request: bytes, n_pairs: int) -> ResolvedShare:
     """Open a share and check it against the request for handles, of `n_pairs` pairs, as this custodian received it.
-
-    Raises SEALED if it does not open, is malformed, or is of another request.
-    """
+    Raises SEALED if it does not open, is malformed, or is of another request."""
     content = b"".join(open_sealed(key, context, [sealed]))
     start = len(_MARK) + _DIGEST_BYTES + KEY_BYTES
     if not content.startswith(_MARK) or len(content) < start:

@@ -69,11 +69,8 @@ class Restored:
 
 
 class LogReader:
-    """Reads Carole's log for one party, whose identity countersigns what was seen, and signs decisions.
-
-    Checkpoints must have the linker's signature; `command` is that by which the party's operator accepts a restored
-    log.
-    """
+    """Reads Carole's log for one party, whose identity countersigns what was seen, and signs decisions. Checkpoints
+    must have the linker's signature; `command` is that by which the party's operator accepts a restored log."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, memory: LogMemory, command: str
@@ -107,10 +104,8 @@ class LogReader:
             raise self._explained(error, seen) from None
 
     def check_release(self, project: str, run: str) -> AuditEntry:
-        """Verify that the log continues what was seen and has the release of a run; the entry.
-
-        Raises as `read`; AUDIT if it has no such entry.
-        """
+        """Verify that the log continues what was seen and has the release of a run; the entry. Raises as `read`; AUDIT
+        if it has no such entry."""
         believed, response = self.read(project, run)
         self.keep(believed)
         return believed_release(response, believed.seen, project, run)

@@ -10,10 +10,8 @@ from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 
 
 def newest_checkpoint(connection: Connection, linker: PublicIdentity) -> Checkpoint:
-    """Request it and verify its signature; nothing is kept, here or at Carole's.
-
-    Raises SIGNATURE if it is not signed by `linker`; her error, or UNAVAILABLE.
-    """
+    """Request it and verify its signature; nothing is kept, here or at Carole's. Raises SIGNATURE if it is not signed
+    by `linker`; her error, or UNAVAILABLE."""
     stub = connection.stub(audit_pb2_grpc.AuditStub)
     response = connection.call(stub.Witness, audit_pb2.WitnessRequest())
     newest = checkpoint_from_wire(response.newest)

@@ -85,9 +85,7 @@ def min_bits(randomised_response: float) -> int:
 @lru_cache(maxsize=1024)
 def reached_by_equals(bits: int, randomised_response: float) -> float:
     """Greatest similarity, in thousandths, that the estimate for two equal values exceeds with probability `REACHED`.
-
-    Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits).
-    """
+    Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits)."""
     c = contrast(randomised_response)
     p = float((1 - c) / 2)
     reached = takewhile(lambda total: total < REACHED, accumulate(_binomial(bits, p)))

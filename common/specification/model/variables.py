@@ -69,10 +69,8 @@ class CommonCategory(Section):
 
 
 def category_of(rows: Sequence[CommonCategory], side: Side | str) -> Callable[[str], str | None]:
-    """A function from a custodian's value to its common category; None where there is none.
-
-    Capitals and blanks do not matter. A number is taken by its value: 16 and 16.0 are the same.
-    """
+    """A function from a custodian's value to its common category; None where there is none. Capitals and blanks do not
+    matter. A number is taken by its value: 16 and 16.0 are the same."""
     listed: dict[str, str] = {}
     spans: list[tuple[float, float, str]] = []
     for row in rows:

@@ -108,10 +108,8 @@ def granted_variables_notes(spec: Specification) -> Iterator[str]:
 
 
 def assessed_columns(spec: Specification, side: Side) -> frozenset[str]:
-    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables.
-
-    Of a harmonised variable it counts the common categories, and the column as the file has it may be finer.
-    """
+    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables. Of a
+    harmonised variable it counts the common categories, and the column as the file has it may be finer."""
     if spec.assessment is None:
         return frozenset()
     counted = (v for v in spec.variables_of(side) if v.role in ("key", "sensitive") and not v.categorisation)

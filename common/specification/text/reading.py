@@ -157,10 +157,8 @@ def read_specification(path: Path) -> Specification:
 
 
 def load_specification(text: str, source: str = "linkage.yaml") -> Specification:
-    """The specification that a YAML text holds; `source` names it in errors.
-
-    Raises `GemelErrors` with one error for each issue, in the order of the document.
-    """
+    """The specification that a YAML text holds; `source` names it in errors. Raises `GemelErrors` with one error for
+    each issue, in the order of the document."""
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     if not isinstance(document.value, dict):
         got = shown(document.value)

@@ -21,10 +21,8 @@ Position = TypeVar("Position")
 
 @dataclass(frozen=True)
 class SoundSections:
-    """The sections of a document that are valid by themselves, by their position in it.
-
-    In a document with one field of the wrong type all others are still checked.
-    """
+    """The sections of a document that are valid by themselves, by their position in it. In a document with one field of
+    the wrong type all others are still checked."""
 
     fields: Mapping[int, FieldSpec]
     rules: Mapping[int, BlockingRule]
