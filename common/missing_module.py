@@ -53,10 +53,8 @@ def missing_module(error: ModuleNotFoundError) -> GemelError:
     name = error.name or "a module"
     package = name.partition(".")[0]
     if package == "gemel":
-        return GemelError(
-            ErrorCode.MODULE_MISSING,
-            f"{name} is not installed: this installation of Gemel lacks a folder",
-            remedy="install it again with the folders that deploy/README.md lists for this party",
-        )
+        what = f"{name} is not installed: this installation of Gemel lacks a folder"
+        remedy = "install it again with the folders that deploy/README.md lists for this party"
+        return GemelError(ErrorCode.MODULE_MISSING, what, remedy=remedy)
     remedy = installing(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
     return GemelError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)

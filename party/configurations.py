@@ -84,14 +84,3 @@ def program(role: Role) -> ModuleType:
     """The module of what is a role's at the end of the ceremony. Raises ModuleNotFoundError if this installation has
     not what the role runs."""
     return importlib.import_module(WRITERS[role])
-
-
-def configure(joined: Joined) -> str:
-    written: str = program(joined.place.role).configure(joined)
-    return written
-
-
-def complete(joined: Joined) -> str:
-    """Do what is due once the configuration is there; a line about it, if there is anything."""
-    done: str = program(joined.place.role).complete(joined)
-    return done

@@ -177,10 +177,6 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
 
 
 def _another(what: str, where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "expected the file that `gemel party convene` has written for all members",
-        where=where,
-        got=what,
-        remedy=f"take {FILE}, which the coordinator sends to everyone",
-    )
+    expected = "expected the file that `gemel party convene` has written for all members"
+    remedy = f"take {FILE}, which the coordinator sends to everyone"
+    return GemelError(ErrorCode.CONFIGURATION, expected, where=where, got=what, remedy=remedy)

@@ -11,6 +11,7 @@ import decimal
 import os
 import zoneinfo
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -47,10 +48,9 @@ def parts(url: str) -> URL:
 
 
 def unknown_url() -> GemelError:
-    return bad_url(
-        "the database's URL is not one that SQLAlchemy knows",
-        "write it as dialect+driver://user:password@host:port/database",
-    )
+    """The error (CONFIGURATION) for a URL that names no known database."""
+    what = "the database's URL is not one that SQLAlchemy knows"
+    return bad_url(what, "write it as dialect+driver://user:password@host:port/database")
 
 
 def bad_url(what: str, remedy: str) -> GemelError:
@@ -118,7 +118,7 @@ def cell_text(value: object, column: str) -> str | None:
 
 def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
     """`cell_text` of each value of a column of text, numbers, booleans, dates or times without a zone."""
-    kind = values.dtype
+    kind, text_of = values.dtype, partial(cell_text, column=column)
     _check_range(values, column, before)
     if kind == pl.String:
         return values
@@ -129,7 +129,7 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
         return column_text(values.cast(pl.String).cast(pl.Float64), column, before)
     if kind == pl.Float64:
         whole = (values == values.floor()) & (values.abs() < _WHOLE)
-        return _except(values.cast(pl.Int64, strict=False).cast(pl.String), ~whole, values, _own_text(column))
+        return _except(values.cast(pl.Int64, strict=False).cast(pl.String), ~whole, values, text_of)
     if kind == pl.Date:
         return values.dt.to_string("%Y-%m-%d")
     if isinstance(kind, pl.Datetime) and kind.time_zone is None:
@@ -137,14 +137,16 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
         days = values.dt.to_string("%Y-%m-%d")
         return days.zip_with(~other, values.dt.to_string("%Y-%m-%dT%H:%M:%S"))
     if kind == pl.Time:
-        return _each(values, _own_text(column))
+        return _each(values, text_of)
     raise no_text(column, str(kind.base_type()))
 
 
 def decimal_text(values: pl.Series, column: str) -> pl.Series:
     """`cell_text` of decimals that are given in digits, as the database writes them."""
     whole = values.str.replace(r"^(-?\d+)\.0+$", "${1}")
-    return _except(whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: _decimal(text, column))
+    return _except(
+        whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: cell_text(decimal.Decimal(str(text)), column)
+    )
 
 
 def uuid_text(values: pl.Series) -> pl.Series:
@@ -191,11 +193,3 @@ def _except(texts: pl.Series, rest: pl.Series, values: pl.Series, text: Callable
 def _each(values: pl.Series, text: Callable[[object], str | None]) -> pl.Series:
     texts = [None if value is None else text(value) for value in values.to_list()]
     return pl.Series(values.name, texts, dtype=pl.String)
-
-
-def _own_text(column: str) -> Callable[[object], str | None]:
-    return lambda value: cell_text(value, column)
-
-
-def _decimal(text: object, column: str) -> str | None:
-    return cell_text(decimal.Decimal(str(text)), column)

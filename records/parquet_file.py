@@ -11,7 +11,7 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import ParquetSource
-from gemel.records.table import SourceTable, require_columns, text_tables
+from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
@@ -58,13 +58,6 @@ def _is_undecided(kind: pl.DataType) -> bool:
 
 
 def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Some rows after the other; one frame without rows for a file without any."""
     # The path is no pattern of paths, and read as it is.
     file = pl.scan_parquet(path, glob=False).select(columns)
-    begin, height = 0, _ROWS_AT_ONCE
-    while height == _ROWS_AT_ONCE:
-        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
-        height = frame.height
-        if height or not begin:
-            yield frame
-        begin += height
+    return frame_parts(lambda begin, rows: file.slice(begin, rows).collect(), _ROWS_AT_ONCE)

@@ -12,9 +12,8 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 import polars as pl
 
 from gemel.common.configuration import load_configuration
@@ -32,7 +31,6 @@ from gemel.records.sources import (
     DatabaseSource,
     ExcelSource,
     FhirSource,
-    FixedColumn,
     FixedWidthSource,
     OmopSource,
     ParquetSource,
@@ -41,7 +39,7 @@ from gemel.records.sources import (
 )
 from gemel.records.statistical_file import ENDINGS as STATISTICAL
 from gemel.records.statistical_file import pyreadstat_module, statistical_batches
-from gemel.records.table import SourceTable, cells_frame, joined, no_records, require_columns, unreadable
+from gemel.records.table import SourceTable, joined, line_tables, no_records, require_columns, unreadable
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
 #
@@ -57,9 +55,9 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
     names = [column.name for column in source.columns]
     chosen = names if columns is None else columns
     require_columns(names, chosen, where, "name the columns in the configuration: `columns: [{name, start, width}]`")
-    places = {column.name: column for column in source.columns}
-    width = max(column.end for column in source.columns)
-    needed = 0 if source.short_lines else width
+    slices = {column.name: slice(column.start - 1, column.end) for column in source.columns}
+    places = [slices[name] for name in chosen]
+    needed = 0 if source.short_lines else max(column.end for column in source.columns)
     encoding = source.encoding
     try:
         if encoding == DETECT:
@@ -67,32 +65,21 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
         refuse_other_mark(path, encoding)
         decoder = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
         with path.open("rb") as file, io.TextIOWrapper(file, encoding=decoder, errors="strict") as text:
-            lines: list[str] = []
-            positions: list[int] = []
-            for number, line in enumerate(lines_of(text, path, 0), 1):
-                bare = line.rstrip("\n")
-                if not bare.strip():
-                    continue
-                if len(bare) < needed:
-                    raise _short(where, number, needed, len(bare))
-                lines.append(bare)
-                positions.append(number)
-                if len(lines) == _ROWS_AT_ONCE:
-                    yield _table(lines, positions, chosen, places, where)
-                    lines, positions = [], []
-            yield _table(lines, positions, chosen, places, where)
+            yield from line_tables(_cells(text, path, places, needed), chosen, where, _ROWS_AT_ONCE)
     except UnicodeError:
         raise undecodable(path, encoding) from None
     except OSError as error:
         raise unreadable(path, error) from None
 
 
-def _table(
-    lines: list[str], positions: list[int], chosen: Sequence[str], places: dict[str, FixedColumn], where: str
-) -> SourceTable:
-    parts = [slice(places[name].start - 1, places[name].end) for name in chosen]
-    frame = cells_frame(chosen, [[line[part] for line in lines] for part in parts])
-    return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
+def _cells(text: IO[str], path: Path, places: Sequence[slice], needed: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines_of(text, path, 0), 1):
+        bare = line.rstrip("\n")
+        if not bare.strip():
+            continue
+        if len(bare) < needed:
+            raise _short(str(path), number, needed, len(bare))
+        yield number, [bare[place] for place in places]
 
 
 def _short(where: str, line: int, needed: int, found: int) -> GemelError:

@@ -18,7 +18,7 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.missing_module import imported
 from gemel.records.sources import StatisticalSource
-from gemel.records.table import SourceTable, require_columns, text_tables
+from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables
 
 ENDINGS = {
     ".dta": ("read_dta", "Stata"),
@@ -45,13 +45,11 @@ def statistical_batches(source: StatisticalSource, columns: Sequence[str] | None
     own = described.variable_value_labels if source.values == "labels" else {}
 
     def frames(names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        begin, height = 0, _ROWS_AT_ONCE
-        while height == _ROWS_AT_ONCE:
-            frame = _read(path, names, source.encoding, row_offset=begin, row_limit=_ROWS_AT_ONCE)
-            height = frame.height
-            if height or not begin:
-                yield with_labels(frame, own, path)
-            begin += height
+        def read(begin: int, rows: int) -> pl.DataFrame:
+            frame = _read(path, names, source.encoding, row_offset=begin, row_limit=rows)
+            return with_labels(frame, own, path)
+
+        return frame_parts(read, _ROWS_AT_ONCE)
 
     yield from text_tables(stored, numbers, frames, columns, str(path))
 

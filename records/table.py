@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,22 @@ def cells_frame(names: Iterable[str], cells: Iterable[Sequence[str | None]]) -> 
     return pl.DataFrame([trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)])
 
 
+def line_tables(
+    rows: Iterable[tuple[int, Sequence[str | None]]], names: Sequence[str], where: str, at_once: int
+) -> Iterator[SourceTable]:
+    """Tables of so many rows, each with the line it is in; the last one has the rest, which may be none."""
+    left = iter(rows)
+    while True:
+        part = list(islice(left, at_once))
+        cells: Iterable[Sequence[str | None]] = (
+            zip(*(row for _, row in part), strict=True) if part else [()] * len(names)
+        )
+        lines = np.array([line for line, _ in part], dtype=np.int64)
+        yield SourceTable(cells_frame(names, cells), lines, "line", where)
+        if len(part) < at_once:
+            return
+
+
 def unreadable(path: Path, error: OSError, remedy: str = "check the path and the file's permissions") -> GemelError:
     """The error (SOURCE) for a file that the operating system refuses."""
     return file_error(ErrorCode.SOURCE, "cannot be read", path, error, remedy, inline=True)
@@ -195,14 +212,8 @@ def require_columns(
         raise GemelError(ErrorCode.FIELD_MISSING, what, where=where, got=got, remedy=none_found)
     for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:
-            errors.append(
-                GemelError(
-                    ErrorCode.SOURCE,
-                    f"column '{name}' occurs {count} times",
-                    where=where,
-                    remedy="rename all but one of them",
-                )
-            )
+            what, remedy = f"column '{name}' occurs {count} times", "rename all but one of them"
+            errors.append(GemelError(ErrorCode.SOURCE, what, where=where, remedy=remedy))
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -240,6 +251,17 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
         what = f"every row needs an identifier of its own in column '{column}'"
         remedy = "give every record one row with its own identifier, or name another column as the identifier"
         raise GemelError(ErrorCode.DUPLICATE_IDENTIFIER, what, where=where, got=" and ".join(problems), remedy=remedy)
+
+
+def frame_parts(read: Callable[[int, int], pl.DataFrame], at_once: int) -> Iterator[pl.DataFrame]:
+    """The frames that `read` gives from a row on, of so many rows; one without rows for a file without any."""
+    begin, height = 0, at_once
+    while height == at_once:
+        frame = read(begin, at_once)
+        height = frame.height
+        if height or not begin:
+            yield frame
+        begin += height
 
 
 Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]

@@ -144,15 +144,13 @@ class Witness:
             return Witness(self.linker, shown)
         self._same_log(shown, who)
         if shown.size < self.seen.size:
-            raise _rewritten(
-                f"{who} shows an audit log shorter than it has shown before",
-                f"{shown.size} entries after {self.seen.size}",
-            )
+            what = f"{who} shows an audit log shorter than it has shown before"
+            got = f"{shown.size} entries after {self.seen.size}"
+            raise _rewritten(what, got)
         if not verify_consistency(self.seen.size, shown.size, self.seen.root, shown.root, proof):
-            raise _rewritten(
-                f"the audit log that {who} shows does not begin with the one it has shown before",
-                f"{shown.size} entries that do not continue the {self.seen.size} seen",
-            )
+            what = f"the audit log that {who} shows does not begin with the one it has shown before"
+            got = f"{shown.size} entries that do not continue the {self.seen.size} seen"
+            raise _rewritten(what, got)
         return Witness(self.linker, shown if shown.size > self.seen.size else self.seen)
 
     def compare(self, others: Checkpoint, proof: Sequence[bytes], who: str) -> None:
@@ -167,10 +165,9 @@ class Witness:
         self._same_log(others, who)
         old, new = sorted((self.seen, others), key=lambda checkpoint: checkpoint.size)
         if not verify_consistency(old.size, new.size, old.root, new.root, proof):
-            raise _rewritten(
-                f"the linkage unit has shown {who} another audit log",
-                f"{others.size} entries there, {self.seen.size} here, and neither continues the other",
-            )
+            what = f"the linkage unit has shown {who} another audit log"
+            got = f"{others.size} entries there, {self.seen.size} here, and neither continues the other"
+            raise _rewritten(what, got)
 
     def _same_log(self, shown: Checkpoint, who: str) -> None:
         if self.seen is not None and shown.log != self.seen.log:

@@ -155,8 +155,7 @@ def _no_note(where: str) -> GemelError:
 
 
 def _unsigned(what: str) -> GemelError:
+    remedy = "compare the identity's fingerprint with its owner by phone; if it is right, the content was changed"
     return GemelError(
-        ErrorCode.SIGNATURE,
-        f"{what} was not made by the expected identity over these contents",
-        remedy="compare the identity's fingerprint with its owner by phone; if it is right, the content was changed",
+        ErrorCode.SIGNATURE, f"{what} was not made by the expected identity over these contents", remedy=remedy
     )

@@ -211,15 +211,11 @@ def check_contributed(stated: int, contributed: int, where: str) -> None:
     """Refuse (UPLOAD_LIMIT) a contribution of another number of records, without decoys and dummies, than was stated.
     They may differ by `TOLERANCE` of those stated, or by `SPARE`."""
     if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
-        raise GemelError(
-            ErrorCode.UPLOAD_LIMIT,
-            f"a contribution must have the number of records that its custodian has stated with its approval,"
-            f" {stated:,}, within {TOLERANCE:.0%}",
-            where=where,
-            got=f"{contributed:,} records",
-            remedy="contribute the file that was stated; if it has changed since, decline the specification and approve"
-            " it again",
-        )
+        stated_with = "a contribution must have the number of records that its custodian has stated with its approval"
+        what = f"{stated_with}, {stated:,}, within {TOLERANCE:.0%}"
+        otherwise = "if it has changed since, decline the specification and approve it again"
+        remedy = f"contribute the file that was stated; {otherwise}"
+        raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=f"{contributed:,} records", remedy=remedy)
 
 
 def _wrong(where: str, what: str, got: str) -> GemelError:

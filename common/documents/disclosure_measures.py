@@ -103,12 +103,6 @@ def report_order() -> list[tuple[StewardQuestion, list[DisclosureMeasure]]]:
     ]
 
 
-def measures_table() -> str:
-    """The table of measures in docs/assessment.md."""
-    head = "| measure | what it is | it assumes | method |\n|---|---|---|---|\n"
-    return head + "".join(f"| `{m.name}` | {m.meaning} | {m.intruder} | {m.method} |\n" for m in MEASURES.values())
-
-
 _KEYS = "An intruder who knows a person's values of all key variables"
 _IN_OUTPUT = f"{_KEYS}, and that this person is in the combined output"
 

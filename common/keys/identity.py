@@ -237,12 +237,10 @@ class Identity:
     def _sign(self, message: bytes, what: str) -> bytes:
         signature = self._signer.sign(message)
         if not self.public._is_signed(signature, message):
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"what holds the identity has signed {what} wrongly, or by another key",
-                got=f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}",
-                remedy="check `identity` in the configuration, and restart: the key may have been replaced",
-            )
+            wrong = f"what holds the identity has signed {what} wrongly, or by another key"
+            got = f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}"
+            remedy = "check `identity` in the configuration, and restart: the key may have been replaced"
+            raise GemelError(ErrorCode.VAULT, wrong, got=got, remedy=remedy)
         return signature
 
 

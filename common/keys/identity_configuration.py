@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from gemel.common.configuration import Configuration
 from gemel.common.keys.identity import PUBLIC_BYTES, Identity, IdentityKey, SigningPurpose
 from gemel.common.keys.key_wrapper import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
-from gemel.common.keys.transit_engine import TransitEngine
+from gemel.common.keys.transit_engine import TransitEngine, decoded, encoded
 
 # An identity on a token of hardware, by PKCS#11: it is made there, signs there by EdDSA, and never leaves it.
 
@@ -98,27 +97,18 @@ class TransitSigner:
         if not isinstance(found, dict):
             remedy = "check `version` under `identity` in the configuration, and the key's oldest version in the vault"
             raise unusable("the key has no such version", self._engine.where, f"none of number {self._version}", remedy)
-        public = _bytes(str(found.get("public_key")))
+        public = decoded(str(found.get("public_key")))
         if len(public) != PUBLIC_BYTES:
             raise self._engine.misread("a public key of another length")
         self.public = public
         return self
 
     def sign(self, message: bytes) -> bytes:
-        text = base64.b64encode(message).decode("ascii")
-        made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
-        return _bytes(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
+        made = self._engine.request("sign_data", hash_input=encoded(message), key_version=self._version)
+        return decoded(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
 
     def create(self) -> None:
         self._engine.create(KIND)
-
-
-def _bytes(text: str) -> bytes:
-    """What is written in base 64; nothing if it is something else."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        return b""
 
 
 class Pkcs11Identity(TokenPlace):

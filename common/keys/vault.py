@@ -214,10 +214,11 @@ class WrappingKeys:
             return None
 
     def rotated(self) -> WrappingKeys:
-        """These keys, and a new one as the current."""
+        """These keys, and a new one as the current: what the others have wrapped can be rewrapped."""
         return WrappingKeys((*self._keys, secrets.token_bytes(KEY_BYTES)))
 
     def retired(self) -> WrappingKeys:
+        """The current key alone. Data keys still wrapped by the others are lost: rewrap first."""
         return WrappingKeys(self._keys[-1:])
 
     def _find(self, identifier: bytes) -> bytes | None:
@@ -227,20 +228,6 @@ class WrappingKeys:
 def identifier_of(key: bytes) -> bytes:
     """The identifier of a wrapping key: eight bytes of a hash of it."""
     return hashlib.sha256(frame(b"gemel wrapping key 1", key)).digest()[:KEY_ID_BYTES]
-
-
-def rotate_wrapping_keys(path: Path) -> WrappingKeys:
-    """Add a new current key to the file, keeping the others so that what they wrapped can be rewrapped."""
-    keys = WrappingKeys.load(path).rotated()
-    keys.save(path, replace=True)
-    return keys
-
-
-def retire_wrapping_keys(path: Path) -> WrappingKeys:
-    """Drop every key but the current one. Data keys still wrapped by the others are lost: rewrap first."""
-    keys = WrappingKeys.load(path).retired()
-    keys.save(path, replace=True)
-    return keys
 
 
 def _malformed(path: Path, line: int, expected: str) -> GemelError:

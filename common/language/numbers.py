@@ -8,19 +8,9 @@ from datetime import datetime
 from gemel.common.language.language import current, gettext, marked
 
 _MONTHS = (
-    marked("January"),
-    marked("February"),
-    marked("March"),
-    marked("April"),
-    marked("May"),
-    marked("June"),
-    marked("July"),
-    marked("August"),
-    marked("September"),
-    marked("October"),
-    marked("November"),
-    marked("December"),
-)
+    marked("January"), marked("February"), marked("March"), marked("April"), marked("May"), marked("June"),
+    marked("July"), marked("August"), marked("September"), marked("October"), marked("November"), marked("December"),
+)  # fmt: skip
 
 
 def decimals(text: str) -> str:

@@ -22,20 +22,6 @@ from gemel.common.pki.members import Member, Members
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
-    "PARTIES",
-    "Admission",
-    "Authority",
-    "EnrolmentRequest",
-    "Member",
-    "Members",
-    "Names",
-    "PartyFolder",
-    "Provisioned",
-    "Validity",
-    "accept",
-    "assemble",
-    "certify",
-    "enrol",
-    "provision",
-    "server_name",
-]
+    "PARTIES", "Admission", "Authority", "EnrolmentRequest", "Member", "Members", "Names", "PartyFolder", "Provisioned",
+    "Validity", "accept", "assemble", "certify", "enrol", "provision", "server_name",
+]  # fmt: skip

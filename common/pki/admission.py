@@ -137,15 +137,11 @@ class Admission:
             if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate)
         ]
         if len(found) != 1:
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                "the names of several members are in one certificate"
-                if found
-                else "no member has this public key, or these names",
-                where="the caller's certificate",
-                got=f"public key {spki_fingerprint(certificate)[:16]}",
-                remedy="if this is a new certificate, change the membership list",
-            )
+            none, several = "no member has this public key, or these names", "the names of several members"
+            what = f"{several} are in one certificate" if found else none
+            where, got = "the caller's certificate", f"public key {spki_fingerprint(certificate)[:16]}"
+            remedy = "if this is a new certificate, change the membership list"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=where, got=got, remedy=remedy)
         return found[0]
 
     def _check(self, member: Member, chain: Sequence[x509.Certificate], now: datetime, where: str) -> None:

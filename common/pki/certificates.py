@@ -97,12 +97,9 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM",
-            where=str(path),
-            remedy="restore the file from its backup, or make a new key and have it certified",
-        )
+        what = "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM"
+        remedy = "restore the file from its backup, or make a new key and have it certified"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=str(path), remedy=remedy)
     return key
 
 
@@ -136,13 +133,9 @@ def read_public(path: Path, content: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise file_error(
-            ErrorCode.CONFIGURATION,
-            f"cannot read {content}",
-            path,
-            error,
-            "check the path in the configuration; 'gemel init' makes this file",
-        ) from None
+        what = f"cannot read {content}"
+        remedy = "check the path in the configuration; 'gemel init' makes this file"
+        raise file_error(ErrorCode.CONFIGURATION, what, path, error, remedy) from None
 
 
 def role_urn(role: Role) -> str:

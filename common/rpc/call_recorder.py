@@ -60,6 +60,7 @@ class Call:
             self.status = grpc.StatusCode.CANCELLED.name  # by the caller, or by its deadline
 
 
+Behaviour = Callable[[Any, Any], Any]
 Observer = Callable[[Call], None]
 """Called with every call that has ended; must neither block nor raise."""
 
@@ -113,7 +114,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         """Count a call that was refused before its turn."""
         self._count(Call(method, "", member, error, status_of(error).name))
 
-    def _unary(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def _unary(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         def recorded(request: Any, context: grpc.ServicerContext) -> Any:
             with self._recording(method, request_id, request, context) as call:
                 response = behaviour(request, context)
@@ -122,7 +123,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return recorded
 
-    def _awaited(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def _awaited(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         async def recorded(request: Any, context: grpc.ServicerContext) -> Any:
             with self._recording(method, request_id, request, context) as call:
                 response = await behaviour(request, context)
@@ -131,9 +132,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return recorded
 
-    def _stream(
-        self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]
-    ) -> Callable[[Any, Any], Iterator[Any]]:
+    def _stream(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         def recorded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             with self._recording(method, request_id, request, context) as call:
                 for response in behaviour(request, context):
@@ -173,17 +172,9 @@ def log_call(call: Call) -> None:
     """An observer: one line of the log for each call."""
     if call.method in _FREQUENT and call.error is None:
         return
-    log.info(
-        "call",
-        request=call.request,
-        method=call.method,
-        member="" if call.member is None else call.member.name,
-        role="" if call.member is None else str(call.member.role),
-        status=call.status,
-        seconds=round(call.seconds, 4),
-        received=call.received,
-        sent=call.sent,
-    )
+    name, role = ("", "") if call.member is None else (call.member.name, str(call.member.role))
+    figures = {"seconds": round(call.seconds, 4), "received": call.received, "sent": call.sent}
+    log.info("call", request=call.request, method=call.method, member=name, role=role, status=call.status, **figures)
 
 
 CLOCK_KEY = "gemel-clock"

@@ -147,26 +147,17 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         if handler is None:
             return None
         # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
-        if handler.unary_unary is not None:
-            dispatched = self._unary(details.method, handler.unary_unary)
-            return grpc.stream_unary_rpc_method_handler(dispatched, None, handler.response_serializer)
-        dispatched = self._stream(details.method, handler.unary_stream)
-        return grpc.stream_stream_rpc_method_handler(dispatched, None, handler.response_serializer)
+        streams = handler.unary_unary is None
+        behaviour = handler.unary_stream if streams else handler.unary_unary
+        made = grpc.stream_stream_rpc_method_handler if streams else grpc.stream_unary_rpc_method_handler
 
-    def _unary(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
         async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> Any:
-            return await self._answer(method, context, behaviour)
+            return await self._answer(details.method, context, behaviour, streams=streams)
 
-        return dispatched
-
-    def _stream(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
-        async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> None:
-            await self._answer(method, context, behaviour, streams=True)
-
-        return dispatched
+        return made(dispatched, None, handler.response_serializer)
 
     async def _answer(
-        self, method: str, context: grpc.aio.ServicerContext, behaviour: Behaviour, *, streams: bool = False
+        self, method: str, context: grpc.aio.ServicerContext, behaviour: Behaviour, *, streams: bool
     ) -> Any:
         share = self._share(context)
         try:

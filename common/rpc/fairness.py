@@ -174,10 +174,6 @@ class MemberShare:
         self._refused += 1
         now = time.monotonic()
         if now - self._logged >= LOG_SECONDS:
-            log.warning(
-                "calls above a member's share",
-                member="" if self.member is None else self.member.name,
-                reason=reason,
-                refused=self._refused,
-            )
+            name = "" if self.member is None else self.member.name
+            log.warning("calls above a member's share", member=name, reason=reason, refused=self._refused)
             self._logged, self._refused = now, 0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
 
 import typer
 
@@ -33,16 +32,6 @@ class CheckLine:
     where: str = ""
     got: str = ""
     remedy: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "check": self.check,
-            "finding": str(self.finding),
-            "what": self.what,
-            "where": self.where,
-            "got": self.got,
-            "remedy": self.remedy,
-        }
 
 
 class Note(Exception):
@@ -90,7 +79,7 @@ class Checks:
 def report(checks: Checks, *, as_json: bool) -> None:
     """Print all lines; end with status 1 if one has failed."""
     if as_json:
-        print_json([line.as_dict() for line in checks.lines])
+        print_json([asdict(line) for line in checks.lines])
     else:
         typer.echo(checks.text())
     if checks.failed:

@@ -96,13 +96,8 @@ def error_document(error: GemelError) -> dict[str, Any]:
 
 
 def _error(error: GemelError) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "code": error.code.name,
-        "what": error.what,
-        "where": error.where,
-        "got": error.got,
-        "remedy": error.remedy,
-    }
+    document: dict[str, Any] = {"code": error.code.name}
+    document |= {name: getattr(error, name) for name in ("what", "where", "got", "remedy")}
     if isinstance(error, GemelErrors):
         document["errors"] = [_error(each) for each in error.errors]
     return document

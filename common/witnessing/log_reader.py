@@ -124,13 +124,12 @@ class LogReader:
         newest = checkpoint_from_wire(response.newest)
         newest.verify(self._linker)
         if not response.HasField("entry"):
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "Carole has recorded no restoration of her store",
-                where="audit log",
-                remedy="if her operator has put back an old copy by other means, they stop her and declare it: "
-                "`gemel carole declare-restored`",
+            what = "Carole has recorded no restoration of her store"
+            remedy = (
+                "if her operator has put back an old copy by other means, they stop her and declare it: "
+                "`gemel carole declare-restored`"
             )
+            raise GemelError(ErrorCode.NOT_FOUND, what, where="audit log", remedy=remedy)
         restored = checkpoint_from_wire(response.restored)
         restored.verify(self._linker)
         made_at = _proven(response.entry, restored, newest, proof_from_wire(response.continues))
@@ -140,14 +139,13 @@ class LogReader:
         # What Carole signed after she had recorded the restoration was not lost by it, but by another one.
         later = seen and seen[-1].size > agreed and seen[-1].at > response.entry.at_unix_ms
         if later or (seen and seen[-1].size > agreed > restored.size):
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "Carole's audit log has lost entries that were seen here after the restoration she has recorded",
-                where="audit log",
-                got=f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}",
-                remedy="ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
-                "another copy since, they stop her and declare it: `gemel carole declare-restored`",
+            what = "Carole's audit log has lost entries that were seen here after the restoration she has recorded"
+            got = f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}"
+            remedy = (
+                "ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
+                "another copy since, they stop her and declare it: `gemel carole declare-restored`"
             )
+            raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=remedy)
         return Restored(response.entry.sequence, made_at, restored, newest, agreed, lost)
 
     def decide(
@@ -220,13 +218,9 @@ class LogReader:
                 return error
             remedy = f"{REMEDY}; {other.remedy}, and you accept that by `{self._command} PROJECT`"
             return GemelError(ErrorCode.AUDIT, error.what, where="audit log", got=error.got, remedy=remedy)
-        return GemelError(
-            ErrorCode.AUDIT,
-            _RESTORATION_WORDS,
-            where="audit log",
-            got=f"restored to {restored.restored.size} entries, and {seen.size} were seen",
-            remedy=f"nothing is sent or fetched before you accept it: `{self._command} PROJECT` shows what was lost",
-        )
+        got = f"restored to {restored.restored.size} entries, and {seen.size} were seen"
+        remedy = f"nothing is sent or fetched before you accept it: `{self._command} PROJECT` shows what was lost"
+        return GemelError(ErrorCode.AUDIT, _RESTORATION_WORDS, where="audit log", got=got, remedy=remedy)
 
     def _call(self, method: Callable[..., Any], request: Any) -> Any:
         return self._connection.call(method, request, attempts=_ATTEMPTS)

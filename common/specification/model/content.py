@@ -361,13 +361,7 @@ class SpecificationContent(Section):
         return () if self.assessment is None else self.assessment.coarsenings(variable)
 
     def variable(self, name: str) -> VariableSpec:
-        for variable in self.variables:
-            if variable.name == name:
-                return variable
-        raise KeyError(name)
+        return {variable.name: variable for variable in reversed(self.variables)}[name]
 
     def field(self, name: str) -> FieldSpec:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return {field.name: field for field in reversed(self.fields)}[name]

@@ -165,33 +165,19 @@ def name_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
-    for check in (
-        name_issues,
-        fields_issues,
-        hardening_issues,
-        key_domain_issues,
-        pattern_issues,
-        blocking_issues,
-        swap_issues,
-        variable_issues,
-        latent_issues,
-        padding_issues,
-        whole_file_issues,
-    ):
+    checks = (
+        name_issues, fields_issues, hardening_issues, key_domain_issues, pattern_issues, blocking_issues, swap_issues,
+        variable_issues, latent_issues, padding_issues, whole_file_issues,
+    )  # fmt: skip
+    for check in checks:
         yield from check(sections)
 
 
 def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     yield from issues_between(SoundSections.of(content))
-    for check in (
-        estimation_issues,
-        quality_issues,
-        assessment_issues,
-        resolution_issues,
-        resolved_latent_issues,
-        release_issues,
-        granted_variables_issues,
-        assignment_issues,
-        shared_issues,
-    ):
+    checks = (
+        estimation_issues, quality_issues, assessment_issues, resolution_issues, resolved_latent_issues, release_issues,
+        granted_variables_issues, assignment_issues, shared_issues,
+    )  # fmt: skip
+    for check in checks:
         yield from check(content)
