@@ -115,9 +115,8 @@ def load_configuration(path: Path, model: type[Model]) -> Model:
     except UnicodeDecodeError as error:
         raise _unusable(path, f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from None
     except OSError as error:
-        remedy = "name the configuration file with --config, and check its permissions"
         what = f"the configuration cannot be read: {(error.strerror or 'input error').lower()}"
-        raise _unusable(path, what, remedy) from None
+        raise _unusable(path, what, "name the configuration file with --config, and check its permissions") from None
     return parse_configuration(text, model, folder=path.absolute().parent, where=str(path))
 
 

@@ -145,12 +145,10 @@ class Witness:
         self._same_log(shown, who)
         if shown.size < self.seen.size:
             what = f"{who} shows an audit log shorter than it has shown before"
-            got = f"{shown.size} entries after {self.seen.size}"
-            raise _rewritten(what, got)
+            raise _rewritten(what, f"{shown.size} entries after {self.seen.size}")
         if not verify_consistency(self.seen.size, shown.size, self.seen.root, shown.root, proof):
             what = f"the audit log that {who} shows does not begin with the one it has shown before"
-            got = f"{shown.size} entries that do not continue the {self.seen.size} seen"
-            raise _rewritten(what, got)
+            raise _rewritten(what, f"{shown.size} entries that do not continue the {self.seen.size} seen")
         return Witness(self.linker, shown if shown.size > self.seen.size else self.seen)
 
     def compare(self, others: Checkpoint, proof: Sequence[bytes], who: str) -> None:
@@ -165,9 +163,8 @@ class Witness:
         self._same_log(others, who)
         old, new = sorted((self.seen, others), key=lambda checkpoint: checkpoint.size)
         if not verify_consistency(old.size, new.size, old.root, new.root, proof):
-            what = f"the linkage unit has shown {who} another audit log"
             got = f"{others.size} entries there, {self.seen.size} here, and neither continues the other"
-            raise _rewritten(what, got)
+            raise _rewritten(f"the linkage unit has shown {who} another audit log", got)
 
     def _same_log(self, shown: Checkpoint, who: str) -> None:
         if self.seen is not None and shown.log != self.seen.log:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InternalError, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM
@@ -32,7 +32,7 @@ from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.identity import PUBLIC_BYTES
-from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey
+from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey, new_key
 from gemel.common.keys.suite import Suite
 
 DEFAULT = b"gemel sealed 1\n"
@@ -55,6 +55,17 @@ def hpke_suite(suite: Suite) -> hpke.Suite:
     if suite is Suite.APPROVED:
         return hpke.Suite(KEM.MLKEM1024_P384, KDF.HKDF_SHA384, AEAD.AES_256_GCM)
     return hpke.Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+
+
+def require_suite(suite: Suite, where: str) -> None:
+    """Refuse a suite whose keys cannot be made and used by this installation; less than a millisecond."""
+    try:
+        hpke_suite(suite).encrypt(b"", new_key(suite).public.hpke, info=b"")
+    except (UnsupportedAlgorithm, InternalError):
+        what = f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them"
+        got = f"a specification with `cryptography: {suite}`"
+        remedy = "install Gemel with a library that has them (docs/fips.md), or decline the specification"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=got, remedy=remedy) from None
 
 
 class UnopenedError(ValueError):

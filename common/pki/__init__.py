@@ -1,10 +1,8 @@
 """Certificates, membership and the provisioning of parties.
 
-- `authority`, `certificate_requests`: a private certificate authority, and requests to it.
-- `certificates`, `checks`: the content of a certificate, reading it, and checking it.
+- `authority`: a private certificate authority; `certificates`, `checks`: what a certificate says, and checking it.
 - `certified_names`: certificates of an organisation's own PKI, known by their names.
 - `members`, `member_entries`, `admission`: ``members.yaml``, and the identification of callers.
-- `own_keys`, `own_certificate`: what a party has, compared with it.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
 - `sealing_renewal`: a new sealing key for a party that goes on with all else.

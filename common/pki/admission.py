@@ -27,6 +27,7 @@ from gemel.common.pki.members import Member, Members
 # The rules are RFC 5280's, as the library `cryptography` has them: signatures, dates, basic constraints, key usages,
 # path lengths and name constraints. Constraints on URIs it does not know, and refuses.
 
+_ADD = "add the certificate of the authority {}"
 MAX_INTERMEDIATES = 4
 MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
 """Of every key in a chain: with others one verification takes as long as its maker likes."""
@@ -86,20 +87,16 @@ class Admission:
             for authority in sorted(authorities, key=lambda each: each.not_valid_after_utc)
         }
         self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
-        missing = [
-            GemelError(
-                ErrorCode.CONFIGURATION,
-                "the certificate of the authority pinned for this member is missing",
-                where=f"member {member.name}",
-                got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
-                remedy=f"add the certificate of the authority {authority[:16]}",
-            )
-            for member in members
-            for authority in member.certificate.authorities
-            if member.name in self._only and authority not in self._authorities
+        code, what = ErrorCode.CONFIGURATION, "the certificate of the authority pinned for this member is missing"
+        got = f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}"
+        pinned = [(member, digits) for member in members for digits in member.certificate.authorities]
+        errors = [
+            GemelError(code, what, where=f"member {member.name}", got=got, remedy=_ADD.format(digits[:16]))
+            for member, digits in pinned
+            if member.name in self._only and digits not in self._authorities
         ]
-        if missing:
-            raise GemelErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
+        if errors:
+            raise GemelErrors(code, errors, where="membership list")
 
     @classmethod
     def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
@@ -120,9 +117,8 @@ class Admission:
         except GemelError as error:
             if error.code is ErrorCode.NOT_ADMITTED:
                 raise
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, error.what, where=error.where, got=error.got, remedy=error.remedy
-            ) from None
+            code = ErrorCode.NOT_ADMITTED
+            raise GemelError(code, error.what, where=error.where, got=error.got, remedy=error.remedy) from None
         except Exception as error:  # noqa: BLE001 - its maker chooses what fails, and reads no exception of ours
             # A part that is parsed only when it is accessed: an extension, a name, the public key.
             got = type(error).__name__

@@ -79,9 +79,8 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     """The key as unencrypted PKCS #8 PEM. Secret."""
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
@@ -133,9 +132,8 @@ def read_public(path: Path, content: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        what = f"cannot read {content}"
         remedy = "check the path in the configuration; 'gemel init' makes this file"
-        raise file_error(ErrorCode.CONFIGURATION, what, path, error, remedy) from None
+        raise file_error(ErrorCode.CONFIGURATION, f"cannot read {content}", path, error, remedy) from None
 
 
 def role_urn(role: Role) -> str:

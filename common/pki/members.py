@@ -206,9 +206,8 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 def _named(members: Members, party: ComputeParty, name: str) -> Member:
     found = [member for member in members if member.name == name]
     if not found or found[0].role is not party.role:
-        what = f"compute.{party.role} must name a member in the role {party.role}"
         got = f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member"
-        raise _unfit(what, got)
+        raise _unfit(f"compute.{party.role} must name a member in the role {party.role}", got)
     return found[0]
 
 

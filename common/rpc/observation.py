@@ -69,9 +69,8 @@ class Observation:
         self.readiness = readiness
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        Info("gemel", "Versions of what two installations must have alike.", registry=self.registry).info(
-            dict(versions)
-        )
+        shown = Info("gemel", "Versions of what two installations must have alike.", registry=self.registry)
+        shown.info(dict(versions))
         logs: list[Observer] = [log_call] if settings.access_log else []
         self.recorder = CallRecorder(
             CallMetrics(self.registry), *logs, callers_requests=callers_requests, label_members=settings.label_projects

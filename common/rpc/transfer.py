@@ -48,9 +48,8 @@ class Content:
         """Content that is in memory."""
         slices = list(chunk_slices(len(content)))
         view = memoryview(content)
-        return cls(
-            tuple(hashlib.sha256(view[cut]).digest() for cut in slices), lambda index: bytes(view[slices[index]])
-        )
+        digests = tuple(hashlib.sha256(view[cut]).digest() for cut in slices)
+        return cls(digests, lambda index: bytes(view[slices[index]]))
 
     def chunk(self, index: int) -> Chunk:
         """One chunk. Raises UPLOAD_CORRUPT if the data read do not have the chunk's digest."""
@@ -148,8 +147,4 @@ class Fetch:
 
 
 def _ended(futures: Iterable[Future[None]]) -> int:
-    count = 0
-    for future in futures:
-        future.result()
-        count += 1
-    return count
+    return len([future.result() for future in futures])

@@ -9,6 +9,7 @@ can be accepted.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -179,14 +180,8 @@ class LogReader:
 
     def _agreed(self, seen: Sequence[Checkpoint]) -> int:
         """Size of the largest of these that the log still continues; what continues one continues all before it."""
-        first, last = 0, len(seen)
-        while first < last:
-            middle = (first + last) // 2
-            if self._continues(seen[middle]):
-                first = middle + 1
-            else:
-                last = middle
-        return seen[first - 1].size if first else 0
+        agreed = bisect_left(seen, True, key=lambda checkpoint: not self._continues(checkpoint))
+        return seen[agreed - 1].size if agreed else 0
 
     def _continues(self, checkpoint: Checkpoint) -> bool:
         try:
@@ -224,6 +219,15 @@ class LogReader:
 
     def _call(self, method: Callable[..., Any], request: Any) -> Any:
         return self._connection.call(method, request, attempts=_ATTEMPTS)
+
+
+def newest_checkpoint(connection: Connection, linker: PublicIdentity) -> Checkpoint:
+    """Request Carole's newest checkpoint, by which a caller sees that it is she who answers, and verify its signature;
+    nothing is kept, here or at hers. Raises SIGNATURE if it is not signed by `linker`; her error, or UNAVAILABLE."""
+    response = connection.call(connection.stub(audit_pb2_grpc.AuditStub).Witness, audit_pb2.WitnessRequest())
+    newest = checkpoint_from_wire(response.newest)
+    Witness(linker, None).believe(newest, proof_from_wire(response.continues))
+    return newest
 
 
 def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:

@@ -20,6 +20,11 @@ _CAPPED = {
     "max_requested": "handles may be requested of at most {:,} records of {}",
 }
 
+_ASK = (
+    "ask the coordinator why so many rows are requested; if they are candidate pairs of an honest run, have the"
+    " specification amended with a higher cap; no handles are submitted until then"
+)
+
 
 @dataclass(frozen=True)
 class Requested:
@@ -62,14 +67,11 @@ class ResolutionSpec(Section):
     def refuse_above(self, records: int, whose: str, where: str) -> None:
         """Refuse (LEAKAGE) to join more distinct records of a file than all have approved."""
         if self.joined and records > (self.max_records or 0):
-            raise GemelError(
-                ErrorCode.LEAKAGE,
-                f"Carole may join the rows of at most {self.max_records:,} records of {whose} (resolution.max_records)",
-                where=where,
-                got=f"{records:,}",
-                remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"
-                " a higher cap, or `by: coordinator`",
-            )
+            rows = f"Carole may join the rows of at most {self.max_records:,} records of {whose}"
+            fewer = "narrower blocking or another threshold for fewer candidate pairs"
+            remedy = f"amend the specification: {fewer}, a higher cap, or `by: coordinator`"
+            what = f"{rows} (resolution.max_records)"
+            raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=f"{records:,}", remedy=remedy)
 
     @property
     def caps(self) -> dict[str, float | None]:
@@ -90,15 +92,9 @@ class ResolutionSpec(Section):
         if not exceeded:
             return
         name, cap = next(iter(exceeded.items()))
-        raise GemelError(
-            ErrorCode.LEAKAGE,
-            f"{_CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)}, in all runs together"
-            f" (resolution.{name})",
-            where=where,
-            got=f"{requested.under(name):,}",
-            remedy="ask the coordinator why so many rows are requested; if they are candidate pairs of an honest run,"
-            " have the specification amended with a higher cap; no handles are submitted until then",
-        )
+        capped = _CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)
+        what, got = f"{capped}, in all runs together (resolution.{name})", f"{requested.under(name):,}"
+        raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=_ASK)
 
 
 def _allowed(cap: float, number: int) -> int:

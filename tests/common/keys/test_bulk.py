@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode
 from gemel.common.keys import installation
 from gemel.common.keys.bulk import codes_of_rows, counters, numbers, pseudo_random, subkeys
-from gemel.common.keys.installation import require_suite
+from gemel.common.keys.sealing import require_suite
 from gemel.common.keys.suite import Suite, keyed_hash
 from tests.carole.refusals import refusal
 
