@@ -98,8 +98,8 @@ class GemelError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not pickle by themselves, and the worker's errors must.
-        texts = {"where": self.where, "got": self.got, "remedy": self.remedy, "retry_seconds": self.retry_seconds}
-        return (partial(GemelError, self.code, self.what, **texts), ())
+        made = partial(GemelError, self.code, self.what, where=self.where, got=self.got, remedy=self.remedy)
+        return (partial(made, retry_seconds=self.retry_seconds), ())
 
 
 class GemelErrors(GemelError):

@@ -335,7 +335,6 @@ def _identity(config: Path | None, folder: Path) -> Identity | None:
 
 
 def _show(members: Members) -> None:
-    """The members of a list, and its digest, to compare by telephone."""
     from gemel.common.keys.identity import in_groups
 
     for member in members:
@@ -386,7 +385,6 @@ def _reached(role: Role, address: str, hosts: Sequence[str]) -> list[str]:
 
 
 def _next(place: Place) -> str:
-    """What the member types after the ceremony."""
     config = f"--config {place.configuration}"
     if place.role is Role.COORDINATOR:
         return f"Next, once Carole serves: gemel project run linkage.yaml {config}"

@@ -88,7 +88,6 @@ def _batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[So
 
 
 def _engine(url: str) -> sqlalchemy.Engine:
-    """An engine for the database; it is not called yet."""
     try:
         return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):

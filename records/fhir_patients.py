@@ -1,24 +1,8 @@
 """FHIR resources Patient, one as JSON on each line, flattened to columns.
 
 A patient may have several names, addresses and identifiers; of each one is taken, by its `use`: of names official, then
-usual, then one without a use; of addresses home, then one without a use; of both, old ones last. The columns:
-
-=================== ====================================================================================
-column              content
-=================== ====================================================================================
-id                  the resource's own id
-family, given       of that name; several given names with blanks between
-prefix, suffix      of that name
-maiden_family       family of the name whose use is maiden
-birth_date          as it is there: YYYY-MM-DD, YYYY-MM or YYYY
-gender              male, female, other, unknown
-deceased_date       day or time of death, where it is known
-address_line        of that address; several lines with blanks between
-city, district, state, postal_code, country
-                    of that address
-phone, email        the first of each that is not old
-identifier.SYSTEM   the identifier of that system, for each system that occurs, as its URI is written
-=================== ====================================================================================
+usual, then one without a use; of addresses home, then one without a use; of both, old ones last. The columns
+are in docs/records.md; several given names, and several lines of an address, have blanks between.
 """
 
 from __future__ import annotations

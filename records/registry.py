@@ -129,7 +129,6 @@ BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
 
 
 def kind_of(source: Source) -> Kind:
-    """The kind of a source."""
     return next(kind for kind in KINDS if getattr(source, kind.name) is not None)
 
 

@@ -130,7 +130,6 @@ def pyreadstat_module(path: Path) -> Any:
 
 
 def _whole(column: pl.Series) -> pl.Series:
-    """A column of whole numbers as integers."""
     if not column.dtype.is_float():
         return column
     column = column.fill_nan(None)

@@ -32,7 +32,6 @@ class Positions:
 
     @classmethod
     def of_rows(cls, n_rows: int) -> Positions:
-        """Rows by their own numbers."""
         return cls(np.arange(1, n_rows + 1, dtype=np.int64))
 
 
@@ -53,7 +52,6 @@ class Found:
         self._unit = "row"
 
     def add(self, positions: Positions, chosen: NDArray[np.bool_]) -> None:
-        """Add the chosen rows of a table."""
         here = positions.numbers[chosen]
         self.count += len(here)
         self._unit = positions.unit
@@ -83,12 +81,10 @@ class SourceTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.frame.height
 
     @property
     def places(self) -> Positions:
-        """Where the rows are, for messages."""
         return Positions(self.positions, self.unit)
 
     def slices(self, rows: int) -> Iterator[SourceTable]:
@@ -117,7 +113,6 @@ def trimmed(column: pl.Series) -> pl.Series:
 
 
 def cells_frame(names: Iterable[str], cells: Iterable[Sequence[str | None]]) -> pl.DataFrame:
-    """Columns of cells as a table, `trimmed`."""
     return pl.DataFrame([trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)])
 
 

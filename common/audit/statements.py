@@ -200,7 +200,6 @@ class FileStatement:
         return identity.sign(SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def verify(self, identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes) -> None:
-        """Refuse a statement that this identity has not signed."""
         identity.verify(signature, SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def _parts(self, project: str, specification_digest: bytes) -> tuple[bytes, ...]:

@@ -22,8 +22,7 @@ DOCUMENTS: dict[str, type[Document]] = {
 def document_schema(name: str) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of one of `DOCUMENTS`; NOT_FOUND if there is no document of this name."""
     if name not in DOCUMENTS:
-        raise GemelError(
-            ErrorCode.NOT_FOUND, f"expected one of {', '.join(DOCUMENTS)}", where="document", got=name[:60]
-        )
+        what = f"expected one of {', '.join(DOCUMENTS)}"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where="document", got=name[:60])
     schema = DOCUMENTS[name].model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"{name}.json"}

@@ -95,7 +95,6 @@ def new_content_key(recipient: SealingPublicKey, info: bytes) -> tuple[bytes, by
 
 
 def read_content_key(key: SealingKey, header: bytes, info: bytes) -> bytes:
-    """The content key in a header of `header_bytes`."""
     mark, rest = header[:MARK_BYTES], header[MARK_BYTES:]
     suite = Suite.APPROVED if mark == APPROVED else Suite.DEFAULT
     keys = [each for each in key.keys if each.public.suite is suite]

@@ -60,9 +60,8 @@ class DataKey:
     def encrypt(self, index: int, content: bytes) -> bytes:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
         if not 0 <= index < _MAX_CHUNKS:
-            raise GemelError(
-                ErrorCode.VAULT, "a chunk index must be between 0 and 2^32 - 1", where=self.subject, got=str(index)
-            )
+            what = "a chunk index must be between 0 and 2^32 - 1"
+            raise GemelError(ErrorCode.VAULT, what, where=self.subject, got=str(index))
         nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
         return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))
 

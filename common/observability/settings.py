@@ -34,7 +34,6 @@ def local(party: str) -> str:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The two parts of ``IP:port``, the IP without brackets."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 

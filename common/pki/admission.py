@@ -36,7 +36,6 @@ MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
 def check_chain(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: datetime, where: str
 ) -> None:
-    """Refuse a leaf from which no chain leads to one of `authorities`."""
     leaf, *intermediates = chain
     if is_authority(leaf):
         raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
@@ -161,7 +160,6 @@ class Admission:
 
 
 def is_for(certificate: x509.Certificate, usage: x509.ObjectIdentifier) -> bool:
-    """Whether a certificate states this extended key usage."""
     try:
         uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:

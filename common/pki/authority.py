@@ -148,9 +148,8 @@ class Authority:
         certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
-            raise GemelError(
-                ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=name, got=public_key.curve.name
-            )
+            what = "a party's key must be on the curve P-256"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=name, got=public_key.curve.name)
         if names and role is not Role.LINKER:
             what = "only the linker's certificate names hosts: no other party is called from outside"
             got = f"host names for a {role}"

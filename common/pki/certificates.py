@@ -173,7 +173,6 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
 
 
 def host_names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list[str]:
-    """DNS names and addresses in a certificate or a request, as text."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -188,7 +187,6 @@ def spki_fingerprint(certificate: x509.Certificate | x509.CertificateSigningRequ
 
 
 def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePrivateKey) -> bytes:
-    """The SubjectPublicKeyInfo of a certificate, a request or a private key."""
     return holder.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

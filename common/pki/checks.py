@@ -23,7 +23,6 @@ def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: 
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether a certificate may sign others."""
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
@@ -49,5 +48,4 @@ def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now
 
 
 def utc_now() -> datetime:
-    """The time by this machine's clock."""
     return datetime.now(UTC)

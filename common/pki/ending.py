@@ -65,7 +65,6 @@ def urgency(certificate: x509.Certificate, now: datetime) -> Urgency:
 
 
 def ending(certificate: x509.Certificate, now: datetime) -> EndingCertificate | None:
-    """The certificate's end, if it comes soon."""
     found = urgency(certificate, now)
     if found is Urgency.NONE:
         return None

@@ -1,14 +1,9 @@
 """How an organisation becomes a member without sending a private key anywhere.
 
-1. Each organisation, on its own machine, runs `enrol`: it makes its keys and an *enrolment request*, which holds its
-   public keys and a certificate request and is signed by its identity.
-2. It sends the enrolment request to whoever certifies: the coordinator's authority, or an authority of its own.
-   `certify` checks it and issues the certificate.
-3. From all enrolment requests, certificates and authorities the coordinator makes the membership list with `assemble`,
-   and sends list and authorities to everyone, and each party its certificate.
-4. Each organisation compares the fingerprints of the others' identities over the phone (`Member.identity`), and puts
-   the received files into its folder with `accept`, which checks that its own keys are in the list.
-
+Each organisation, on its own machine, makes its keys and an *enrolment request* with its public keys by `enrol`, which
+its identity signs; `certify` checks it and issues the certificate. From all of them the coordinator makes the
+membership list by `assemble`, and everyone takes it by `accept` (`acceptance`), after comparing fingerprints over the
+phone.
 `provision` does all of it at once for parties that share a machine.
 """
 

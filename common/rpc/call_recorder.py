@@ -111,7 +111,6 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         return handler._replace(unary_unary=recorded(details.method, request, handler.unary_unary))
 
     def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
-        """Count a call that was refused before its turn."""
         self._count(Call(method, "", member, error, status_of(error).name))
 
     def _unary(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:

@@ -128,7 +128,6 @@ class GuardedChannel(grpc.Channel):  # type: ignore[misc]
         self._channel.unsubscribe(callback)
 
     def close(self) -> None:
-        """Close the channel; calls under way are cancelled."""
         with self._lock:
             self._closed = True
             self._channel.close()

@@ -130,7 +130,6 @@ class Fetch:
         self._step(1.0)
 
     def whole(self) -> bytes:
-        """All of it, verified."""
         return b"".join(list(self))
 
     def _chunk(self, index: int) -> Chunk:

@@ -115,7 +115,6 @@ class Trust:
         return self._read.tls
 
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
-        """The own certificate, if it ends soon."""
         return ending(self._read.in_use["own"], now or utc_now())
 
     def in_use(self) -> dict[str, x509.Certificate]:
@@ -127,7 +126,6 @@ class Trust:
         return {own: self._read.in_use["own"], **self._shown_by.of(each for each in self.members if each != own)}
 
     def endings(self, now: datetime | None = None) -> dict[str, EndingCertificate]:
-        """Which of them end soon, by the members' names."""
         return endings(self.members_certificates(), now or utc_now())
 
     def credentials(self) -> grpc.ServerCredentials:

@@ -47,7 +47,6 @@ class PartySecrets:
 
     @property
     def agree(self) -> bool:
-        """Whether both secrets are those that were committed to."""
         own = ((int(self.party), self.first), (int(self.party.next), self.second))
         return all(self.commitments[32 * share : 32 * share + 32] == _commitment(share, each) for share, each in own)
 

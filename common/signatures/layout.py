@@ -248,7 +248,6 @@ def _whole_rules(sets: Sequence[SetLayout]) -> None:
 
 
 def where_of(rule: str) -> str:
-    """How errors name the set of a rule."""
     return f"signature set {rule}" if rule else "signature set"
 
 

@@ -166,7 +166,6 @@ class PartyContribution:
 
     @property
     def upload(self) -> SharedUpload:
-        """Whose contribution it is, by the custodian's signature."""
         return self._header.upload
 
     def words(self, number: int) -> RowWords:

@@ -115,7 +115,6 @@ def counts_from_bytes(part: SetLayout, payload: bytes | bytearray | memoryview) 
 
 
 def variable_bytes(part: SetLayout) -> int:
-    """Bytes of one variable of a set."""
     return padded(part.rows * 2)
 
 

@@ -69,7 +69,6 @@ def chunk_count(total_bytes: int) -> int:
 
 
 def chunk_size(index: int, total_bytes: int) -> int:
-    """Bytes of the chunk at `index`."""
     return min(CHUNK_BYTES, total_bytes - index * CHUNK_BYTES)
 
 

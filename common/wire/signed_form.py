@@ -95,7 +95,6 @@ def pack_arrays(kinds: Kinds, arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack_arrays(kinds: Kinds, payload: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays packed by `pack_arrays`."""
     names = list(kinds)
     arrays: dict[str, NDArray[Any]] = {}
     position, last = 0, -1

@@ -329,7 +329,6 @@ class SpecificationContent(Section):
 
     @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:
-        """The rules for which custodians make blocking keys."""
         return tuple(rule for rule in self.blocking if rule.keys)
 
     def rules_undoing_salt(self, field: FieldSpec) -> tuple[BlockingRule, ...]:

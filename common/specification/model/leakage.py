@@ -36,7 +36,6 @@ class LeakageSpec(Section):
     refuse in modes block_keyed and shared, which promise little leakage; warn in the others, which leak by design."""
 
     def refuses(self, mode: Mode) -> bool:
-        """Whether a custodian refuses above the limit."""
         return (self.above or ("refuse" if mode in IN_BLOCKS else "warn")) == "refuse"
 
 
@@ -133,7 +132,6 @@ def tolerant_bounds(bounds: Sequence[float], bits: int, randomised_response: flo
 
 
 def _binomial(n: int, p: float) -> Iterator[float]:
-    """P(0), P(1), ... of a binomial distribution."""
     if p == 0:
         yield 1.0
         return

@@ -38,7 +38,6 @@ class CoarseningStep(Section):
 
     @property
     def group_of(self) -> dict[str, str]:
-        """The group of each category, by its folded form."""
         return {folded_label(label): group for group, labels in self.groups.items() for label in labels}
 
 
@@ -48,7 +47,6 @@ Protect = dict[Name, Steps]
 
 
 def grouped(steps: Sequence[CoarseningStep | str]) -> tuple[CoarseningStep, ...]:
-    """The steps that join categories, without a last `drop`."""
     return tuple(step for step in steps if isinstance(step, CoarseningStep))
 
 

@@ -35,7 +35,6 @@ class Requested:
     """Rows beyond one for each of these records, and for each decoy."""
 
     def under(self, cap: str) -> int:
-        """The number that a cap is on."""
         return {"max_joins": self.joins, "max_requested": self.records}[cap]
 
 

@@ -152,11 +152,9 @@ class VariableSpec(Section):
 
     @property
     def places(self) -> dict[str, int]:
-        """The place of each category in the list, by its folded form."""
         return {folded_label(label): place for place, label in enumerate(self.categories)}
 
     @property
     def missing_codes(self) -> frozenset[str]:
-        """All folded values that mean *not known*."""
         codes = {folded_label(code) for code in (*COMMON_MISSING, *self.missing)}
         return frozenset({*codes, ""} - set(self.places))

@@ -51,7 +51,6 @@ def capped(resolution: ResolutionSpec) -> str:
 
 
 def shared_notes(spec: Specification) -> Iterator[str]:
-    """Who sees what where three parties compute on shares."""
     rules = listed([rule.name for rule in spec.keyed_rules])
     coordinator, steward = spec.compute.coordinator, spec.compute.steward
     three = f"Carole, {coordinator} (the coordinator) and {steward} (a steward)"

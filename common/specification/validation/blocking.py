@@ -147,7 +147,6 @@ def whole_file_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def hardening_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Everything that salts and lists of similar values cannot be combined with."""
     latent = sections.latent
     in_clear, send_signatures = "in mode trusted the values themselves are sent", "drop it, or link in mode open"
     for position, field in sections.fields.items():
