@@ -7,31 +7,19 @@ from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
 
-EXTRAS = {
-    "adbc_driver_manager": "adbc",
-    "adbc_driver_postgresql": "adbc",
-    "adbc_driver_sqlite": "adbc",
-    "altair": "report",
-    "authlib": "console",
-    "dask": "cluster",
-    "distributed": "cluster",
-    "fastexcel": "records",
-    "httpx": "console",
-    "hvac": "vault",
-    "jinja2": "report",
-    "nbclient": "notebook",
-    "nbformat": "notebook",
-    "obstore": "objects",
-    "pandas": "notebook",
-    "pkcs11": "pkcs11",
-    "psycopg": "postgres",
-    "pyarrow": "notebook",
-    "pyreadstat": "records",
-    "python_multipart": "console",
-    "starlette": "console",
-    "uvicorn": "console",
-    "vl_convert": "report",
+_PACKAGES = {
+    "adbc": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
+    "report": ("altair", "jinja2", "vl_convert"),
+    "console": ("authlib", "httpx", "python_multipart", "starlette", "uvicorn"),
+    "cluster": ("dask", "distributed"),
+    "records": ("fastexcel", "pyreadstat"),
+    "vault": ("hvac",),
+    "notebook": ("nbclient", "nbformat", "pandas", "pyarrow"),
+    "objects": ("obstore",),
+    "pkcs11": ("pkcs11",),
+    "postgres": ("psycopg",),
 }
+EXTRAS = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""
 
 

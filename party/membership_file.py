@@ -114,7 +114,9 @@ class Membership:
             raise _another("a certificate alone", where)
         file = parse_configuration(text, _MembershipFile, folder=Path(), where=where)
         members = Members.parse(file.members, where)
-        certificates = {name: _one(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
+        read = {name: read_certificates(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
+        # Each, and what is behind it, as it is always written.
+        certificates = {name: b"".join(map(certificate_pem, chain)) for name, chain in read.items()}
         _check(members, certificates, where)
         known = read_certificates(file.authorities.encode(), f"{where}, the authorities")
         return cls(file.carole, members, b"".join(map(certificate_pem, known)), certificates)
@@ -155,11 +157,6 @@ def load_membership(path: Path) -> Membership:
 def _block(key: str, text: str, indent: int) -> list[str]:
     margin = " " * indent
     return [f"{margin}{key}: |", *(f"{margin}  {line}" for line in text.splitlines())]
-
-
-def _one(pem: bytes, where: str) -> bytes:
-    """The certificate, and what is behind it, as it is always written."""
-    return b"".join(certificate_pem(each) for each in read_certificates(pem, where))
 
 
 def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> None:

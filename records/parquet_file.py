@@ -23,7 +23,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
     path = source.path
     with _refusing(path):
         schema = pl.read_parquet_schema(path)
-        undecided = [name for name, kind in schema.items() if _is_undecided(kind)]
+        undecided = [n for n, kind in schema.items() if kind.is_float() or isinstance(kind, pl.Decimal | pl.Datetime)]
         yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
 
 
@@ -51,10 +51,6 @@ def _refusing(path: Path) -> Iterator[None]:
         what = "not a whole Parquet file: it was cut short, damaged, or is of another format"
         remedy = "copy the file again from where it was made, and compare its size"
         raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size} bytes", remedy=remedy) from None
-
-
-def _is_undecided(kind: pl.DataType) -> bool:
-    return kind.is_float() or isinstance(kind, pl.Decimal | pl.Datetime)
 
 
 def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:

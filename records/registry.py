@@ -78,14 +78,10 @@ def _cells(text: IO[str], path: Path, places: Sequence[slice], needed: int) -> I
         if not bare.strip():
             continue
         if len(bare) < needed:
-            raise _short(str(path), number, needed, len(bare))
+            what = f"every line must have {needed} characters, up to the end of the last column"
+            remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
+            raise GemelError(ErrorCode.SOURCE, what, where=f"{path}, line {number}", got=str(len(bare)), remedy=remedy)
         yield number, [bare[place] for place in places]
-
-
-def _short(where: str, line: int, needed: int, found: int) -> GemelError:
-    what = f"every line must have {needed} characters, up to the end of the last column"
-    remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
-    return GemelError(ErrorCode.SOURCE, what, where=f"{where}, line {line}", got=f"{found}", remedy=remedy)
 
 
 FOUND = CsvOptions()

@@ -126,7 +126,6 @@ CLASSES = (
 )
 EXACT = "the chance that the two records are of one person, given both files, to the last digit"
 
-
 LINKED_FILES = {"links": "linked.parquet", "draws": "linked_draws.parquet"}
 """In a custodian's folder of results: its links, and drawn links, with columns that the other custodian has sent."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from gemel.common.configuration import Configuration
 from gemel.common.keys.identity import PUBLIC_BYTES, Identity, IdentityKey, SigningPurpose
-from gemel.common.keys.key_wrapper import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
+from gemel.common.keys.key_wrapper import IDENTITY, KeyPlace, Name, TokenPlace, VaultPlace, not_configured, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.transit_engine import TransitEngine, decoded, encoded
 
@@ -133,23 +133,8 @@ class VaultIdentity(VaultPlace):
         return TransitSigner(self, self.version)
 
 
-class IdentityConfiguration(Configuration):
+class IdentityConfiguration(KeyPlace[Pkcs11Identity, VaultIdentity]):
     """Where the identity is, if not in the file."""
-
-    pkcs11: Pkcs11Identity | None = None
-    vault: VaultIdentity | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> IdentityConfiguration:
-        if (self.pkcs11 is None) == (self.vault is None):
-            raise ValueError("expected either pkcs11 or vault")
-        return self
-
-    @property
-    def signer(self) -> Pkcs11Signer | TransitSigner:
-        chosen = self.pkcs11 or self.vault
-        assert chosen is not None  # noqa: S101 - the model has checked it
-        return chosen.signer
 
 
 class IdentitySection(Configuration):
@@ -163,7 +148,7 @@ class IdentitySection(Configuration):
 def open_identity(configured: IdentityConfiguration | None, file: Path) -> Identity:
     """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``. Raises
     CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used."""
-    return Identity(IdentityKey.load(file) if configured is None else configured.signer.checked())
+    return Identity(IdentityKey.load(file) if configured is None else configured.chosen.signer.checked())
 
 
 def check_identity(configured: IdentityConfiguration | None, file: Path, identity: Identity) -> None:
@@ -180,6 +165,6 @@ def create_identity(configured: IdentityConfiguration | None) -> Identity:
     if the token has the key."""
     if configured is None:
         raise not_configured(IDENTITY)
-    signer = configured.signer
+    signer = configured.chosen.signer
     signer.create()
     return Identity(signer.checked())

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Generic, Protocol, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gemel.common.configuration import Configuration, ConfiguredPath
 from gemel.common.errors import ErrorCode, GemelError
@@ -119,6 +119,29 @@ class VaultPlace(Configuration):
     """Where the engine is mounted."""
     namespace: Name | None = None
     """Of the vault, where it has several."""
+
+
+OnToken = TypeVar("OnToken", bound=TokenPlace)
+InVault = TypeVar("InVault", bound=VaultPlace)
+
+
+class KeyPlace(Configuration, Generic[OnToken, InVault]):
+    """Where keys are, if not in the file."""
+
+    pkcs11: OnToken | None = None
+    vault: InVault | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.pkcs11 is None) == (self.vault is None):
+            raise ValueError("expected either pkcs11 or vault")
+        return self
+
+    @property
+    def chosen(self) -> OnToken | InVault:
+        place = self.pkcs11 or self.vault
+        assert place is not None  # noqa: S101 - the model has checked it
+        return place
 
 
 def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:

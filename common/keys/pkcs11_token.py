@@ -45,7 +45,10 @@ class Pkcs11Token:
                 except self.library.PKCS11Error as error:
                     self._session = None
                     if attempt == 2:
-                        raise self._away(type(error).__name__) from None
+                        what = f"the token of the {self._use.keys} does not answer"
+                        where, remedy = f"token {self.label}", "check that it is connected and its service runs"
+                        got = type(error).__name__
+                        raise GemelError(ErrorCode.UNAVAILABLE, what, where=where, got=got, remedy=remedy) from None
         raise AssertionError("the loop returns or raises")
 
     def look(self, key: str, work: Callable[[Any], Result]) -> Result:
@@ -104,8 +107,3 @@ class Pkcs11Token:
         except self.library.exceptions.UserAlreadyLoggedIn:
             # A login is of the process: another session of it has made one.
             return token.open(rw=rw)
-
-    def _away(self, got: str) -> GemelError:
-        what = f"the token of the {self._use.keys} does not answer"
-        remedy = "check that it is connected and its service runs"
-        return GemelError(ErrorCode.UNAVAILABLE, what, where=f"token {self.label}", got=got, remedy=remedy)

@@ -21,6 +21,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from cryptography.exceptions import InternalError, InvalidTag, UnsupportedAlgorithm
@@ -173,7 +174,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
         cipher = AESGCM(read_content_key(key, header, associated))
     except UnopenedError as error:
         raise _refusal(context, str(error)) from None
-    for index, (chunk, last) in enumerate(_chunks(_chain(rest, chunks), _SEALED_CHUNK)):
+    for index, (chunk, last) in enumerate(_chunks(chain([rest], chunks), _SEALED_CHUNK)):
         try:
             content = cipher.decrypt(_nonce(index, last), chunk, associated)
         except InvalidTag:
@@ -223,16 +224,8 @@ def _chunks(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]
     yield bytes(held), True
 
 
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
-
-
 def _refusal(context: SealContext, what: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SEALED,
-        what,
-        where=f"project {context.project}, run {context.run}, sealed for {context.recipient}",
-        remedy="fetch it again; if it still does not open, check that the membership list has the fingerprint "
-        "of this party's sealing key",
-    )
+    where = f"project {context.project}, run {context.run}, sealed for {context.recipient}"
+    check = "check that the membership list has the fingerprint of this party's sealing key"
+    remedy = f"fetch it again; if it still does not open, {check}"
+    return GemelError(ErrorCode.SEALED, what, where=where, remedy=remedy)

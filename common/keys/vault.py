@@ -168,11 +168,9 @@ class WrappingKeys:
         of the form above."""
         lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
         keys = []
-        for number, line in enumerate(lines, start=1):
-            if number == 1:
-                if line != _HEADER:
-                    raise _malformed(path, number, f"the line '{_HEADER}'")
-                continue
+        if lines and lines[0] != _HEADER:
+            raise _malformed(path, 1, f"the line '{_HEADER}'")
+        for number, line in enumerate(lines[1:], start=2):
             match = _LINE.fullmatch(line)
             if match is None:
                 raise _malformed(path, number, "an identifier and a key in hexadecimal digits")

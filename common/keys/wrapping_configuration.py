@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from gemel.common.configuration import Configuration
 from gemel.common.keys.key_wrapper import (
     WRAPPING,
+    KeyPlace,
     KeyWrapper,
     KeyWrappers,
     Name,
@@ -42,23 +43,8 @@ class VaultConfiguration(VaultPlace):
         return TransitWrapper(self)
 
 
-class WrappingConfiguration(Configuration):
+class WrappingConfiguration(KeyPlace[Pkcs11Configuration, VaultConfiguration]):
     """Where the wrapping keys are, if not in the file."""
-
-    pkcs11: Pkcs11Configuration | None = None
-    vault: VaultConfiguration | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> WrappingConfiguration:
-        if (self.pkcs11 is None) == (self.vault is None):
-            raise ValueError("expected either pkcs11 or vault")
-        return self
-
-    @property
-    def wrapper(self) -> Pkcs11Wrapper | TransitWrapper:
-        chosen = self.pkcs11 or self.vault
-        assert chosen is not None  # noqa: S101 - the model has checked it
-        return chosen.wrapper
 
 
 class WrappingSection(Configuration):
@@ -78,7 +64,7 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
     """
     if configured is None:
         return WrappingKeys.load(file)
-    wrapper = configured.wrapper.checked()
+    wrapper = configured.chosen.wrapper.checked()
     return KeyWrappers([wrapper, WrappingKeys.load(file)]) if file.exists() else wrapper
 
 
@@ -97,6 +83,6 @@ def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
     configured; EXISTS if the token has the key."""
     if configured is None:
         raise not_configured(WRAPPING)
-    wrapper = configured.wrapper
+    wrapper = configured.chosen.wrapper
     wrapper.create()
     return wrapper.checked().current_id.hex()

@@ -24,7 +24,7 @@ all in hexadecimal digits. A member whose certificates come from its organisatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -234,11 +234,8 @@ def _belongings(member: Member) -> list[tuple[str, object]]:
     else:
         names = (("a DNS name", certificate.dns), ("a SPIFFE ID", certificate.spiffe))
         known = [(what, name) for what, name in names if name]
-    keys = [("a sealing key", part) for part in _parts(member.sealing)]
-    return [("a name", member.name), ("an identity", member.identity.raw), *known, *keys]
-
-
-def _parts(key: SealingPublicKey) -> Sequence[bytes]:
-    """The public keys of which a sealing key is: none may be in another's."""
+    # A sealing key is of two public keys, none of which may be in another's.
+    key = member.sealing
     first = MLKEM1024_PUBLIC_BYTES if key.suite is Suite.APPROVED else MLKEM_PUBLIC_BYTES
-    return key.raw[:first], key.raw[first:]
+    keys = [("a sealing key", part) for part in (key.raw[:first], key.raw[first:])]
+    return [("a name", member.name), ("an identity", member.identity.raw), *known, *keys]

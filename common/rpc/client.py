@@ -172,7 +172,7 @@ class Connection:
         self.address = address
         self._closed = threading.Event()
         self._former: list[tuple[float, grpc.Channel]] = []
-        options: list[tuple[str, Any]] = [
+        self._options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.keepalive_time_ms", 60_000),
@@ -181,7 +181,6 @@ class Connection:
             # A proxy from the environment must not be used between two parties.
             ("grpc.enable_http_proxy", 0),
         ]
-        self._options = options
         self._server_name = server_name
         self._calls = OutgoingCalls(address, share=share_request_ids)
         self._withheld = (WithheldCalls(address),) if dry_run else ()

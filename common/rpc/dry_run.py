@@ -61,13 +61,9 @@ def withheld_shown() -> Iterator[None]:
 
 def _plain(message: Message) -> dict[str, Any]:
     return {
-        field.name: _not_shown(value) if field.name.endswith(SIGNED) else _value(field, value)
+        field.name: f"{len(value)} bytes, not shown" if field.name.endswith(SIGNED) else _value(field, value)
         for field, value in message.ListFields()
     }
-
-
-def _not_shown(signature: bytes) -> str:
-    return f"{len(signature)} bytes, not shown"
 
 
 def _value(field: Any, value: Any) -> Any:

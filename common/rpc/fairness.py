@@ -56,18 +56,9 @@ IN_LOOP = frozenset(
 """Methods that only wait and pass on what is in memory: answered on the event loop, so that they hold no thread."""
 
 COSTS = {
-    **dict.fromkeys(
-        (
-            "/linkage.v1.Custody/PutChunk",
-            "/linkage.v1.Custody/FetchArtifact",
-            "/linkage.v1.Custody/PutArtifact",
-            "/linkage.v1.Custody/FetchResult",
-            "/linkage.v1.Coordination/FetchArtifact",
-            "/linkage.v1.Coordination/PutArtifact",
-            "/linkage.v1.Computation/FetchSet",
-        ),
-        0.25,
-    ),
+    **{f"/linkage.v1.Custody/{name}": 0.25 for name in ("PutChunk", "FetchArtifact", "PutArtifact", "FetchResult")},
+    **{f"/linkage.v1.Coordination/{name}": 0.25 for name in ("FetchArtifact", "PutArtifact")},
+    "/linkage.v1.Computation/FetchSet": 0.25,
     **dict.fromkeys(("/linkage.v1.Computation/SendMessage", "/linkage.v1.Computation/ReceiveMessage"), 0.01),
     "/linkage.v1.Custody/BeginUpload": 5.0,
 }

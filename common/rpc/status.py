@@ -39,33 +39,28 @@ class Crossing:
     own: str = ""
 
 
+_REFUSED = {
+    StatusCode.INTERNAL: (ErrorCode.INTERNAL,),
+    StatusCode.INVALID_ARGUMENT: (
+        ErrorCode.PARAMETER, ErrorCode.MALFORMED, ErrorCode.SPECIFICATION, ErrorCode.NOT_IDENTIFIED,
+        ErrorCode.SIGNATURE, ErrorCode.SEALED, ErrorCode.DEADLINE_MISSING,
+    ),
+    StatusCode.PERMISSION_DENIED: (ErrorCode.NOT_ADMITTED,),
+    StatusCode.NOT_FOUND: (ErrorCode.NOT_FOUND,),
+    StatusCode.FAILED_PRECONDITION: (
+        ErrorCode.WRONG_STATE, ErrorCode.RUN_ACTIVE, ErrorCode.AUDIT, ErrorCode.LEAKAGE, ErrorCode.DEVIATION,
+        ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH, ErrorCode.EPOCH_MISMATCH, ErrorCode.ENCODING_MISMATCH,
+        ErrorCode.UPLOAD_GAPS,
+    ),
+    StatusCode.RESOURCE_EXHAUSTED: (ErrorCode.UPLOAD_LIMIT,),
+    StatusCode.DATA_LOSS: (ErrorCode.UPLOAD_CORRUPT,),
+    StatusCode.ALREADY_EXISTS: (ErrorCode.CHUNK_CONFLICT, ErrorCode.EXISTS),
+}  # fmt: skip
+"""Codes about the request, by their status."""
+
 CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
     {
-        # About the request.
-        ErrorCode.INTERNAL: Crossing(StatusCode.INTERNAL),
-        ErrorCode.PARAMETER: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.MALFORMED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SPECIFICATION: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.NOT_IDENTIFIED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SIGNATURE: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SEALED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.DEADLINE_MISSING: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.NOT_ADMITTED: Crossing(StatusCode.PERMISSION_DENIED),
-        ErrorCode.NOT_FOUND: Crossing(StatusCode.NOT_FOUND),
-        ErrorCode.WRONG_STATE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.RUN_ACTIVE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.AUDIT: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.LEAKAGE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.DEVIATION: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.KEY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.CANARY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.EPOCH_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.ENCODING_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.UPLOAD_GAPS: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.UPLOAD_LIMIT: Crossing(StatusCode.RESOURCE_EXHAUSTED),
-        ErrorCode.UPLOAD_CORRUPT: Crossing(StatusCode.DATA_LOSS),
-        ErrorCode.CHUNK_CONFLICT: Crossing(StatusCode.ALREADY_EXISTS),
-        ErrorCode.EXISTS: Crossing(StatusCode.ALREADY_EXISTS),
+        **{code: Crossing(status) for status, codes in _REFUSED.items() for code in codes},
         ErrorCode.TOO_MANY_CALLS: Crossing(StatusCode.RESOURCE_EXHAUSTED, retry=True),
         # Failures of the service itself.
         ErrorCode.UNAVAILABLE: Crossing(StatusCode.UNAVAILABLE, True, "the service cannot answer now"),

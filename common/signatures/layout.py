@@ -64,7 +64,6 @@ MAX_SEALED_BYTES = 2**36 - 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
 
-
 GROUPS = 250
 """Groups of a sample: 256,000 random pairs with the other file's, 26 of which agree where one in 10,000 does."""
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import typer
 
-from gemel.common.errors import GemelError
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.missing_module import missing_module
 from gemel.common.terminal.output import print_json
 
@@ -71,7 +71,8 @@ class Checks:
         width = max(len(line.check) for line in self.lines)
         shown = []
         for line in self.lines:
-            detail = line.what if line.finding is not Finding.FAILED else _sentence(line)
+            error = GemelError(ErrorCode.INTERNAL, line.what, where=line.where, got=line.got, remedy=line.remedy)
+            detail = error if line.finding is Finding.FAILED else line.what
             shown.append(f"{line.finding:<8} {line.check:<{width}}  {detail}")
         return "\n".join(shown)
 
@@ -91,9 +92,3 @@ def _failed(check: str, error: GemelError) -> CheckLine:
     several = getattr(error, "errors", None)
     what = "; ".join(map(str, several)) if several else error.what
     return CheckLine(check, Finding.FAILED, what, error.where, error.got, error.remedy)
-
-
-def _sentence(line: CheckLine) -> str:
-    text = f"{line.where}: {line.what}" if line.where else line.what
-    text += f", got {line.got}" if line.got else ""
-    return f"{text}; {line.remedy}" if line.remedy else text

@@ -135,7 +135,9 @@ class LogReader:
         restored.verify(self._linker)
         made_at = _proven(response.entry, restored, newest, proof_from_wire(response.continues))
         seen = self._memory.seen()
-        agreed = self._agreed(seen)
+        # The size of the largest of these that the log still continues; what continues one continues all before it.
+        continued = bisect_left(seen, True, key=lambda checkpoint: not self._continues(checkpoint))
+        agreed = seen[continued - 1].size if continued else 0
         lost = seen[-1] if seen and seen[-1].size > agreed else self._memory.lost(response.entry.sequence)
         # What Carole signed after she had recorded the restoration was not lost by it, but by another one.
         later = seen and seen[-1].size > agreed and seen[-1].at > response.entry.at_unix_ms
@@ -177,11 +179,6 @@ class LogReader:
             self._memory.set_aside(restored.restoration, restored.agreed)
             self._memory.see(restored.newest)
         return status
-
-    def _agreed(self, seen: Sequence[Checkpoint]) -> int:
-        """Size of the largest of these that the log still continues; what continues one continues all before it."""
-        agreed = bisect_left(seen, True, key=lambda checkpoint: not self._continues(checkpoint))
-        return seen[agreed - 1].size if agreed else 0
 
     def _continues(self, checkpoint: Checkpoint) -> bool:
         try:

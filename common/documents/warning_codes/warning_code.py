@@ -128,7 +128,6 @@ VALUES = (
     ),
 )
 
-
 CANDIDATES = (
     WarningCode(
         code="field_mostly_missing",

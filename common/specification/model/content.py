@@ -31,7 +31,6 @@ from gemel.common.specification.model.variables import VariableSpec
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
-
 Days = Annotated[int, Field(ge=1, le=3650)]
 RELEASES_DAYS = 1826
 Swap = Annotated[tuple[Name, Name], Field(strict=False)]

@@ -66,7 +66,6 @@ _ALWAYS_MISSING = (
 )  # fmt: skip
 _WORDS_MISSING = ("na", "nan", "null", "none", "nil", "#null!", "#value!")
 
-
 _ALL = frozenset(STEPS)
 _WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
 

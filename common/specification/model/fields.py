@@ -32,7 +32,6 @@ MAX_LISTED = 20_000
 
 Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
-
 OneOrSeveral = Annotated[
     Annotated[ColumnName, Tag("text")]
     | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("other")],

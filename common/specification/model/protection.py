@@ -24,7 +24,6 @@ from gemel.common.specification.model.variables import MAX_CATEGORIES
 MAX_STEPS = 8
 DROP: Literal["drop"] = "drop"
 
-
 Members = Annotated[tuple[Word, ...], Field(strict=False, max_length=MAX_CATEGORIES)]
 
 

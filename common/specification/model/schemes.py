@@ -82,7 +82,6 @@ else:
 MIN_REPLICATES = 39
 """Replicates from which there is a 95 % interval: between the smallest and the largest of 39."""
 
-
 MIN_DECOYS, MAX_DECOYS = 100, 100_000
 """A custodian could make all its decoys of one person, and would read from the number that are linked whether the other
 file has that person: the fewer there are, the less else the number shows. More than the maximum show no more."""

@@ -12,7 +12,7 @@ from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.protection import CoarseningStep, grouped
 from gemel.common.specification.model.section import BlockingKey
-from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
+from gemel.common.specification.model.variables import CommonCategory, Span
 from gemel.common.specification.notes.linkage import latent_notes, linkage_notes, randomised_response_notes
 from gemel.common.specification.notes.modes import capped, granted_variables_notes, shared_notes
 from gemel.common.specification.validation.specification import Specification
@@ -250,7 +250,8 @@ def _of_blocks(spec: Specification) -> Iterator[str]:
 def _variables(spec: Specification) -> Iterator[str]:
     if not spec.variables:
         return
-    counts = [f"{v.name} ({len(v.categories)} categories, {_holder(v)})" for v in spec.variables]
+    holders = {"both": "both files", **{str(side): f"{side}'s file" for side in Side}}
+    counts = [f"{v.name} ({len(v.categories)} categories, {holders[v.holder]})" for v in spec.variables]
     yield (
         f"Variables {listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
         " how often each code occurs, alone and together, so that with public margins she can guess which code is"
@@ -325,11 +326,8 @@ def _repeated(spec: Specification) -> Iterator[str]:
             f"links.assignment {spec.links.assignment}: {side.title()} learns which of the linked people are in"
             f" {side.other.title()}'s file more than once, and how often."
         )
-    if spec.links.assignment == "clusters":
-        yield from _clustered(spec)
-
-
-def _clustered(spec: Specification) -> Iterator[str]:
+    if spec.links.assignment != "clusters":
+        return
     yield (
         "links.assignment clusters: Carole compares the rows of each file with each other too, and finds which are one"
         " person; each custodian with the grant links learns this of its own rows. The statistics state how many people"
@@ -351,10 +349,6 @@ def _harmonised(spec: Specification) -> Iterator[str]:
         if variable.categorisation:
             sides = [side for side in Side if variable.held_by(side)]
             yield f"Variable {variable.name} is harmonised: {_what_is_lost(variable.categorisation, sides)}."
-
-
-def _holder(variable: VariableSpec) -> str:
-    return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
 
 
 def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
