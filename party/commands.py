@@ -237,10 +237,10 @@ def accept(
     Each party checks its own entry; comparing the list's digest over the phone shows that all have the same list, with
     the keys of all parties.
     """
-    from gemel.common.pki.acceptance import accept as put
+    from gemel.common.pki.acceptance import checked
     from gemel.common.pki.certificates import read_public
 
-    listed = put(
+    acceptance = checked(
         folder,
         name,
         None if certificate is None else read_public(certificate, "the certificate"),
@@ -248,6 +248,7 @@ def accept(
         read_public(authorities, "the authorities"),
         _identity(config, folder),
     )
+    listed = acceptance.put()
     typer.echo("Everything fits. Compare identities and the list's digest with the other parties, over the phone:")
     _show(listed)
 

@@ -9,7 +9,7 @@
 - `provisioning`: all parties at once, on one machine.
 """
 
-from gemel.common.pki.acceptance import accept
+from gemel.common.pki.acceptance import checked
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Names, Validity, server_name
@@ -21,5 +21,5 @@ from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
     "PARTIES", "Admission", "Authority", "EnrolmentRequest", "Member", "Members", "Names", "PartyFolder", "Provisioned",
-    "Validity", "accept", "assemble", "certify", "enrol", "provision", "server_name",
+    "Validity", "assemble", "certify", "checked", "enrol", "provision", "server_name",
 ]  # fmt: skip

@@ -2,8 +2,8 @@
 
 Each organisation, on its own machine, makes its keys and an *enrolment request* with its public keys by `enrol`, which
 its identity signs; `certify` checks it and issues the certificate. From all of them the coordinator makes the
-membership list by `assemble`, and everyone takes it by `accept` (`acceptance`), after comparing fingerprints over the
-phone.
+membership list by `assemble`, and everyone takes it (`acceptance`) after comparing fingerprints over the phone.
+
 `provision` does all of it at once for parties that share a machine.
 """
 
