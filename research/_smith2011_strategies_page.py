@@ -80,7 +80,7 @@ def _strategies(own: Beside) -> str:
         tried = sum(bool(a[number].targets) for a in own.strategies)
         printed = f"{PRINTED[number][0]}, {PRINTED[number][1]:,}" if number in PRINTED else ""
         gap = f"{p - PRINTED[number][0]:+.3f}, {cost - PRINTED[number][1]:+,.1f}" if number in PRINTED else ""
-        name = own.strategies[0][number].strategy
+        name = own.strategies[0][number].name
         lines.append(
             f"| {number} | {name} | {p:.3f} ({low:.3f} to {high:.3f}) | {cost:,.1f} | {replaced:,.1f} | {tried} "
             f"| {printed} | {gap} |"

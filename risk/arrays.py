@@ -1,6 +1,8 @@
-"""Arrays by what they hold."""
+"""Arrays by what they hold, and numbers for JSON."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,3 +12,8 @@ Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 """Numbers of levels or categories; -1 where a value is missing."""
 Mask = NDArray[np.bool_]
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: None where it is infinite or none."""
+    return float(value) if math.isfinite(value) else None

@@ -58,8 +58,6 @@ def without_large_blocks(
 def value_keys(field: FieldSignatures) -> Keys:
     """A key of each row that is equal for equal signatures, in either file; `NO_KEY` where the field is missing.
 
-    Notes
-    -----
     A linear hash: of a million different signatures two collide with probability 3e-8, which costs a comparison.
     """
     multipliers = np.random.default_rng(65).integers(0, 2**63, field.bits // 64, dtype=np.uint64) * np.uint64(2) + 1

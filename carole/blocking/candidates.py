@@ -8,7 +8,7 @@ its two rows, so nothing needs to be remembered between parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -54,8 +54,12 @@ class Blocks(NamedTuple):
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all blocks."""
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    def above(self, rule: int, pairs: int) -> list[Block]:
+        """The blocks of more than `pairs` pairs, as those of the rule of that number."""
+        large = np.flatnonzero(self.size_a * self.size_b > pairs)
+        return [Block(rule, int(self.size_a[k]), int(self.size_b[k])) for k in large]
 
 
 @njit(nogil=True, cache=True)
@@ -125,8 +129,12 @@ class Block(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """Pairs in the block."""
         return self.rows_a * self.rows_b
+
+
+def largest_first(blocks: Iterable[Block]) -> list[Block]:
+    """Blocks by the number of their pairs."""
+    return sorted(blocks, key=lambda block: (-block.pairs, block))
 
 
 class PairSource(Protocol):
@@ -151,11 +159,9 @@ class AllPairs:
         self.n_pairs = n_a * n_b
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the product into parts of at most `size` pairs."""
         return stretches(0, 0, self.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write a part's pairs; return how many there are."""
         n = all_pairs(part.start, part.stop, self._n_b, row_a, row_b)
         mask[:n] = 0
         return n
@@ -170,7 +176,6 @@ class AscendingPairs:
         self.parts = source.parts
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write a part's ascending pairs; return how many there are."""
         n = self._source.write(part, row_a, row_b, mask)
         ascending = np.flatnonzero(row_a[:n] < row_b[:n])
         for column in (row_a, row_b, mask):
@@ -181,21 +186,9 @@ class AscendingPairs:
 class CandidatePairs:
     """The pairs that share a blocking key under at least one rule, each of them once.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
-    max_rules : int
-        More than `MAX_RULES` only for callers that do not use the masks, which have no bits for them.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are no rules, more than `MAX_RULES`, or arrays of different length on one side.
-
-    Notes
-    -----
-    Building sorts each rule's keys. Memory: see `index_bytes`.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows; `NO_KEY` matches nothing. More
+    rules than `MAX_RULES` (`max_rules`) only for callers that do not use the masks, which have no bits for them. Raises
+    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`.
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
@@ -233,19 +226,14 @@ class CandidatePairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
-        return (int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum()))
+        in_a, in_b = (int((keys == NO_KEY).all(axis=1).sum()) for keys in self.keys_by_row)
+        return in_a, in_b
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        blocks = [
-            Block(number, int(rule.size_a[k]), int(rule.size_b[k]))
-            for number, rule in enumerate(self._rules)
-            for k in np.flatnonzero(rule.size_a * rule.size_b > pairs)
-        ]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
+        return largest_first(block for number, rule in enumerate(self._rules) for block in rule.above(number, pairs))
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
             yield from stretches(number, 0, rule.n_pairs, size)
 
@@ -310,17 +298,9 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
 class BlockKeyedPairs:
     """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
-    start, stop : int
-        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the arrays of a side differ in length.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows: digests of blocks for the rule
+    itself, tags for the others; `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's
+    rows and B's rows. Raises PARAMETER if the arrays of a side differ in length.
     """
 
     def __init__(
@@ -342,11 +322,9 @@ class BlockKeyedPairs:
         return self._stop - self._start
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the stretch into parts of at most `size` pairs."""
         return stretches(self._rule, self._start, self._stop, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         return block_pairs(
             part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
         )
@@ -355,5 +333,4 @@ class BlockKeyedPairs:
 def shared_blocks(rule: int, digests_a: U64, digests_b: U64, above: int) -> tuple[int, list[Block]]:
     """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
     blocks = blocks_of(digests_a, digests_b)
-    large = np.flatnonzero(blocks.size_a * blocks.size_b > above)
-    return blocks.n_pairs, [Block(rule, int(blocks.size_a[k]), int(blocks.size_b[k])) for k in large]
+    return blocks.n_pairs, blocks.above(rule, above)

@@ -14,15 +14,13 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import I32, I64, U32, U64, Flags
-from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part
+from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part, largest_first, stretches
 from gemel.carole.blocking.value_relation import ValuePairs
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 
 class Rule(Protocol):
-    """One blocking rule."""
-
     @property
     def n_pairs(self) -> int:
         """Pairs it numbers: at least as many as it writes."""
@@ -55,11 +53,9 @@ class KeyedRule:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all its blocks."""
         return self._pairs.n_pairs
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
-        """Write the pairs numbered `start` to `stop`; return how many there are."""
         n = 0
         ignored = np.empty(stop - start, dtype=np.uint32)
         key = int(np.searchsorted(self._ends, start, side="right"))
@@ -72,15 +68,12 @@ class KeyedRule:
         return n
 
     def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
-        """Set a bit in the masks of those of the first `n` pairs that share a key."""
         _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
 
     def blocks_above(self, number: int, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs."""
         return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
     def without_key(self) -> tuple[Flags, Flags]:
-        """Rows that have no key at all."""
         keys_a, keys_b = self._pairs.keys_by_row
         return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
 
@@ -104,15 +97,12 @@ class ValueRule:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of rows with related values."""
         return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
-        """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
         return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
 
     def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
-        """Set a bit in the masks of those of the first `n` pairs whose values are related."""
         _mark_related(
             row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
         )
@@ -126,7 +116,6 @@ class ValueRule:
         return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
     def without_key(self) -> tuple[Flags, Flags]:
-        """Rows without a value."""
         return self._codes_a < 0, self._codes_b < 0
 
 
@@ -205,12 +194,8 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
 class UnionPairs:
     """The pairs that satisfy at least one rule.
 
-    `rules`: at most `MAX_RULES`.
-
-    Notes
-    -----
-    As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
-    other rule tests, so that nothing is remembered between parts.
+    `rules`: at most `MAX_RULES`. As `CandidatePairs` does for rules with one key each: a pair is written by the first
+    rule it satisfies, which every other rule tests, so that nothing is remembered between parts.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -227,31 +212,25 @@ class UnionPairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that no rule can pair with any row."""
-        sides = [rule.without_key() for rule in self._rules]
-        return (
-            int(np.logical_and.reduce([a for a, _ in sides]).sum()),
-            int(np.logical_and.reduce([b for _, b in sides]).sum()),
-        )
+        sides = zip(*(rule.without_key() for rule in self._rules), strict=True)
+        in_a, in_b = (int(np.logical_and.reduce(of_rules).sum()) for of_rules in sides)
+        return in_a, in_b
 
     def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        blocks = [block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
+        return largest_first(
+            block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)
+        )
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
-            for start in range(0, rule.n_pairs, size):
-                yield Part(number, start, min(start + size, rule.n_pairs))
+            yield from stretches(number, 0, rule.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         n = self._rules[part.rule].write(part.start, part.stop, row_a, row_b)
         self.mark(row_a, row_b, n, mask)
         return int(_without(n, np.uint32((1 << part.rule) - 1), row_a, row_b, mask))
 
     def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-        """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
         for number, rule in enumerate(self._rules):
             rule.mark(row_a, row_b, n, np.uint32(1 << number), mask)
@@ -293,11 +272,7 @@ MAX_BITS = 63
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
-    Raises PARAMETER if the signatures have fewer bits than the bands need.
-
-    Notes
-    -----
-    O(bands * (distinct values + rows)).
+    Raises PARAMETER if the signatures have fewer bits than the bands need. O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
         raise parameter(

@@ -39,11 +39,8 @@ _QUERIES = 256
 class MultibitTree:
     """A multibit tree.
 
-    `signatures` (uint64, shape (n, words)): distinct.
-
-    Notes
-    -----
-    Built in O(n * depth * words) and n/4 nodes of two signatures each, at most twice that.
+    `signatures` (uint64, shape (n, words)): distinct. Built in O(n * depth * words) and n/4 nodes of two signatures
+    each, at most twice that.
     """
 
     def __init__(self, signatures: U64) -> None:
@@ -229,24 +226,10 @@ def canopy_pairs(
     a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, maximum: int,
     progress: StageProgress, randomised_response: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
-    """Pairs of values that lie in a common canopy.
+    """Pairs of values that lie in a common canopy; MEMORY if there are more than `maximum`.
 
     A value that is still free is picked at random; all values of estimated similarity `loose` or more to it form a
     canopy, and those of `tight` or more, itself included, are no longer free. This is repeated until none is free.
-
-    Parameters
-    ----------
-    tight, loose : float
-        Similarities, ``loose <= tight``.
-    maximum : int
-        Pairs that memory allows.
-    randomised_response : float
-        Probability with which each bit was randomised, in both files.
-
-    Raises
-    ------
-    GemelError
-        MEMORY if there are more.
 
     Notes
     -----
@@ -289,7 +272,6 @@ def canopy_pairs(
 
 @njit(nogil=True, cache=True)
 def _distances(values: U64, centre: U64) -> I64:
-    """Disagreeing bits of each value with one."""
     out = np.zeros(len(values), dtype=np.int64)
     for i in range(len(values)):
         for w in range(values.shape[1]):

@@ -75,7 +75,6 @@ class PatternCounter:
 
     @property
     def n_keys(self) -> int:
-        """Keys in the table."""
         return int(self._used[0])
 
     def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
@@ -137,7 +136,6 @@ class Tally:
         self._held: list[tuple[int, Counts]] = []
 
     def add(self, counts: Counts) -> None:
-        """Add some counts."""
         parts = 1
         while self._held and self._held[-1][0] == parts:
             counts = summed([self._held.pop()[1], counts])

@@ -63,7 +63,6 @@ class CheckedPairs:
         return np.asarray(((self.likeness == FAR) | (self.likeness == NEAR)).sum(axis=1), dtype=np.int64)
 
     def rows(self, selected: Flags) -> CheckedPairs:
-        """Some of the pairs."""
         return CheckedPairs(self.likeness[selected], self.weight[selected], self.agrees[selected])
 
 
@@ -107,18 +106,11 @@ of several kin is linked depends a little on how alike they are in the check fie
 
 @dataclass(frozen=True)
 class FalseLinks:
-    """The share of false links.
+    """The share of false links, with its 95 % interval, in [0, 1].
 
-    Parameters
-    ----------
-    share, lower, upper : float
-        Estimate and 95 % interval, in [0, 1].
-    m, u : float
-        Mean probability of agreement in the check field: of the links if true, and of those in doubt if false.
-    links, in_doubt : int
-        Links that have the check field, and those of them that are not sure.
-    unseen : int
-        Links in doubt that would agree on the check field nearly as often if false.
+    `m`, `u`: mean probability of agreement in the check field: of the links if true, and of those in doubt if false;
+    `links`, `in_doubt`: links that have the check field, and those of them that are not sure; `unseen`: links in doubt
+    that would agree on the check field nearly as often if false.
     """
 
     share: float
@@ -142,25 +134,11 @@ def false_links(
 ) -> FalseLinks | None:
     """Estimate the share of false links by a check field.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_links,)
-        What the model claims of each link.
-    known_false : CheckedPairs
-        Pairs one of whose records has a sure link with another record.
-    strangers : float
-        Share of all pairs of records that agree in the check field, in (0, 1).
-
-    Returns
-    -------
-    FalseLinks or None
-        None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that are known to
-        be false, and are as likely links, agree on it about as often as true ones.
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the inputs disagree.
+    `probability` (float64, shape (n_links,)): what the model claims of each link; `known_false`: pairs one of whose
+    records has a sure link with another record; `strangers`: share of all pairs of records that agree in the check
+    field, in (0, 1). Returns None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that
+    are known to be false, and are as likely links, agree on it about as often as true ones. Raises PARAMETER if the
+    inputs disagree.
 
     Notes
     -----

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.carole.comparison.counting import PatternCounter, merged
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
@@ -40,8 +41,6 @@ BOUNDS = (0.5, 1.0)
 class AllPairs:
     """The product of both files.
 
-    Notes
-    -----
     O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
     """
 
@@ -65,27 +64,16 @@ class AllPairs:
         first_b, self._of_b = distinct_rows(b + 1, levels)
         self._distinct_a, self._distinct_b = a[first_a], b[first_b]
         weight_a, weight_b = np.bincount(self._of_a), np.bincount(self._of_b)
-        totals = np.zeros(3 ** len(keys), dtype=np.int64) if len(keys) <= 12 else None
-        found: dict[int, int] = {}
+        table = PatternCounter(3 ** len(keys))
         step = max(1, _PART // len(first_b))
+        no_rules = np.zeros(step * len(first_b), dtype=np.uint32)
         for start in range(0, len(first_a), step):
             code = self._pattern_codes(slice(start, start + step))
             weight = weight_a[start : start + step, None] * weight_b
-            if totals is not None:
-                totals += np.bincount(code.ravel(), weight.ravel(), len(totals)).astype(np.int64)
-                continue
-            own, inverse = np.unique(code, return_inverse=True)
-            sums = np.bincount(inverse.ravel(), weight.ravel()).astype(np.int64)
-            for pattern, count in zip(own.tolist(), sums.tolist(), strict=True):
-                found[pattern] = found.get(pattern, 0) + count
-        if totals is not None:
-            self._codes = np.flatnonzero(totals)
-            counts = totals[self._codes]
-        else:
-            self._codes = np.array(sorted(found), dtype=np.int64)
-            counts = np.array([found[x] for x in self._codes.tolist()], dtype=np.int64)
+            table.add(code.ravel(), no_rules, weight.ravel(), code.size)
+        self._codes, masks, counts = merged([table])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
-        self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
+        self.patterns = PatternCounts(gamma, masks, counts)
 
     def _pattern_codes(self, rows: slice) -> I64:
         """The pattern of each distinct combination of A in `rows` with each of B: a digit for each key, missing 0."""
@@ -127,24 +115,19 @@ _LINK_FLOOR = -9.0
 _LOG2 = math.log(2.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Suspicions:
-    """An intruder's estimate: pairs and their probabilities.
+    """An intruder's estimate: pairs and their probabilities; arrays of shape (n_pairs,).
 
-    Parameters
-    ----------
-    person, record : ndarray of int32, shape (n_pairs,)
-        Rows of the people known and of the release.
-    probability : ndarray of float64, shape (n_pairs,)
-        That the record is the person's; pairs below `FLOOR` are left out.
-    expected_matches
-        Estimated number of the known people in the release.
+    `person`, `record` (int32): rows of the people known and of the release; `probability` (float64): that the record is
+    the person's; pairs below `FLOOR` are left out; `expected_matches`: estimated number of the known people in the
+    release.
     """
 
     method: str
-    person: I32 = field(repr=False)
-    record: I32 = field(repr=False)
-    probability: F64 = field(repr=False)
+    person: I32
+    record: I32
+    probability: F64
     expected_matches: float
     warnings: tuple[ResultWarning, ...]
 
@@ -159,17 +142,10 @@ def fellegi_sunter_attack(
 ) -> Suspicions:
     """Link by agreement of the keys.
 
-    Parameters
-    ----------
-    u
-        How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
-    dependence
-        ``none``: keys agree independently, given whether a pair is a match, as in SE17; ``pairwise`` or
-        ``decomposable``: dependences are estimated (streets lie in towns).
-    one_to_one
-        Evaluate pairs jointly, each person and record in one match at most. SE17 evaluates each pair separately.
-    expected_matches
-        Number of the known people expected in the release, where EM starts.
+    `u`: how u is estimated (`Estimation`); "all_pairs" is SE17's; `dependence`: "none": keys agree independently, given
+    whether a pair is a match, as in SE17; "pairwise" or "decomposable": dependences are estimated (streets lie in
+    towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most; SE17 evaluates each pair
+    separately; `expected_matches`: number of the known people expected in the release, where EM starts.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -198,17 +174,12 @@ def extended_attack(
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
-    """Link by agreement, by how common values are, and by which values occur together.
+    """Link by agreement, by how common values are, and by which values occur together; options as
+    `fellegi_sunter_attack`.
 
-    Parameters
-    ----------
-    training : ndarray of int32, shape (n, n_variables), optional
-        Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
-        the files.
-    prevalence
-        Whether the share of matches is held at the Fellegi-Sunter estimate.
-    seed
-        Seed of the random draws.
+    `training` (int32, shape (n, n_variables)): records of other people with all variables, -1 missing: what an intruder
+    knows beforehand; by default those of the files; `prevalence`: whether the share of matches is held at the
+    Fellegi-Sunter estimate.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)

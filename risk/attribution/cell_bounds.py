@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import Progress, StageProgress
+from gemel.common.progress import Progress
 from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
 from gemel.risk.attribution.programming import (
+    LARGEST,
     Undecided,
-    conflict,
     contradiction,
     feasible_table,
     programme_bounds,
     system,
 )
 from gemel.risk.attribution.release import Axis, Published, Release
-from gemel.risk.attribution.search import LARGEST, Search
 from gemel.risk.attribution.shuttle import Contradiction, Kind, lattice, shuttle
 
-Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
+Method = Literal["auto", "programming", "shuttle", "closed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +71,7 @@ def bounds(
     *,
     seconds: float | None = None,
     kind: Kind | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda stage, fraction: None,
 ) -> Bounds:
     """Bound every cell of the base table from everything that was released.
 
@@ -81,7 +79,7 @@ def bounds(
     ----------
     method
         ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
-        ``extended``: the same with search, tight. ``programming``: integer programming, tight. ``auto``: by
+        ``programming``: integer programming, tight. ``auto``: by
         irreducible components where their separators are known exactly, each covered one in closed form and the others
         by shuttle and then integer programming for what the shuttle left unproven.
     seconds
@@ -97,51 +95,152 @@ def bounds(
         If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is requested and the
         release is not decomposable.
     """
-    begun = time.monotonic()
-    if method == "closed":
-        parts = components(release)
+    run = _Run(release, seconds, kind, progress)
+    methods = {
+        "closed": run.closed,
+        "programming": run.programming,
+        "shuttle": run.shuttle,
+        "auto": run.auto,
+    }
+    try:
+        return methods[method]()
+    except Contradiction as error:
+        raise contradiction(release) from error
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A release that is being bounded, and the time for it."""
+
+    release: Release
+    seconds: float | None
+    kind: Kind | None
+    progress: Progress
+    begun: float = field(default_factory=time.monotonic)
+
+    def closed(self) -> Bounds:
+        """By components, all of them covered."""
+        parts = components(self.release)
         missing = [c for c in parts if c.table is None]
         if missing:
             raise parameter(
-                release.name,
+                self.release.name,
                 "the release is not decomposable: no published table covers " + " x ".join(missing[0].variables),
                 remedy="use method 'auto', which bounds that component by other means",
             )
-        lower, upper, proven, how = _closed(release, parts)
-        return _answer(release, lower, upper, proven, proven, how, begun)
-    try:
-        if method == "programming":
-            found = programme_bounds(
-                system(release),
-                witnesses=_witness(release, seconds),
-                seconds=seconds,
-                progress=_stage(progress, "integer programming"),
-            )
-            lower, upper, low_tight, high_tight = found.lower, found.upper, found.lower_tight, found.upper_tight
-            how = f"integer programming ({found.programmes} programmes)"
-        elif method == "shuttle":
-            tightened = shuttle(release, lattice(release, kind), seconds=seconds, progress=_sweeps(progress))
-            lower, upper = tightened.base()
-            known = lower == upper  # a range of one value is tight, provided there is a table at all
-            low_tight = high_tight = known
-            how = f"generalised shuttle ({tightened.sweeps} sweeps, {tightened.lattice.size} recoded cells)"
-        elif method == "extended":
-            lower, upper, low_tight, high_tight, how = _extended(release, kind, seconds, progress)
-        else:
-            return _auto(release, seconds, kind, progress, begun)
-    except Contradiction as error:
-        names = conflict(release)
-        raise contradiction(release, names or [t.name for t in release.tables]) from error
-    return _answer(release, lower, upper, low_tight, high_tight, how, begun)
+        lower, upper, exact = combine(self.release, [(c, covered_box(self.release, c)) for c in parts])
+        if (lower > upper).any() or not _consistent(self.release):
+            raise contradiction(self.release)
+        proven = exact and all(self.release.table(c.table or "").exact for c in parts)
+        return self._bounds(lower, upper, proven, proven, f"closed form ({len(parts)} components)")
 
+    def programming(self) -> Bounds:
+        """One integer programme for each bound that no table has shown attained."""
+        found = programme_bounds(
+            system(self.release),
+            witnesses=self._witness(self.seconds),
+            seconds=self.seconds,
+            progress=partial(self.progress, "integer programming"),
+        )
+        how = f"integer programming ({found.programmes} programmes)"
+        return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, how)
 
-def _closed(release: Release, parts: Sequence[Component]) -> tuple[Integers, Integers, bool, str]:
-    boxes = [(c, covered_box(release, c)) for c in parts]
-    lower, upper, exact = combine(release, boxes)
-    if (lower > upper).any() or not _consistent(release):
-        raise contradiction(release, conflict(release) or [t.name for t in release.tables])
-    proven = exact and all(release.table(c.table or "").exact for c in parts)
-    return lower, upper, proven, f"closed form ({len(parts)} components)"
+    def shuttle(self) -> Bounds:
+        """A range of one value is tight, provided there is a table at all."""
+        tightened = shuttle(
+            self.release, lattice(self.release, self.kind), seconds=self.seconds, progress=self.progress
+        )
+        lower, upper = tightened.base()
+        return self._bounds(lower, upper, lower == upper, lower == upper, tightened.described)
+
+    def auto(self) -> Bounds:
+        """By components where that loses nothing, else as one; each by closed form, or shuttle and programming."""
+        release = self.release
+        parts = components(release)
+        if len(parts) == 1 or not all(t.simple for t in release.tables) or not _consistent(release):
+            return self.whole()
+        covered = [(c, covered_box(release, c)) for c in parts if c.table is not None]
+        between: dict[tuple[str, ...], Integers] = {}
+        for c in parts[1:]:
+            between[c.separator], known = separator_upper(release, c.separator, covered)
+            if not known:
+                return self.whole()
+        boxes: list[tuple[Component, tuple[Integers, Integers]]] = []
+        tight, how = True, []
+        for c in parts:
+            if c.table is not None and release.table(c.table).exact:
+                boxes.append((c, covered_box(release, c)))
+                how.append("closed form")
+                continue
+            # What is known of its separators may come from a table on their other side.
+            margins = [
+                Published(
+                    f"margin over {', '.join(names) or 'nothing'}",
+                    tuple(Axis.full(v) for v in release.variables if v.name in names),
+                    counts,
+                )
+                for names, counts in between.items()
+                if set(names) <= {*c.variables}
+            ]
+            within = restricted(release, c.variables).with_tables(*margins)
+            if feasible_table(system(within)) is None:
+                raise contradiction(release)
+            part = replace(self, release=within).whole()
+            tight = tight and part.tight
+            boxes.append((c, (part.lower, part.upper)))
+            how.append(f"{' x '.join(c.variables)} by {part.method}")
+        lower, upper, _ = combine(release, boxes)
+        if not (lower <= upper).all():
+            raise contradiction(release)
+        words = f"{len(parts)} irreducible components: " + "; ".join(dict.fromkeys(how))
+        if set(how) == {"closed form"}:
+            words = f"closed form ({len(parts)} components)"
+        return self._bounds(lower, upper, tight, tight, words)
+
+    def whole(self) -> Bounds:
+        """Shuttle where its cells have room, then programming for what it left unproven."""
+        release, seconds = self.release, self.seconds
+        share = None if seconds is None else seconds / 4
+        witnesses = self._witness(share)
+        outer, how = None, []
+        try:
+            cells = lattice(release, self.kind, 2_000_000 if seconds is None or seconds < 60 else 20_000_000)
+        except GemelError:
+            cells = None
+        if cells is not None:
+            tightened = shuttle(release, cells, seconds=share, progress=self.progress)
+            outer = tightened.base()
+            how.append(tightened.described)
+        found = programme_bounds(
+            system(release),
+            outer=outer,
+            witnesses=witnesses,
+            seconds=None if seconds is None else max(seconds - (time.monotonic() - self.begun), 0.0),
+            progress=partial(self.progress, "integer programming"),
+        )
+        relaxed = seconds is not None and release.cells > LARGEST
+        how.append(f"{'linear' if relaxed else 'integer'} programming ({found.programmes} programmes)")
+        return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, " and ".join(how))
+
+    def _witness(self, seconds: float | None) -> Integers | None:
+        """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""
+        try:
+            table = feasible_table(system(self.release), seconds)
+        except Undecided:
+            return None
+        if table is None:
+            raise contradiction(self.release)
+        return table[None, :]
+
+    def _bounds(
+        self, lower: Integers, upper: Integers, low_tight: Mask | bool, high_tight: Mask | bool, method: str
+    ) -> Bounds:
+        shape = self.release.shape
+        low_tight, high_tight = (
+            np.broadcast_to(np.reshape(x, shape if np.ndim(x) else ()), shape) for x in (low_tight, high_tight)
+        )
+        upper = np.minimum(upper.reshape(shape), INFINITE)
+        return Bounds(lower.reshape(shape), upper, low_tight, high_tight, method, time.monotonic() - self.begun)
 
 
 def _consistent(release: Release) -> bool:
@@ -150,148 +249,8 @@ def _consistent(release: Release) -> bool:
     for i, first in enumerate(exact):
         for second in exact[i + 1 :]:
             shared = [n for n in first.names if n in second.names]
-            a, b = (_margin(release, t, shared) for t in (first, second))
+            ordered = tuple(v.name for v in release.variables if v.name in shared)
+            a, b = (covered_box(release, Component(ordered, (), t.name))[0] for t in (first, second))
             if a.shape == b.shape and not np.array_equal(a, b):
                 return False
     return True
-
-
-def _margin(release: Release, table: Published, names: Sequence[str]) -> Integers:
-    ordered = tuple(v.name for v in release.variables if v.name in names)
-    return covered_box(release, Component(ordered, (), table.name))[0]
-
-
-def _extended(
-    release: Release, kind: Kind | None, seconds: float | None, progress: Progress | None
-) -> tuple[Integers, Integers, Mask, Mask, str]:
-    ends = None if seconds is None else time.monotonic() + seconds
-    cells = lattice(release, kind, LARGEST)
-    tightened = shuttle(release, cells, seconds=seconds, progress=_sweeps(progress))
-    search = Search(tightened)
-    n = len(search.base)
-    seen = np.stack([np.full(n, INFINITE, dtype=np.int64), np.full(n, -1, dtype=np.int64)])
-    for i, node in enumerate(search.base):
-        if ends is not None and time.monotonic() > ends:
-            break
-        search.tighten(int(node), seen)
-        if progress is not None:
-            progress("extended shuttle", (i + 1) / n)
-    lower, upper = search.low[search.base], search.high[search.base]
-    how = f"extended shuttle ({cells.size} recoded cells)"
-    return lower, upper, seen[0] == lower, seen[1] == upper, how
-
-
-def _auto(
-    release: Release, seconds: float | None, kind: Kind | None, progress: Progress | None, begun: float
-) -> Bounds:
-    """By components where that loses nothing, else as one; each by closed form, or shuttle and programming."""
-    parts = components(release)
-    if len(parts) == 1 or not all(t.simple for t in release.tables) or not _consistent(release):
-        return _whole(release, seconds, kind, progress, begun)
-    covered = [(c, covered_box(release, c)) for c in parts if c.table is not None]
-    between: dict[tuple[str, ...], Integers] = {}
-    for c in parts[1:]:
-        counts, known = separator_upper(release, c.separator, covered)
-        if not known:
-            return _whole(release, seconds, kind, progress, begun)
-        between[c.separator] = counts
-    boxes: list[tuple[Component, tuple[Integers, Integers]]] = []
-    tight, how = True, []
-    for c in parts:
-        if c.table is not None and release.table(c.table).exact:
-            boxes.append((c, covered_box(release, c)))
-            how.append("closed form")
-            continue
-        # What is known of its separators may come from a table on their other side.
-        margins = [
-            _separator(release, names, counts) for names, counts in between.items() if set(names) <= {*c.variables}
-        ]
-        within = restricted(release, c.variables).with_tables(*margins)
-        if feasible_table(system(within)) is None:
-            raise contradiction(release, conflict(release))
-        part = _whole(within, seconds, kind, progress, begun)
-        tight = tight and part.tight
-        boxes.append((c, (part.lower, part.upper)))
-        how.append(f"{' x '.join(c.variables)} by {part.method}")
-    lower, upper, _ = combine(release, boxes)
-    if not (lower <= upper).all():
-        raise contradiction(release, conflict(release))
-    if set(how) == {"closed form"}:
-        words = f"closed form ({len(parts)} components)"
-    else:
-        words = f"{len(parts)} irreducible components: " + "; ".join(dict.fromkeys(how))
-    return _answer(release, lower, upper, tight, tight, words, begun)
-
-
-def _separator(release: Release, names: Sequence[str], counts: Integers) -> Published:
-    variables = [v for v in release.variables if v.name in names]
-    return Published(f"margin over {', '.join(names) or 'nothing'}", tuple(Axis.full(v) for v in variables), counts)
-
-
-def _witness(release: Release, seconds: float | None) -> Integers | None:
-    """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""
-    try:
-        table = feasible_table(system(release), seconds)
-    except Undecided:
-        return None
-    if table is None:
-        raise contradiction(release, conflict(release))
-    return table[None, :]
-
-
-def _whole(
-    release: Release, seconds: float | None, kind: Kind | None, progress: Progress | None, begun: float
-) -> Bounds:
-    share = None if seconds is None else seconds / 4
-    witnesses = _witness(release, share)
-    room = 2_000_000 if seconds is None or seconds < 60 else 20_000_000
-    outer, how = None, []
-    try:
-        cells = lattice(release, kind, room)
-    except GemelError:
-        cells = None
-    if cells is not None:
-        tightened = shuttle(release, cells, seconds=share, progress=_sweeps(progress))
-        outer = tightened.base()
-        how.append(f"generalised shuttle ({tightened.sweeps} sweeps, {cells.size} recoded cells)")
-    left = None if seconds is None else max(seconds - (time.monotonic() - begun), 0.0)
-    found = programme_bounds(
-        system(release),
-        outer=outer,
-        witnesses=witnesses,
-        seconds=left,
-        progress=_stage(progress, "integer programming"),
-    )
-    relaxed = seconds is not None and release.cells > LARGEST_PROGRAMME
-    how.append(f"{'linear' if relaxed else 'integer'} programming ({found.programmes} programmes)")
-    return _answer(release, found.lower, found.upper, found.lower_tight, found.upper_tight, " and ".join(how), begun)
-
-
-def _answer(
-    release: Release,
-    lower: Integers,
-    upper: Integers,
-    low_tight: Mask | bool,
-    high_tight: Mask | bool,
-    method: str,
-    begun: float,
-) -> Bounds:
-    shape = release.shape
-    return Bounds(
-        np.asarray(lower).reshape(shape),
-        np.minimum(np.asarray(upper).reshape(shape), INFINITE),
-        np.broadcast_to(np.reshape(low_tight, shape if np.ndim(low_tight) else ()), shape),
-        np.broadcast_to(np.reshape(high_tight, shape if np.ndim(high_tight) else ()), shape),
-        method,
-        time.monotonic() - begun,
-    )
-
-
-def _sweeps(progress: Progress | None) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda sweep, changed: progress(f"shuttle, sweep {sweep}, {changed} bounds tightened", 0.0)
-
-
-def _stage(progress: Progress | None, stage: str) -> StageProgress | None:
-    return None if progress is None else lambda share: progress(stage, share)

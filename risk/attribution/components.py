@@ -14,7 +14,7 @@ the components fit together. With protected separators it is valid but may be lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.release import Published, Release, axis_of
+from gemel.risk.attribution.release import Published, Release
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -75,9 +75,7 @@ def components(release: Release) -> tuple[Component, ...]:
 
     found = []
     for nodes, separator in cut(frozenset(order)):
-        cover = [
-            t for t in release.tables if nodes <= set(t.names) and t.simple and not t.sample and _complete(release, t)
-        ]
+        cover = [t for t in release.tables if _whole(release, t, nodes)]
         cover.sort(key=lambda t: (not t.exact, len(t.names)))
         found.append(
             Component(
@@ -110,9 +108,11 @@ def _joined(
     return result
 
 
-def _complete(release: Release, table: Published) -> bool:
-    """Whether every base level is covered."""
-    return all(len(a.members) == release.variables[axis_of(release.variables, a.variable)].size for a in table.axes)
+def _whole(release: Release, table: Published, names: Collection[str]) -> bool:
+    """Whether a table counts the whole population, level by level, over some variables or more."""
+    return (
+        set(names) <= set(table.names) and table.simple and not table.sample and all(map(release.covered, table.axes))
+    )
 
 
 def restricted(release: Release, names: Sequence[str]) -> Release:
@@ -156,7 +156,7 @@ def separator_upper(
             lower = np.maximum(lower, low.sum(axis=axes))
             upper = np.minimum(upper, high.sum(axis=axes))
     for table in release.tables:
-        if set(separator) <= set(table.names) and table.simple and not table.sample and _complete(release, table):
+        if _whole(release, table, separator):
             low, high = covered_box(release, Component(tuple(separator), (), table.name))
             lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     return upper, bool((lower == upper).all())

@@ -133,12 +133,12 @@ class Ranges:
             )
         if protection == "conventional":
             law = Conventional(base)
-            box = _box(law.bounds((counts + (base - 1) // 2) // base * base))
+            box = law.bounds(law.rounded(counts))
             return cls(counts, box, box)
         down = counts // base * base
         up = np.where(counts % base, down + base, down)
         drawn = Random(base)
-        return cls(counts, _box(drawn.bounds(down)), _box(drawn.bounds(up)))
+        return cls(counts, drawn.bounds(down), drawn.bounds(up))
 
     def changed(self, change: Callable[[Counts], Counts]) -> Ranges:
         """The same of each of its arrays."""
@@ -236,11 +236,6 @@ def _shown(former: Ranges, latter: Ranges) -> Counts:
     visible = latter.high[0] - former.low[1] >= 1
     shown: Counts = np.where(visible, np.maximum(latter.counts - former.counts, 0), 0).astype(np.int64)
     return shown
-
-
-def _box(bounds: tuple[Integers, Integers]) -> tuple[Counts, Counts]:
-    lower, upper = bounds
-    return np.maximum(lower, 0), upper
 
 
 def margin(counts: Counts, axes: Sequence[int]) -> Counts:

@@ -15,8 +15,9 @@ Every issue is reported in one go, each with its path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,50 +25,18 @@ from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.risk.arrays import Integers
 from gemel.risk.attribution import laws
 from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from gemel.risk.attribution.protections import (
-    AttributeSuppression,
-    Barnardisation,
-    CellSuppression,
-    Chain,
-    ControlledRounding,
-    ConventionalRounding,
-    IntervalPublication,
-    Pram,
-    Protection,
-    RandomRounding,
-    Recoding,
-    RecordSuppression,
-    Sampling,
-    Swapping,
-    TabularAdjustment,
-    UnbiasedControlledRounding,
-)
+from gemel.risk.attribution.protections import KINDS
+from gemel.risk.attribution.protections.records import Chain, Protection
 from gemel.risk.attribution.release import Axis, Published, Release, Table, Variable, publish
 
 Document = Mapping[str, Any]
+Made = TypeVar("Made")
 
 
 def _tuples(value: Any) -> Any:
     """Lists to tuples, all the way down."""
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
-
-_PROTECTIONS: dict[str, Callable[..., Protection]] = {
-    "conventional": ConventionalRounding,
-    "random": RandomRounding,
-    "barnardisation": Barnardisation,
-    "record_suppression": RecordSuppression,
-    "controlled": ControlledRounding,
-    "unbiased_controlled": UnbiasedControlledRounding,
-    "cell_suppression": CellSuppression,
-    "interval": IntervalPublication,
-    "adjustment": TabularAdjustment,
-    "swapping": Swapping,
-    "pram": Pram,
-    "sampling": Sampling,
-    "recoding": Recoding,
-    "attribute_suppression": AttributeSuppression,
-}
 
 _LAWS: dict[str, Callable[..., Law]] = {
     "exact": laws.Exact,
@@ -86,8 +55,7 @@ def protection_of(document: Any) -> Protection:
     """A protection, or a list of them in order, from its document: ``{"kind": "random", "base": 5}``."""
     if isinstance(document, list):
         return Chain(tuple(protection_of(d) for d in document))
-    made: Protection = _made(document, _PROTECTIONS)
-    return made
+    return _made(document, KINDS)
 
 
 def law_of(document: Any, population: int | None, size: int) -> Law:
@@ -101,11 +69,10 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
     if given.get("kind") == "adjustment":
         reach = given.get("reach", 2)
         return laws.Within(int(reach), int(reach))
-    made: Law = _made(given, _LAWS)
-    return made
+    return _made(given, _LAWS)
 
 
-def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
     kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
     if kind not in known:
         raise parameter("", "there is no such protection", repr(kind), f"use one of: {', '.join(known)}")
@@ -120,32 +87,25 @@ def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
 
 def release_of(document: Document) -> Release:
     """A release from its document."""
-    issues: list[GemelError] = []
-    for key in document:
-        if key not in ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples"):
-            issues.append(parameter(key, "is not known here"))
+    known = ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples")
+    issues = [parameter(key, "is not known here") for key in document if key not in known]
     variables: list[Variable] = []
     for i, entry in enumerate(document.get("variables", [])):
-        try:
+        with _gathered(issues, f"variables[{i}]", "needs a `name` and a list `levels`"):
             variables.append(Variable(str(entry["name"]), tuple(str(x) for x in entry["levels"])))
-        except (GemelError, KeyError, TypeError) as error:
-            issues.append(_at(f"variables[{i}]", error, "needs a `name` and a list `levels`"))
     if issues:
         raise _together(document, issues)
     truth: Table | None = None
     if document.get("truth") is not None:
-        try:
+        with _gathered(issues, "truth", "needs whole numbers, nested as the variables"):
             truth = Table(tuple(variables), _array(document["truth"]))
-        except (GemelError, ValueError, TypeError) as error:
-            issues.append(_at("truth", error, "needs whole numbers, nested as the variables"))
     tables: list[Published] = []
     population = document.get("population")
     for i, entry in enumerate(document.get("tables", [])):
-        try:
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        where = f"tables[{i}]" + (f" ({name})" if name else "")
+        with _gathered(issues, where, "needs `variables` and `counts`"):
             tables.extend(_tables(entry, variables, truth, population, f"table {i + 1}"))
-        except (GemelError, KeyError, ValueError, TypeError) as error:
-            name = entry.get("name") if isinstance(entry, Mapping) else None
-            issues.append(_at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`"))
     if not tables and not issues:
         issues.append(parameter("tables", "a release needs at least one table"))
     if population is not None and not issues:
@@ -153,6 +113,20 @@ def release_of(document: Document) -> Release:
     if issues:
         raise _together(document, issues)
     return Release(tuple(variables), tuple(tables), truth, str(document.get("name", "release")))
+
+
+@contextmanager
+def _gathered(issues: list[GemelError], path: str, need: str) -> Iterator[None]:
+    """Add what is wrong with a part of a document, at its path, to the issues."""
+    try:
+        yield
+    except GemelErrors as error:
+        issues.append(GemelError(error.code, error.what, where=path))
+    except GemelError as error:
+        where = f"{path}, {error.where}" if error.where else path
+        issues.append(GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy))
+    except (KeyError, ValueError, TypeError):
+        issues.append(parameter(path, need))
 
 
 def _tables(
@@ -211,60 +185,21 @@ def _array(value: Any) -> Integers:
 
 def _counts(value: Any) -> tuple[Integers, tuple[Integers, Integers] | None]:
     """Counts with null for withheld ones; ``{"low": 0, "high": 2}`` for a range."""
+    cells = np.array(value, dtype=object)
+    counts, low, high = (np.full(cells.shape, fill, dtype=np.int64) for fill in (UNPUBLISHED, 0, laws.INFINITE))
     ranges = False
-
-    def walk(item: Any) -> Any:
-        nonlocal ranges
-        if isinstance(item, list):
-            return [walk(x) for x in item]
+    for index in np.ndindex(cells.shape):
+        item: Any = cells[index]
         if isinstance(item, Mapping):
             ranges = True
-            return item
-        return item
-
-    nested = walk(value)
-    shape: list[int] = []
-    level = nested
-    while isinstance(level, list):
-        shape.append(len(level))
-        level = level[0] if level else None
-    flat: list[Any] = []
-
-    def flatten(item: Any, depth: int) -> None:
-        if depth == len(shape):
-            flat.append(item)
-            return
-        if not isinstance(item, list) or len(item) != shape[depth]:
-            raise ValueError
-        for x in item:
-            flatten(x, depth + 1)
-
-    flatten(nested, 0)
-    counts, low, high = [], [], []
-    for item in flat:
-        if isinstance(item, Mapping):
-            counts.append(UNPUBLISHED)
-            low.append(int(item["low"]))
-            high.append(int(item["high"]))
-            continue
-        if item is not None and (isinstance(item, bool) or not isinstance(item, int | float) or item != int(item)):
-            raise ValueError
-        if item is not None and item < 0:
-            raise parameter("", "counts must not be negative", remedy="use null for a withheld count")
-        counts.append(UNPUBLISHED if item is None else int(item))
-        low.append(0)
-        high.append(laws.INFINITE)
-    shaped = [np.asarray(x, dtype=np.int64).reshape(shape) for x in (counts, low, high)]
-    return shaped[0], (shaped[1], shaped[2]) if ranges else None
-
-
-def _at(path: str, error: Exception, need: str) -> GemelError:
-    if isinstance(error, GemelErrors):
-        return GemelError(error.code, error.what, where=path)
-    if isinstance(error, GemelError):
-        where = f"{path}, {error.where}" if error.where else path
-        return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
-    return parameter(path, need)
+            low[index], high[index] = int(item["low"]), int(item["high"])
+        elif item is not None:
+            if isinstance(item, bool) or not isinstance(item, int | float) or item != int(item):
+                raise ValueError
+            if item < 0:
+                raise parameter("", "counts must not be negative", remedy="use null for a withheld count")
+            counts[index] = int(item)
+    return counts, (low, high) if ranges else None
 
 
 def _together(document: Document, issues: list[GemelError]) -> GemelError:

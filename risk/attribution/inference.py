@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.queries import divergence_terms
@@ -28,17 +27,14 @@ class Beliefs:
     posterior : ndarray of float64, shape (n_records, n_levels)
     divergence : ndarray of float64, shape (n_records,)
         Jensen-Shannon divergence of posterior from prior, in bits.
-    guess : ndarray of int64, shape (n_records,)
-        The likeliest level.
-    true : ndarray of int64, shape (n_records,), or None
+    true : ndarray of int64, shape (n_records,)
         The record's own level.
     """
 
     prior: Floats
     posterior: Floats
     divergence: Floats
-    guess: Integers
-    true: Integers | None
+    true: Integers
 
     @property
     def confidence(self) -> Floats:
@@ -48,8 +44,6 @@ class Beliefs:
     @property
     def factor(self) -> Floats:
         """By how much the odds of the record's own level rose from prior to posterior (its Bayes factor)."""
-        if self.true is None:
-            raise parameter("", "the Bayes factor of the true level needs the true levels")
         rows = np.arange(len(self.true))
         after, before = self.posterior[rows, self.true], self.prior[self.true]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -58,18 +52,15 @@ class Beliefs:
     def claims(self, threshold: float) -> tuple[int, float | None]:
         """Records whose likeliest level reaches a confidence, and the share of those claims that is true."""
         made = self.confidence >= threshold
-        if self.true is None or not made.any():
-            return int(made.sum()), None
-        return int(made.sum()), float((self.guess == self.true)[made].mean())
+        right = self.posterior.argmax(axis=1) == self.true
+        return int(made.sum()), float(right[made].mean()) if made.any() else None
 
     def ruled_out(self, threshold: float) -> int:
         """Records for which some level that the prior allows falls to a probability of at most `threshold`."""
         return int(((self.posterior <= threshold) & (self.prior > threshold)).any(axis=1).sum())
 
 
-def beliefs(
-    model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers | None = None
-) -> Beliefs:
+def beliefs(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers) -> Beliefs:
     """What an intruder with this model infers of records with these key values.
 
     Parameters
@@ -81,7 +72,7 @@ def beliefs(
     prior = model.marginal([sensitive])
     posterior = _conditional(model, sensitive, keys, values, prior)
     divergence = divergence_terms(posterior, np.broadcast_to(prior, posterior.shape)).sum(axis=1)
-    return Beliefs(prior, posterior, divergence, posterior.argmax(axis=1).astype(np.int64), true)
+    return Beliefs(prior, posterior, divergence, true)
 
 
 def _conditional(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, prior: Floats) -> Floats:

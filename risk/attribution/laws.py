@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from gemel.common.errors import GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers, Mask
 
 INFINITE = 2**31 - 1
@@ -27,19 +27,34 @@ UNPUBLISHED = -1
 
 
 class Law(ABC):
-    """What an intruder who knows the scheme knows of a cell."""
+    """What an intruder who knows the scheme knows of a cell; a law states it of the counts that were published."""
 
     name: ClassVar[str]
-    known: ClassVar[bool] = True
-    """Whether `probability` exists."""
+    whole_table: ClassVar[str | None] = None
+    """What errors call a scheme that looks at the whole table: no single cell has a `probability` under it."""
 
-    @abstractmethod
     def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
         """Trivial lower and upper bounds of the true counts; 0 and `INFINITE` where nothing was published."""
+        counts, hidden = _split(published)
+        lower, upper = self._range(counts)
+        return np.where(hidden, 0, np.maximum(lower, 0)), np.where(hidden, INFINITE, np.minimum(upper, INFINITE))
 
-    @abstractmethod
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
         """P(published | true) for each pair of counts, broadcast; 1 where nothing was published."""
+        counts, hidden = _split(published)
+        return np.where(hidden, 1.0, self._chance(counts, np.asarray(true, dtype=np.int64)))
+
+    @abstractmethod
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        """From what to what the true counts go; below 0 too."""
+
+    def _chance(self, counts: Integers, true: Integers) -> Floats | Mask:
+        """P(counts | true)."""
+        raise parameter(
+            "",
+            f"{self.whole_table} has no law of a single cell: what it publishes depends on the whole table",
+            remedy="use its bounds",
+        )
 
     @property
     def exact(self) -> bool:
@@ -52,39 +67,35 @@ def _split(published: ArrayLike) -> tuple[Integers, Mask]:
     return np.maximum(counts, 0), counts == UNPUBLISHED
 
 
-def _box(lower: Integers, upper: Integers, hidden: Mask) -> tuple[Integers, Integers]:
-    return np.where(hidden, 0, np.maximum(lower, 0)), np.where(hidden, INFINITE, np.minimum(upper, INFINITE))
-
-
 @dataclass(frozen=True)
 class Exact(Law):
     """The true count, or nothing (a suppressed cell)."""
 
     name = "exact"
+    exact = True
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = _split(published)
-        return _box(counts, counts, hidden)
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        return counts, counts
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        return np.where(hidden, 1.0, (counts == np.asarray(true)).astype(float))
-
-    @property
-    def exact(self) -> bool:
-        return True
+    def _chance(self, counts: Integers, true: Integers) -> Mask:
+        return np.asarray(counts == true)
 
 
 @dataclass(frozen=True)
 class _Based(Law):
+    """Multiples of a base, none of which is further from the true count than `_reach`."""
+
     base: int
 
     def __post_init__(self) -> None:
         if self.base < 1:
             raise parameter("", "a rounding base is a whole number of 1 or more", str(self.base))
 
-    def _multiples(self, published: ArrayLike) -> tuple[Integers, Mask]:
-        counts, hidden = _split(published)
+    @property
+    def _reach(self) -> int:
+        return self.base - 1
+
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
         if (counts % self.base).any():
             raise parameter(
                 "",
@@ -92,7 +103,7 @@ class _Based(Law):
                 f"{int((counts % self.base != 0).sum())} that are not",
                 "check the base, or publish the table with another protection",
             )
-        return counts, hidden
+        return counts - self._reach, counts + self._reach
 
 
 @dataclass(frozen=True)
@@ -106,16 +117,16 @@ class Conventional(_Based):
         if self.base % 2 == 0:
             raise parameter("", "conventional rounding needs an odd base, or there are ties", str(self.base))
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = self._multiples(published)
-        half = (self.base - 1) // 2
-        return _box(counts - half, counts + half, hidden)
+    @property
+    def _reach(self) -> int:
+        return (self.base - 1) // 2
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        half = (self.base - 1) // 2
-        nearest = (np.asarray(true, dtype=np.int64) + half) // self.base * self.base
-        return np.where(hidden, 1.0, (counts == nearest).astype(float))
+    def rounded(self, counts: Integers) -> Integers:
+        """The nearest multiples."""
+        return (counts + self._reach) // self.base * self.base
+
+    def _chance(self, counts: Integers, true: Integers) -> Mask:
+        return np.asarray(counts == self.rounded(true))
 
 
 @dataclass(frozen=True)
@@ -124,14 +135,8 @@ class Random(_Based):
 
     name = "random"
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = self._multiples(published)
-        return _box(counts - (self.base - 1), counts + (self.base - 1), hidden)
-
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        chance = 1.0 - np.abs(counts - np.asarray(true, dtype=np.int64)) / self.base
-        return np.where(hidden, 1.0, np.maximum(chance, 0.0) * (counts % self.base == 0))
+    def _chance(self, counts: Integers, true: Integers) -> Floats:
+        return np.asarray(np.maximum(1.0 - np.abs(counts - true) / self.base, 0.0) * (counts % self.base == 0))
 
 
 @dataclass(frozen=True)
@@ -139,13 +144,7 @@ class Adjacent(_Based):
     """A multiple of the base next to the true count, chosen with regard to the whole table (controlled rounding)."""
 
     name = "controlled"
-    known = False
-
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        return Random(self.base).bounds(published)
-
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        raise depends_on_table("controlled rounding")
+    whole_table = "controlled rounding"
 
 
 @dataclass(frozen=True)
@@ -162,16 +161,12 @@ class Barnardised(Law):
         if not 0.0 <= self.stay <= 1.0:
             raise parameter("", "the Barnardisation parameter is a probability", str(self.stay))
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = _split(published)
-        return _box(np.where(counts == 0, 0, np.maximum(counts - 1, 1)), counts + 1, hidden)
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        return np.where(counts == 0, 0, np.maximum(counts - 1, 1)), counts + 1
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        truth = np.asarray(true, dtype=np.int64)
-        moved = np.where(np.abs(counts - truth) == 1, (1.0 - self.stay) / 2.0, 0.0)
-        chance = np.where(truth == 0, (counts == 0).astype(float), np.where(counts == truth, self.stay, moved))
-        return np.where(hidden, 1.0, chance)
+    def _chance(self, counts: Integers, true: Integers) -> Floats:
+        moved = np.where(np.abs(counts - true) == 1, (1.0 - self.stay) / 2.0, 0.0)
+        return np.where(true == 0, (counts == 0).astype(float), np.where(counts == true, self.stay, moved))
 
 
 @dataclass(frozen=True)
@@ -191,16 +186,12 @@ class Sampled(Law):
                 "give the population's total",
             )
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = _split(published)
-        return _box(counts, counts + (self.population - self.size), hidden)
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        return counts, counts + (self.population - self.size)
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        truth = np.asarray(true, dtype=np.int64)
-        log = _log_binomial(truth, counts) + _log_binomial(self.population - truth, self.size - counts)
-        chance = np.exp(log - _log_binomial(np.asarray(self.population), np.asarray(self.size)))
-        return np.where(hidden, 1.0, chance)
+    def _chance(self, counts: Integers, true: Integers) -> Floats:
+        log = _log_binomial(true, counts) + _log_binomial(self.population - true, self.size - counts)
+        return np.exp(log - _log_binomial(np.asarray(self.population), np.asarray(self.size)))
 
 
 @dataclass(frozen=True)
@@ -210,14 +201,11 @@ class BelowThreshold(Law):
     threshold: int
     name = "threshold"
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = _split(published)
-        return _box(counts, np.where(counts == 0, max(self.threshold - 1, 0), counts), hidden)
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        return counts, np.where(counts == 0, max(self.threshold - 1, 0), counts)
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, hidden = _split(published)
-        truth = np.asarray(true, dtype=np.int64)
-        return np.where(hidden, 1.0, (counts == np.where(truth < self.threshold, 0, truth)).astype(float))
+    def _chance(self, counts: Integers, true: Integers) -> Mask:
+        return np.asarray(counts == np.where(true < self.threshold, 0, true))
 
 
 @dataclass(frozen=True)
@@ -230,14 +218,10 @@ class Within(Law):
     floor: int
     ceiling: int
     name = "within"
-    known = False
+    whole_table = "this scheme"
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        counts, hidden = _split(published)
-        return _box(counts - self.floor, counts + self.ceiling, hidden)
-
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        raise depends_on_table("this scheme")
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        return counts - self.floor, counts + self.ceiling
 
 
 @dataclass(frozen=True)
@@ -252,35 +236,30 @@ class Composed(Law):
     def exact(self) -> bool:
         return self.first.exact and self.second.exact
 
-    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
-        low, high = self.second.bounds(published)
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
+        low, high = self.second.bounds(counts)
         # What the first law could have published lies in low..high; its own bounds are looked up over that range,
         # because not every count in between is one that it publishes.
-        counts = np.asarray(published, dtype=np.int64)
         lower, upper = np.zeros_like(low), np.full_like(high, INFINITE)
-        for index in np.ndindex(counts.shape):
-            if high[index] >= INFINITE:
-                continue
-            between = self._between(int(low[index]), int(high[index]))
-            box = self.first.bounds(between)
-            lower[index], upper[index] = box[0].min(), box[1].max()
+        for index in np.argwhere(high < INFINITE):
+            place = tuple(index)
+            box = self.first.bounds(self._between(low[place], high[place]))
+            lower[place], upper[place] = box[0].min(), box[1].max()
         return lower, upper
 
-    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        counts, truth = np.broadcast_arrays(np.asarray(published, dtype=np.int64), np.asarray(true, dtype=np.int64))
-        result = np.ones(counts.shape)
-        impossible = np.zeros(counts.shape, dtype=bool)
+    def _chance(self, counts: Integers, true: Integers) -> Floats:
+        counts, true = np.broadcast_arrays(counts, true)
+        possible = np.ones(counts.shape, dtype=bool)
         if isinstance(self.second, _Based):
-            impossible = (counts != UNPUBLISHED) & (counts % self.second.base != 0)
-        low, high = self.second.bounds(np.where(impossible, UNPUBLISHED, counts))
-        for index in np.ndindex(counts.shape):
-            if impossible[index]:
-                result[index] = 0.0
-            elif high[index] < INFINITE:
-                between = self._between(int(low[index]), int(high[index]))
-                step = self.first.probability(between, truth[index]) * self.second.probability(counts[index], between)
-                result[index] = step.sum()
-        return result
+            possible = counts % self.second.base == 0
+        low, high = self.second.bounds(np.where(possible, counts, UNPUBLISHED))
+        chance = np.where(possible, 1.0, 0.0)
+        for index in np.argwhere(possible & (high < INFINITE)):
+            place = tuple(index)
+            between = self._between(low[place], high[place])
+            step = self.first.probability(between, true[place]) * self.second.probability(counts[place], between)
+            chance[place] = step.sum()
+        return chance
 
     def _between(self, low: int, high: int) -> Integers:
         between = np.arange(low, high + 1, dtype=np.int64)
@@ -294,12 +273,3 @@ def _log_binomial(n: Integers, k: Integers) -> Floats:
     possible = (k >= 0) & (k <= n)
     n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)
     return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)
-
-
-def depends_on_table(scheme: str) -> GemelError:
-    """The error of a law that has no probability of a single cell."""
-    return parameter(
-        "",
-        f"{scheme} has no law of a single cell: what it publishes depends on the whole table",
-        remedy="use its bounds",
-    )

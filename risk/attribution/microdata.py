@@ -23,17 +23,11 @@ class Classes:
 
     Parameters
     ----------
-    keys : ndarray of int64, shape (n_classes, n_keys)
-        Key values of each class.
-    of_record : ndarray of int64, shape (n_records,)
-        Class of each record.
     sizes : ndarray of int64, shape (n_classes,)
     sensitive : ndarray of int64, shape (n_classes, n_levels)
         Records of each class with each level of the sensitive variable.
     """
 
-    keys: Integers
-    of_record: Integers
     sizes: Integers
     sensitive: Integers
 
@@ -60,13 +54,10 @@ def classes(keys: Integers, sensitive: Integers, levels: int | None = None) -> C
     number = int(sensitive.max()) + 1 if levels is None else levels
     if (sensitive < 0).any() or (sensitive >= number).any():
         raise parameter("", "a sensitive value is outside its variable's levels")
-    if keys.shape[1]:
-        found, which = np.unique(keys, axis=0, return_inverse=True)
-    else:
-        found, which = np.empty((1, 0), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
-    which = which.reshape(-1).astype(np.int64)
-    table = np.bincount(which * number + sensitive, minlength=len(found) * number).reshape(len(found), number)
-    return Classes(found.astype(np.int64), which, table.sum(axis=1), table.astype(np.int64))
+    which = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1) if keys.shape[1] else np.zeros(len(keys), int)
+    found = int(which.max()) + 1
+    table = np.bincount(which * number + sensitive, minlength=found * number).reshape(found, number).astype(np.int64)
+    return Classes(table.sum(axis=1), table)
 
 
 def k_anonymity(groups: Classes) -> int:
@@ -77,9 +68,9 @@ def k_anonymity(groups: Classes) -> int:
 Diversity = Literal["distinct", "entropy", "recursive"]
 
 
-def l_diversity(groups: Classes, kind: Diversity = "distinct", c: float = 1.0) -> float:
+def l_diversity(groups: Classes, kind: Diversity = "distinct") -> float:
     """The largest l for which the file is l-diverse: the smallest of `diversities`."""
-    return float(diversities(groups.sensitive, kind, c).min())
+    return float(diversities(groups.sensitive, kind).min())
 
 
 def diversities(sensitive: Integers, kind: Diversity = "distinct", c: float = 1.0) -> Floats:
@@ -160,7 +151,6 @@ class Attributions:
     positive: Mask
     negative: Mask
     approximate: Mask
-    threshold: float
     groups: Classes
 
     def records(self, which: Mask) -> int:
@@ -178,7 +168,7 @@ def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     positive = (counts > 0).sum(axis=1) == 1
     share, whole = counts / groups.sizes[:, None], counts.sum(axis=0) / groups.sizes.sum()
     approximate = (share >= threshold) & (share > whole)
-    return Attributions(positive, (counts == 0) & occurs, approximate, threshold, groups)
+    return Attributions(positive, (counts == 0) & occurs, approximate, groups)
 
 
 def encode(columns: Sequence[Sequence[str]]) -> tuple[Integers, list[tuple[str, ...]]]:

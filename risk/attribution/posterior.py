@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
-from scipy.special import gammaln
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
@@ -35,9 +35,8 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
 #     P(F | release) ~ product over tables of P(f | F),   F within its bounds,
 #
 # over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to
-# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a
-# table can be queried: a table with more variables, several of whose counts add up to the queried one, by
-# convolution; and a table with fewer, in one of whose counts the queried one is a term.
+# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. A table with more
+# variables, several of whose counts add up to the queried one, can be taken into account by convolution.
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]
@@ -113,7 +112,6 @@ def posterior(
     *,
     within: Range | tuple[int, int] = "naive",
     sums: bool = False,
-    terms: bool = False,
 ) -> Posterior:
     """Naive Bayes posterior of a queried count."""
     if within == "tight":
@@ -128,7 +126,7 @@ def posterior(
     log, used = np.zeros(len(counts)), []
     with np.errstate(divide="ignore"):
         for table in release.tables:
-            likelihood = _likelihood(release, table, query, counts, sums=sums, terms=terms)
+            likelihood = _likelihood(release, table, query, counts, sums=sums)
             if likelihood is not None:
                 log += np.log(likelihood)
                 used.append(table.name)
@@ -142,25 +140,18 @@ def posterior(
     return Posterior(counts, weights / weights.sum(), tuple(used))
 
 
-def _likelihood(
-    release: Release, table: Published, query: Query, counts: Integers, *, sums: bool, terms: bool
-) -> Floats | None:
+def _likelihood(release: Release, table: Published, query: Query, counts: Integers, *, sums: bool) -> Floats | None:
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
-    if not table.law.known or len(shown) < len(cells) or table.intervals is not None:
+    if table.law.whole_table is not None or len(shown) < len(cells) or table.intervals is not None:
         return None
-    if isinstance(table.law, Sampled):
-        if whole:
-            return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts)
-        return None
+    if table.sample:
+        return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts) if whole else None
     if whole and len(cells) == 1:
         return table.law.probability(table.counts[cells[0]], counts)
     if whole and sums:
         return sum_likelihood(table, cells, counts)
-    if not whole and terms and len(cells) == 1:
-        size = len(release.block(table, cells[0])) // max(1, _block_size(release, query))
-        return term_likelihood(table, cells[0], counts, size - 1)
     return None
 
 
@@ -180,28 +171,10 @@ def sum_likelihood(table: Published, cells: Sequence[tuple[int, ...]], counts: I
     return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
 
 
-def term_likelihood(table: Published, cell: tuple[int, ...], counts: Integers, others: int) -> Floats:
-    """The posterior of a term given one protected count of the sum, with `others` more terms of flat prior.
-
-    A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".
-    """
-    low, high = table.box
-    sums = np.arange(low[cell], high[cell] + 1, dtype=np.int64)
-    law = table.law.probability(table.counts[cell], sums)
-    rest = sums[None, :] - counts[:, None]
-    ways = np.where(rest >= 0, 1.0, 0.0) if others == 1 else np.where(rest == 0, 1.0, 0.0)
-    if others > 1:
-        r = np.maximum(rest, 0)
-        log = gammaln(r + others) - gammaln(r + 1.0) - gammaln(others)
-        ways = np.where(rest >= 0, np.exp(log - log.max()), 0.0)
-    likelihood = ways @ law
-    return np.asarray(likelihood / likelihood.max()) if likelihood.max() > 0 else likelihood
-
-
 def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:
     """The table's cells that overlap the queried one, and whether the queried count is exactly their sum."""
     for name, level in query.items():
-        if not 0 <= level < release.variables[axis_of(release.variables, name)].size:
+        if not 0 <= level < release.variable(name).size:
             raise parameter(f"variable {name!r}", "no such level", str(level))
     choices: list[list[int]] = []
     whole = set(query) <= set(table.names)
@@ -212,14 +185,6 @@ def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tup
             whole = whole and all(len(axis.members[i]) == 1 for i in places) and bool(places)
             choices.append(places)
         else:
-            covered = sum(len(m) for m in axis.members)
-            whole = whole and covered == release.variables[axis_of(release.variables, axis.variable)].size
+            whole = whole and release.covered(axis)
             choices.append(list(range(len(axis.labels))))
-    cells: list[tuple[int, ...]] = [()]
-    for places in choices:
-        cells = [(*c, p) for c in cells for p in places]
-    return cells, whole
-
-
-def _block_size(release: Release, query: Query) -> int:
-    return int(np.prod([v.size for v in release.variables if v.name not in query], dtype=np.int64))
+    return list(product(*choices)), whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import Bounds as Box
@@ -31,8 +31,6 @@ class System:
         Ones where a published cell covers a base cell.
     lower, upper : ndarray of int64, shape (n_constraints,)
         Bounds of the sums; `INFINITE` is no bound.
-    tables : ndarray of int64, shape (n_constraints,)
-        Which published table a constraint comes from.
     floor, ceiling : ndarray of int64, shape (n_cells,)
         Bounds of the single cells.
     """
@@ -40,7 +38,6 @@ class System:
     matrix: csr_array
     lower: Integers
     upper: Integers
-    tables: Integers
     floor: Integers
     ceiling: Integers
 
@@ -57,7 +54,7 @@ class System:
 
     def at_least(self, floor: Integers) -> System:
         """The same system for an intruder who knows of so many units in each cell."""
-        return System(self.matrix, self.lower, self.upper, self.tables, np.maximum(self.floor, floor), self.ceiling)
+        return replace(self, floor=np.maximum(self.floor, floor))
 
 
 def system(release: Release, tables: list[int] | None = None) -> System:
@@ -66,13 +63,8 @@ def system(release: Release, tables: list[int] | None = None) -> System:
     A published cell that is a single base cell becomes a bound of that cell, not a row. O(published cells x block).
     """
     floor, ceiling = np.zeros(release.cells, dtype=np.int64), np.full(release.cells, INFINITE, dtype=np.int64)
-    rows: dict[bytes, int] = {}
-    blocks: list[Integers] = []
-    lower: list[int] = []
-    upper: list[int] = []
-    origin: list[int] = []
-    for number in range(len(release.tables)) if tables is None else tables:
-        table = release.tables[number]
+    sums: dict[bytes, tuple[Integers, int, int]] = {}
+    for table in release.tables if tables is None else [release.tables[number] for number in tables]:
         low, high = table.box
         for index in np.ndindex(table.counts.shape):
             if low[index] <= 0 and high[index] >= INFINITE:
@@ -81,28 +73,15 @@ def system(release: Release, tables: list[int] | None = None) -> System:
             if len(block) == 1:
                 floor[block[0]] = max(floor[block[0]], low[index])
                 ceiling[block[0]] = min(ceiling[block[0]], high[index])
-                continue
-            key = block.tobytes()
-            if key in rows:  # two tables speak of the same sum: intersect
-                row = rows[key]
-                lower[row], upper[row] = max(lower[row], int(low[index])), min(upper[row], int(high[index]))
-                continue
-            rows[key] = len(blocks)
-            blocks.append(block)
-            lower.append(int(low[index]))
-            upper.append(int(high[index]))
-            origin.append(number)
+            else:  # where two tables speak of the same sum: intersect
+                _, minimum, maximum = sums.get(block.tobytes(), (block, 0, INFINITE))
+                sums[block.tobytes()] = block, max(minimum, int(low[index])), min(maximum, int(high[index]))
+    blocks = [block for block, _, _ in sums.values()]
     starts = np.concatenate([[0], np.cumsum([len(b) for b in blocks])]).astype(np.int64)
     columns = np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
     matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(blocks), release.cells))
-    return System(
-        matrix,
-        np.asarray(lower, dtype=np.int64),
-        np.asarray(upper, dtype=np.int64),
-        np.asarray(origin, dtype=np.int64),
-        floor,
-        ceiling,
-    )
+    lower, upper = np.asarray([ends for _, *ends in sums.values()], dtype=np.int64).reshape(-1, 2).T
+    return System(matrix, lower, upper, floor, ceiling)
 
 
 # Each solution found is a feasible table, and witnesses every cell's value in it: a cell whose outer bound has been
@@ -220,12 +199,12 @@ def require_feasible(release: Release) -> Integers:
     table = feasible_table(system(release))
     if table is not None:
         return table
-    names = conflict(release)
-    raise contradiction(release, names)
+    raise contradiction(release)
 
 
-def contradiction(release: Release, names: Sequence[str]) -> GemelError:
+def contradiction(release: Release) -> GemelError:
     """The error of a release that no population satisfies."""
+    names = conflict(release) or [t.name for t in release.tables]
     listed = ", ".join(repr(n) for n in names)
     if len(names) == 1:
         what = f"table {listed} contradicts itself"
@@ -241,7 +220,7 @@ def programme_bounds(
     outer: tuple[Integers, Integers] | None = None,
     witnesses: Integers | None = None,
     seconds: float | None = None,
-    progress: StageProgress | None = None,
+    progress: StageProgress = lambda fraction: None,
 ) -> Programmed:
     """Least and largest value of sums of cells over all feasible tables.
 
@@ -273,8 +252,7 @@ def programme_bounds(
                 share = None if left is None or seconds is None else min(left, max(seconds / 20, 0.5))
                 known.learn(k, sign, _solve(rules, sign * known.objective(k), share, whole=whole))
                 programmes += 1
-            if progress is not None:
-                progress((number + (k + 1) / count) / len(passes))
+            progress((number + (k + 1) / count) / len(passes))
     return Programmed(known.low, known.high, known.minimum <= known.low, known.maximum >= known.high, programmes)
 
 

@@ -16,20 +16,22 @@ from gemel.records.csv_form import CsvOptions
 from gemel.records.registry import FOUND
 from gemel.records.sources import Values
 from gemel.records.typed_table import is_text, read_records
-from gemel.risk.attribution import laws
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law, Within
 from gemel.risk.attribution.release import Axis, Release
 
 # Releases from CSV text: a row for each published cell, with its levels and its count.
 #
 # Columns are variables, then `count` (empty for a withheld one), or `lower` and `upper` for ranges. A level called
-# `Total` (or as given) makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
+# `Total` makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
 # work.
 
 
+TOTAL = "Total"
+
+
 def tables_of_csv(
-    text: str, name: str, protection: Any = None, total: str = "Total", known: dict[str, list[str]] | None = None
+    text: str, name: str, protection: Any = None, known: dict[str, list[str]] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Read published cells."""
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -45,7 +47,7 @@ def tables_of_csv(
     levels: dict[str, list[str]] = {n: list((known or {}).get(n, [])) for n in names}
     margins: dict[tuple[str, ...], dict[tuple[str, ...], Any]] = {}
     for number, row in enumerate(rows, start=2):
-        own = tuple(n for n in names if (row[n] or "") != total)
+        own = tuple(n for n in names if (row[n] or "") != TOTAL)
         cell = tuple(row[n] or "" for n in own)
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
@@ -102,7 +104,7 @@ def is_table(path: Path) -> bool:
     return path.suffix.lower() in TABLE_ENDINGS or not is_text(path)
 
 
-def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> Release:
+def read_release(path: Path, csv: CsvOptions = FOUND) -> Release:
     """Read a release: JSON as `documents` describes it, or a file that is one exact table, with or without margins.
 
     A table is a CSV file, or one of the other kinds that `read_records` reads, with the columns its CSV would have.
@@ -112,7 +114,7 @@ def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> R
     found where `csv` does not give them.
     """
     if is_table(path):
-        variables, tables = tables_of_csv(_table(path, csv), path.stem, None, total)
+        variables, tables = tables_of_csv(_table(path, csv), path.stem)
         return release_of({"name": path.stem, "variables": variables, "tables": tables})
     text = _text(path)
     try:
@@ -123,10 +125,10 @@ def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> R
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
         raise GemelError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
-    return release_of(_expanded(document, path.parent, csv, total))
+    return release_of(_expanded(document, path.parent, csv))
 
 
-def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions, total: str) -> dict[str, Any]:
+def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions) -> dict[str, Any]:
     """Put the tables of CSV files in their place; variables that are not declared come from the files."""
     if not any(isinstance(t, dict) and "csv" in t for t in document["tables"]):
         return document
@@ -139,7 +141,7 @@ def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions, total: st
             continue
         path = folder / str(table["csv"])
         found, listed = tables_of_csv(
-            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), total, declared
+            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), declared
         )
         tables.extend(listed)
         for variable in found:
@@ -178,26 +180,24 @@ def document_of(release: Release) -> dict[str, Any]:
     """The document of a release whose laws a document can name; `release_of` reads it back."""
     tables = []
     for table in release.tables:
-        counts: Any = np.where(table.counts == UNPUBLISHED, None, table.counts.astype(object)).tolist()  # type: ignore[call-overload]
+        hidden = table.counts == UNPUBLISHED
+        counts = table.counts.astype(object)
+        counts[hidden] = None
         if table.intervals is not None:
-            cells = np.empty(table.counts.shape, dtype=object)
-            for i in np.ndindex(table.counts.shape):
-                low, high = int(table.intervals[0][i]), int(table.intervals[1][i])
-                shown = int(table.counts[i])
-                ranged = {"low": low, "high": high} if high < laws.INFINITE else None
-                cells[i] = shown if shown != UNPUBLISHED else ranged
-            counts = cells.tolist()
+            low, high = table.intervals
+            for index in np.argwhere(hidden & (high < INFINITE)):
+                cell = tuple(index)
+                counts[cell] = {"low": int(low[cell]), "high": int(high[cell])}
         axes: list[Any] = []
         for axis in table.axes:
-            variable = next(v for v in release.variables if v.name == axis.variable)
-            if axis == Axis.full(variable):
-                axes.append(axis.variable)
-            else:
-                groups = {
-                    label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
-                }
-                axes.append({"name": axis.variable, "groups": groups})
-        tables.append({"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts})
+            variable = release.variable(axis.variable)
+            groups = {
+                label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
+            }
+            axes.append(axis.variable if axis == Axis.full(variable) else {"name": axis.variable, "groups": groups})
+        tables.append(
+            {"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts.tolist()}
+        )
     document: dict[str, Any] = {
         "name": release.name,
         "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
@@ -208,17 +208,22 @@ def document_of(release: Release) -> dict[str, Any]:
     return document
 
 
+_LAWS = {
+    "exact": ("exact",),
+    "conventional": ("conventional", "base"),
+    "random": ("random", "base"),
+    "controlled": ("controlled", "base"),
+    "barnardised": ("barnardisation", "stay"),
+    "threshold": ("record_suppression", "threshold"),
+    "sample": ("sample", "population", "size"),
+}
+"""The kind of each law in a document, and the settings of the law that stand beside it."""
+
+
 def _law_document(law: Law) -> dict[str, Any]:
-    if isinstance(law, laws.Conventional | laws.Random | laws.Adjacent):
-        return {"kind": law.name, "base": law.base}
-    if isinstance(law, laws.Barnardised):
-        return {"kind": "barnardisation", "stay": law.stay}
-    if isinstance(law, laws.BelowThreshold):
-        return {"kind": "record_suppression", "threshold": law.threshold}
-    if isinstance(law, Sampled):
-        return {"kind": "sample", "population": law.population, "size": law.size}
-    if isinstance(law, laws.Within):
+    if isinstance(law, Within):
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
-    if law.exact:
-        return {"kind": "exact"}
-    raise parameter("", f"a document has no name for the law {law.name!r}")
+    if law.name not in _LAWS:
+        raise parameter("", f"a document has no name for the law {law.name!r}")
+    kind, *settings = _LAWS[law.name]
+    return {"kind": kind, **{setting: getattr(law, setting) for setting in settings}}

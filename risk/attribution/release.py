@@ -116,11 +116,6 @@ def axis_of(variables: Sequence[Variable], name: str) -> int:
     raise parameter("", f"there is no variable {name!r}", remedy=f"use one of: {known}")
 
 
-def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:
-    """A cell in words: ``region=North, age=old``."""
-    return ", ".join(f"{v.name}={v.levels[i]}" for v, i in zip(variables, index, strict=True)) or "total"
-
-
 # Every published count is the (protected) sum of a block of cells of the *base table*, the table over all variables
 # that appear anywhere in the release. A block is a product of sets of levels, one set for each variable: all levels
 # where the published table does not have the variable, one level where it has it in full, a group of levels where it
@@ -238,10 +233,6 @@ class Published:
         """Whether it is a sample of the population."""
         return isinstance(self.law, Sampled)
 
-    def label(self, index: Sequence[int]) -> str:
-        """A published cell in words."""
-        return ", ".join(f"{a.variable}={a.labels[i]}" for a, i in zip(self.axes, index, strict=True)) or "total"
-
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -289,7 +280,7 @@ class Release:
             found.append(parameter(where, "a variable appears twice"))
         for axis in table.axes:
             try:
-                size = self.variables[axis_of(self.variables, axis.variable)].size
+                size = self.variable(axis.variable).size
             except GemelError as error:
                 found.append(GemelError(error.code, error.what, where=where, remedy=error.remedy))
                 continue
@@ -321,12 +312,17 @@ class Release:
         for table in self.tables:
             if isinstance(table.law, Sampled):
                 return table.law.population
-            if table.exact and all(sum(len(m) for m in a.members) == self._size(a) for a in table.axes):
+            if table.exact and all(self.covered(a) for a in table.axes):
                 return int(table.box[0].sum())
         return None
 
-    def _size(self, axis: Axis) -> int:
-        return self.variables[axis_of(self.variables, axis.variable)].size
+    def variable(self, name: str) -> Variable:
+        """A variable by name."""
+        return self.variables[axis_of(self.variables, name)]
+
+    def covered(self, axis: Axis) -> bool:
+        """Whether every base level is in some published level of an axis."""
+        return sum(len(m) for m in axis.members) == self.variable(axis.variable).size
 
     def table(self, name: str) -> Published:
         """A published table by name."""
@@ -334,11 +330,6 @@ class Release:
             if table.name == name:
                 return table
         raise parameter(self.name, f"there is no table {name!r}")
-
-    def without(self, name: str) -> Release:
-        """The release without one of its tables."""
-        self.table(name)
-        return Release(self.variables, tuple(t for t in self.tables if t.name != name), self.truth, self.name)
 
     def with_tables(self, *tables: Published) -> Release:
         """The release with more tables."""
@@ -357,7 +348,8 @@ class Release:
 
     def label(self, cell: int) -> str:
         """A base cell in words."""
-        return cell_label(self.variables, np.unravel_index(cell, self.shape)) if self.variables else "total"  # type: ignore[arg-type]
+        index = np.unravel_index(cell, self.shape) if self.shape else ()
+        return ", ".join(f"{v.name}={v.levels[i]}" for v, i in zip(self.variables, index, strict=True)) or "total"
 
 
 def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> Integers:

@@ -1,4 +1,4 @@
-"""The extended shuttle algorithm: tight bounds and feasible tables, by trial and retraction.
+"""Feasible tables by trial and retraction, on the lattice of the shuttle algorithm.
 
 A trial fixes a cell at a value and propagates through the dependencies that touch what moved; a contradiction retracts
 it. Fixing base cells one by one until all are fixed reaches a feasible table, and going through all values all of them.
@@ -7,17 +7,15 @@ The search is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numba import njit
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import INFINITE
-from gemel.risk.attribution.shuttle import Contradiction, Shuttled
+from gemel.risk.attribution.shuttle import Shuttled
 
-# Compiled steps of the extended shuttle algorithm: propagation, depth-first search, random descent.
+# Its compiled steps: propagation, and depth-first search.
 #
 # Bounds are flat arrays over recoded cells; `deps` holds a dependency in each row (whole, part, other part), and
 # `touching[starts[c] : starts[c + 1]]` are the dependencies that recoded cell c takes part in.
@@ -168,47 +166,12 @@ class Search:
 
     def above(self, floor: Integers, steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with at least so many in each base cell, and whether the answer is certain."""
-        short = np.flatnonzero(floor > self.low[self.base])
-        return self._held([(self.base[i], floor[i], INFINITE) for i in short], steps)
-
-    def _held(self, cells: Iterable[tuple[int, int, int]], steps: int) -> tuple[Integers | None, bool]:
-        """A feasible table with recoded cells from a least to a most, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        for cell, least, most in cells:
-            if not fix(low, high, cell, least, most, self.deps, self._starts, self._touching, queue, queued):
+        links = self.deps, self._starts, self._touching
+        for i in np.flatnonzero(floor > self.low[self.base]):
+            if not fix(low, high, self.base[i], floor[i], INFINITE, *links, queue, queued):
                 return None, True
         found = np.empty((1, len(self.base)), dtype=np.int64)
-        count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
+        count, _, cut = explore(low, high, self.base, *links, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
-
-    def tighten(self, node: int, seen: Integers | None = None) -> tuple[bool, bool]:
-        """Make the bounds of a recoded cell tight; whether lower and upper are proven so.
-
-        `seen`, shape (2, n_cells), holds the least and largest value of each base cell in tables found so far, and is
-        kept up to date. What is learnt about one cell is propagated to all others.
-        """
-        proven = [False, False]
-        place = np.flatnonzero(self.base == node)
-        for side in (0, 1):
-            while True:
-                value = int(self.low[node] if side == 0 else self.high[node])
-                if seen is not None and len(place) and seen[side, place[0]] == value:
-                    proven[side] = True
-                    break
-                table, certain = self._held([(node, value, value)], 1_000_000)
-                if table is not None:
-                    if seen is not None:
-                        np.minimum(seen[0], table, out=seen[0])
-                        np.maximum(seen[1], table, out=seen[1])
-                    proven[side] = True
-                    break
-                if not certain:
-                    break
-                self._narrow(node, value + 1 if side == 0 else -1, INFINITE if side == 0 else value - 1)
-        return proven[0], proven[1]
-
-    def _narrow(self, node: int, minimum: int, maximum: int) -> None:
-        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not fix(self.low, self.high, node, minimum, maximum, self.deps, self._starts, self._touching, queue, queued):
-            raise Contradiction("release")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.progress import Progress
 from gemel.risk.arrays import Codes, Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
@@ -125,7 +126,6 @@ class Lattice:
 
     levels: tuple[int, ...]
     families: tuple[Family, ...]
-    kind: Kind
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -184,7 +184,7 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         if tried == "all" and math.prod(2.0**v.size - 1 for v in release.variables) > room:
             continue  # before the family itself is made, which has 3^levels unions
         families = tuple(family(v.size, tried, sorted(p)) for v, p in zip(release.variables, published, strict=True))
-        found = Lattice(release.shape, families, tried)
+        found = Lattice(release.shape, families)
         if found.size <= room:
             return found
     raise parameter(
@@ -231,7 +231,11 @@ class Shuttled:
     lower: Integers
     upper: Integers
     sweeps: int
-    exhausted: bool
+
+    @property
+    def described(self) -> str:
+        """How they were found, in words."""
+        return f"generalised shuttle ({self.sweeps} sweeps, {self.lattice.size} recoded cells)"
 
     def base(self) -> tuple[Integers, Integers]:
         """Bounds of the base table's cells, flat."""
@@ -243,7 +247,7 @@ def shuttle(
     over: Lattice | None = None,
     *,
     seconds: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = lambda stage, fraction: None,
 ) -> Shuttled:
     """Run the shuttle algorithm.
 
@@ -269,29 +273,24 @@ def shuttle(
         sweeps += 1
         if (lower > upper).any():
             raise Contradiction(release.name)
-        if progress is not None:
-            progress(sweeps, changed)
-    return Shuttled(cells, lower, upper, sweeps, changed == 0)
+        progress(f"shuttle, sweep {sweeps}, {changed} bounds tightened", 0.0)
+    return Shuttled(cells, lower, upper, sweeps)
 
 
 def _tighten(low: Integers, high: Integers, c: int, a: int, b: int) -> int:
     """One union along the first axis, in place; how many bounds moved."""
     moved = 0
     endless = high[c] >= INFINITE  # nothing follows for the parts of a whole without end
-    for place, bound in ((c, low[a] + low[b]), (a, low[c] - high[b]), (b, low[c] - high[a])):
-        better = bound > low[place]
-        count = int(np.count_nonzero(better))
-        if count:
-            low[place] = np.where(better, bound, low[place])
-            moved += count
-    for place, bound in (
+    raised = ((c, low[a] + low[b]), (a, low[c] - high[b]), (b, low[c] - high[a]))
+    for place, bound in raised:
+        moved += int(np.count_nonzero(bound > low[place]))
+        low[place] = np.maximum(low[place], bound)
+    lowered = (
         (c, high[a] + high[b]),
         (a, np.where(endless, INFINITE, high[c] - low[b])),
         (b, np.where(endless, INFINITE, high[c] - low[a])),
-    ):
-        better = bound < high[place]
-        count = int(np.count_nonzero(better))
-        if count:
-            high[place] = np.where(better, bound, high[place])
-            moved += count
+    )
+    for place, bound in lowered:
+        moved += int(np.count_nonzero(bound < high[place]))
+        high[place] = np.minimum(high[place], bound)
     return moved

@@ -28,6 +28,7 @@ from gemel.risk.attribution.shuttle import lattice, shuttle
 _ROOM = 20_000
 _STEPS = 200_000
 _POOL = 512
+_EFFORT = 20_000  # samples that the exact recursion judges
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,6 @@ class Attacker:
             self._search = None
         self._pool = [require_feasible(release), self.truth.copy()]
         self._memory: dict[bytes, bool] = {}
-        self.questions = 0
 
     def bare(self, known: Integers) -> bool:
         """Whether the known people lay some cell bare."""
@@ -88,10 +88,6 @@ class Attacker:
             self._memory[key] = any(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
         return self._memory[key]
 
-    def zeros(self, known: Integers) -> int:
-        """How many cells the known people reveal."""
-        return sum(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
-
     def _closed(self, known: Integers, cell: int) -> bool:
         """Whether no feasible table that holds the known people has anyone else in a cell."""
         for number, table in enumerate(self._pool):
@@ -99,7 +95,6 @@ class Attacker:
                 if number > 16:  # what helped once is likely to help again soon
                     self._pool.insert(0, self._pool.pop(number))
                 return False
-        self.questions += 1
         floor = known.copy()
         floor[cell] += 1
         other, certain = (None, False) if self._search is None else self._search.above(floor, _STEPS)
@@ -112,23 +107,15 @@ class Attacker:
         return False
 
 
-def retightened_sap(
-    release: Release, generator: np.random.Generator | None = None, *, effort: int = 20_000, draws: int = 2_000
-) -> Subtraction:
-    """SAP(0..N) for any release, against the attacker who tightens again."""
+def retightened_sap(release: Release, generator: np.random.Generator, *, draws: int = 2_000) -> Subtraction:
+    """SAP(0..N) for any release, against the attacker who tightens again; by Monte Carlo where that is not exact."""
     attacker = Attacker(release)
-    counts = _recursion(attacker, effort)
-    if counts is not None:
-        n = len(counts) - 1
-        curve = np.asarray([c / comb(n, k) for k, c in enumerate(counts)])
-        return Subtraction(curve, curve, curve, f"exact recursion ({len(attacker._memory)} samples judged)", True)
-    if generator is None:
-        raise parameter(
-            release.name,
-            f"the exact recursion was given up after {effort} samples",
-            remedy="give a random generator for Monte Carlo, or allow more effort",
-        )
-    return monte_carlo_sap(attacker, generator, draws, 0.95)
+    counts = _recursion(attacker, _EFFORT)
+    if counts is None:
+        return monte_carlo_sap(attacker, generator, draws)
+    n = len(counts) - 1
+    curve = np.asarray([c / comb(n, k) for k, c in enumerate(counts)])
+    return Subtraction(curve, curve, curve, f"exact recursion ({len(attacker._memory)} samples judged)", True)
 
 
 def _recursion(attacker: Attacker, effort: int) -> list[int] | None:
@@ -167,7 +154,7 @@ def _recursion(attacker: Attacker, effort: int) -> list[int] | None:
 
 
 def monte_carlo_sap(
-    attacker: Attacker, generator: np.random.Generator, draws: int = 2_000, confidence: float = 0.95
+    attacker: Attacker, generator: np.random.Generator, draws: int, confidence: float = 0.95
 ) -> Subtraction:
     """SAP(0..N) by random orders of people: in each, bisection finds the first k at which a cell is bare."""
     truth = attacker.truth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress
 from gemel.risk.arrays import Floats
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
-from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
+from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
 from gemel.risk.attribution.posterior import Posterior, posterior
 from gemel.risk.attribution.release import Published, Release, Table
 from gemel.risk.attribution.sap import expected_zeros, sap
@@ -68,17 +68,8 @@ def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
     return sorted(found, key=lambda m: -m.probability)
 
 
-@dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's correlation of the intruder's match probabilities with the true ones, 1/F."""
-
-    matches: int
-    correlation: float
-    p_value: float
-
-
-def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
-    """How well an intruder ranks unique matches."""
+def rank_correlation(matches: Sequence[Match]) -> dict[str, float]:
+    """How well unique matches are ranked: Spearman's correlation of an intruder's probabilities with the true 1/F."""
     if any(m.truth is None for m in matches):
         raise parameter("", "the rank correlation needs the true table")
     claimed = np.asarray([m.probability for m in matches])
@@ -88,13 +79,13 @@ def rank_correlation(matches: Sequence[Match]) -> RankCorrelation:
     from scipy.stats import spearmanr  # slow to import, and only a check against the truth needs it
 
     answer = spearmanr(claimed, true)
-    return RankCorrelation(len(matches), float(answer.statistic), float(answer.pvalue))
+    return {"matches": len(matches), "correlation": float(answer.statistic), "p_value": float(answer.pvalue)}
 
 
 # What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
 
 
-def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str, Any]:
+def statements(release: Release, limits: Bounds) -> dict[str, Any]:
     """Exact attributions that the bounds allow.
 
     For each sensitive variable, and for each set of key variables (any one of the others, and all of them): the groups
@@ -107,31 +98,30 @@ def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str
     for sensitive in range(len(names)):
         others = [a for a in range(len(names)) if a != sensitive]
         sets = {(a,) for a in others} | {tuple(others)}
+        levels = release.variables[sensitive].levels
         for keys in sorted(sets, key=lambda s: (len(s), s)):
             gone = tuple(a for a in others if a not in keys)
-            high, low = upper.sum(axis=gone, keepdims=True), limits.lower.sum(axis=gone, keepdims=True)
-            high, low = np.moveaxis(high, sensitive, -1), np.moveaxis(low, sensitive, -1)
-            possible, anyone = high > 0, low.sum(axis=-1) > 0
-            count = possible.sum(axis=-1)
-            levels = release.variables[sensitive].levels
-            for index in np.argwhere(anyone & (count < len(levels))):
-                who = ", ".join(f"{names[a]}={release.variables[a].levels[index[others.index(a)]]}" for a in keys)
-                mask = possible[tuple(index)]
-                kind = "positive" if mask.sum() == 1 else "negative"
+            high, low = (np.moveaxis(x.sum(axis=gone, keepdims=True), sensitive, -1) for x in (upper, limits.lower))
+            possible = high > 0
+            for index in np.argwhere((low.sum(axis=-1) > 0) & (possible.sum(axis=-1) < len(levels))):
+                cell = tuple(index)
+                kind = "positive" if possible[cell].sum() == 1 else "negative"
                 found[f"{kind}_total"] += 1
-                if len(found[kind]) < maximum:
-                    shown = [x for x, ok in zip(levels, mask, strict=True) if ok == (kind == "positive")]
+                if len(found[kind]) < _STATED:
+                    who = [f"{names[a]}={release.variables[a].levels[index[others.index(a)]]}" for a in keys]
+                    shown = [x for x, ok in zip(levels, possible[cell], strict=True) if ok == (kind == "positive")]
                     found[kind].append(
                         {
-                            "who": who or "everyone",
+                            "who": ", ".join(who) or "everyone",
                             "variable": names[sensitive],
                             "levels": shown,
-                            "at_least": int(low[tuple(index)].sum()),
+                            "at_least": int(low[cell].sum()),
                         }
                     )
     return found
 
 
+_STATED = 500  # statements of a kind that are listed
 _POSTERIOR_CELLS = 2_000
 _SUBTRACTION_WORK = 400_000
 
@@ -142,11 +132,9 @@ def assess(
     seed: int = 1,
     seconds: float | None = 60.0,
     draws: int = 1_000,
-    effort: int = 20_000,
     known: int | None = None,
     threshold: float = 0.9,
-    samples: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess a release.
 
@@ -159,8 +147,6 @@ def assess(
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
     threshold
         Share from which an approximate attribution is reported.
-    samples
-        Names of two or more samples to match uniquely; by default all samples of the release.
     progress
         Called with the stage and its share done.
 
@@ -179,43 +165,31 @@ def assess(
         "bounds": _bounds(release, limits),
         "statements": statements(release, limits),
     }
-    if progress is not None:
-        progress("posteriors", 0.0)
+    progress("posteriors", 0.0)
     result["posterior"] = _posteriors(release, limits, threshold)
-    drawn = tuple(samples) or tuple(t.name for t in release.tables if t.sample and t.simple)
+    drawn = tuple(t.name for t in release.tables if t.sample and t.simple)
     result["matches"] = _matches(release, drawn) if len(drawn) > 1 else None
-    if progress is not None:
-        progress("subtraction", 0.0)
-    result["sap"] = _sap(release, limits, np.random.default_rng(seed), draws, effort, known)
+    progress("subtraction", 0.0)
+    result["sap"] = _sap(release, limits, np.random.default_rng(seed), draws, known)
     return result
 
 
 def _table(release: Release, table: Published) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    cost = None
+    if release.truth is not None:
+        truth, counts = release.truth.counts.ravel(), table.counts.ravel()
+        true = [int(truth[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)]
+        scale = sum(true) / max(1, int(counts.sum())) if table.sample else 1
+        cost = utility(true, counts * scale)
+    return {
         "name": table.name,
         "variables": list(table.names),
         "law": table.law.name,
-        "settings": _settings(table.law),
+        "settings": {k: v for k, v in vars(table.law).items() if isinstance(v, int | float)},
         "cells": int(table.counts.size),
         "withheld": int((table.counts == UNPUBLISHED).sum()),
-        "utility": None,
+        "utility": cost,
     }
-    if release.truth is not None and not table.sample:
-        true = [
-            int(release.truth.counts.ravel()[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)
-        ]
-        found["utility"] = asdict(utility(true, table.counts.ravel()))
-    elif release.truth is not None:
-        true = [
-            int(release.truth.counts.ravel()[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)
-        ]
-        scale = sum(true) / max(1, int(table.counts.sum()))
-        found["utility"] = asdict(utility(true, table.counts.ravel() * scale))
-    return found
-
-
-def _settings(law: Law) -> dict[str, Any]:
-    return {k: v for k, v in vars(law).items() if isinstance(v, int | float)}
 
 
 def _bounds(release: Release, limits: Bounds) -> dict[str, Any]:
@@ -250,12 +224,11 @@ def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str,
     rows = []
     for index in np.ndindex(*release.shape):
         query = {v.name: int(k) for v, k in zip(release.variables, index, strict=True)}
+        within = int(limits.lower[index]), int(limits.upper[index])
         try:
-            found = posterior(release, query, within=(int(limits.lower[index]), int(limits.upper[index])))
+            found = posterior(release, query, within=within)
         except GemelError:  # naive independence can contradict itself where the tables together do not
-            found = posterior(
-                Release(release.variables, ()), query, within=(int(limits.lower[index]), int(limits.upper[index]))
-            )
+            found = posterior(Release(release.variables, ()), query, within=within)
         means[index] = found.mean
         rows.append({"mean": round(found.mean, 6), "empty": round(found.empty, 6), "used": list(found.used)})
     return {"computed": True, "cells": rows, "approximate": _approximate(release, means, threshold)}
@@ -263,19 +236,16 @@ def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str,
 
 def _approximate(release: Release, means: Floats, threshold: float) -> list[dict[str, Any]]:
     found = []
-    for axis, variable in enumerate(release.variables):
+    for axis in range(len(release.variables)):
         whole = means.sum(axis=axis, keepdims=True)
         share = np.divide(means, whole, out=np.zeros_like(means), where=whole > 0)
         for index in np.argwhere((share >= threshold) & (whole >= 0.5)):
-            others = [
-                f"{v.name}={v.levels[i]}"
-                for a, (v, i) in enumerate(zip(release.variables, index, strict=True))
-                if a != axis
-            ]
+            words = [f"{v.name}={v.levels[i]}" for v, i in zip(release.variables, index, strict=True)]
+            what = words.pop(axis)
             found.append(
                 {
-                    "who": ", ".join(others) or "everyone",
-                    "what": f"{variable.name}={variable.levels[index[axis]]}",
+                    "who": ", ".join(words) or "everyone",
+                    "what": what,
                     "share": round(float(share[tuple(index)]), 4),
                     "people": round(float(np.take(whole, 0, axis=axis)[tuple(np.delete(index, axis))]), 2),
                 }
@@ -300,14 +270,14 @@ def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
     ]
     correlation, note = None, ""
     try:
-        correlation = asdict(rank_correlation(found))
+        correlation = rank_correlation(found)
     except GemelError as error:
         note = error.what
     return {"samples": list(samples), "matches": rows, "correlation": correlation, "note": note}
 
 
 def _sap(
-    release: Release, limits: Bounds, generator: np.random.Generator, draws: int, effort: int, known: int | None
+    release: Release, limits: Bounds, generator: np.random.Generator, draws: int, known: int | None
 ) -> dict[str, Any]:
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
@@ -326,27 +296,27 @@ def _sap(
         "people": people,
         "static": _rounded(static),
         "expected_zeros": _rounded(expected),
-        "known_for": {str(level): _first(static, level) for level in (0.01, 0.05, 0.5)},
+        "known_for": _known_for(static),
         "retightened": None,
     }
     if people * release.cells > _SUBTRACTION_WORK or (limits.upper >= INFINITE).any():
         found["why_not_retightened"] = "too large to derive the bounds again after each subtraction"
         return found
-    again = retightened_sap(release, generator, effort=effort, draws=draws)
+    again = retightened_sap(release, generator, draws=draws)
     found["retightened"] = {
         "curve": _rounded(again.curve[: maximum + 1]),
         "lower": _rounded(again.lower[: maximum + 1]),
         "upper": _rounded(again.upper[: maximum + 1]),
         "method": again.method,
         "exact": again.exact,
-        "known_for": {str(level): _first(again.curve, level) for level in (0.01, 0.05, 0.5)},
+        "known_for": _known_for(again.curve),
     }
     return found
 
 
-def _first(curve: Floats, level: float) -> int | None:
-    reached = np.flatnonzero(curve >= level)
-    return int(reached[0]) if len(reached) else None
+def _known_for(curve: Floats) -> dict[str, int | None]:
+    """With how many known people the curve reaches some levels; None where it never does."""
+    return {str(level): int(np.argmax(curve >= level)) if curve.max() >= level else None for level in (0.01, 0.05, 0.5)}
 
 
 def _rounded(curve: Floats) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,53 +11,36 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats
 
 
-@dataclass(frozen=True)
-class Utility:
-    """Distances of a protected table from the true one."""
-
-    hellinger: float
-    total_variation: float
-    chi_square: float
-    invented: float
-    absolute: float
-    withheld: int
-
-
-def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
-    """Compare a protected table with the true one, cell by cell; negative published counts are withheld ones."""
+def utility(truth: ArrayLike, published: ArrayLike) -> dict[str, float]:
+    """Distances of a protected table from the true one, cell by cell; negative published counts are withheld ones."""
     true, given = np.asarray(truth, dtype=float).ravel(), np.asarray(published, dtype=float).ravel()
     if true.shape != given.shape:
         raise parameter("", "the tables must have one shape", f"{true.shape} and {given.shape}")
     shown = given >= 0
     t, g = true[shown], given[shown]
     positive = t > 0
-    return Utility(
-        hellinger(t, g),
-        total_variation(t, g),
-        float(((g - t)[positive] ** 2 / t[positive]).sum()),
-        float(g[~positive].sum()),
-        float(np.abs(g - t).mean()) if len(t) else 0.0,
-        int((~shown).sum()),
-    )
+    return {
+        "hellinger": hellinger(t, g),
+        "total_variation": total_variation(t, g),
+        "chi_square": float(((g - t)[positive] ** 2 / t[positive]).sum()),
+        "invented": float(g[~positive].sum()),
+        "absolute": float(np.abs(g - t).mean()) if len(t) else 0.0,
+        "withheld": int((~shown).sum()),
+    }
 
 
 def hellinger(p: ArrayLike, q: ArrayLike) -> float:
     """Hellinger distance of two tables as distributions; 1 when one is empty and the other is not."""
-    a, b = _shares(p), _shares(q)
-    if a is None or b is None:
-        return 0.0 if a is None and b is None else 1.0
-    return float(np.sqrt(max(0.0, 1.0 - float(np.sqrt(a * b).sum()))))
+    return _distance(p, q, lambda a, b: np.sqrt(max(0.0, 1.0 - float(np.sqrt(a * b).sum()))))
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     """Total variation distance of two tables as distributions; 1 when one is empty and the other is not."""
-    a, b = _shares(p), _shares(q)
-    if a is None or b is None:
-        return 0.0 if a is None and b is None else 1.0
-    return float(np.abs(a - b).sum() / 2.0)
+    return _distance(p, q, lambda a, b: np.abs(a - b).sum() / 2.0)
 
 
-def _shares(table: ArrayLike) -> Floats | None:
-    counts = np.asarray(table, dtype=float).ravel()
-    total = counts.sum()
-    return counts / total if total > 0 else None
+def _distance(p: ArrayLike, q: ArrayLike, of_shares: Callable[[Floats, Floats], float]) -> float:
+    a, b = (np.asarray(table, dtype=float).ravel() for table in (p, q))
+    if min(a.sum(), b.sum()) > 0:
+        return float(of_shares(a / a.sum(), b / b.sum()))
+    return float(max(a.sum(), b.sum()) > 0)

@@ -10,7 +10,7 @@ import typer
 from gemel.common.durable import write_text
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.option_values import ValuesOption, argument, csv_form, option
 
 app = typer.Typer(
     help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",
@@ -37,16 +37,13 @@ def tables(
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
     from gemel.common.progress import stages_on_terminal
-    from gemel.records.csv_form import CsvOptions
     from gemel.risk.attribution.reader import is_table, read_release
     from gemel.risk.attribution.table_assessment import assess
-    from gemel.risk.commands.option_values import show_form
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from gemel.risk.report.attribution import render
 
-    csv = CsvOptions(encoding, separator).checked()
-    show_form(release if is_table(release) else None, csv=csv)
+    csv = csv_form(encoding, separator, release if is_table(release) else None)
     found = assess(
         read_release(release, csv),
         seed=seed,
@@ -69,16 +66,15 @@ def tables(
     certain = found["statements"]
     typer.echo(f"certain: {certain['positive_total']} values, {certain['negative_total']} exclusions")
     if sap["computed"]:
-        chances = ", ".join(
-            f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in sap["known_for"].items()
-        )
-        typer.echo(f"SAP, bounds as released: {chances} known people")
-        if sap["retightened"]:
-            again = sap["retightened"]
+        again = sap["retightened"]
+        for words, curve, method in (
+            ("bounds as released", sap, ""),
+            *((("bounds derived again", again, f" ({again['method']})"),) if again else ()),
+        ):
             chances = ", ".join(
-                f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in again["known_for"].items()
+                f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in curve["known_for"].items()
             )
-            typer.echo(f"SAP, bounds derived again: {chances} known people ({again['method']})")
+            typer.echo(f"SAP, {words}: {chances} known people{method}")
     for path in written:
         typer.echo(f"wrote {path}")
 
@@ -109,23 +105,18 @@ def microdata(
     ordered: Annotated[
         bool, option("The sensitive levels, sorted as text, have an order (for t-closeness).", "--ordered")
     ] = False,
-    labels: Annotated[
-        str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
-    ] = "codes",
+    labels: ValuesOption = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     json_file: JsonFile = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
-    from gemel.records.csv_form import CsvOptions
     from gemel.records.typed_table import chosen_values
     from gemel.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.option_values import show_form
 
     names = [k.strip() for k in keys.split(",")]
-    csv = CsvOptions(encoding, separator).checked()
-    show_form(records, csv=csv)
+    csv = csv_form(encoding, separator, records)
     codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels), csv))
     groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
     found = attributions(groups, threshold)

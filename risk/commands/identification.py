@@ -12,7 +12,7 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.option_values import ValuesOption, argument, csv_form, names, option
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -24,18 +24,21 @@ def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"== keys {', '.join(key['name'] for key in each['file']['keys'])}"
         yield from _of_one(each)
     yield "== comparison of the key sets"
-    heads = ("unique", "k < 3", "DIS", "tau2 cal.", "tau2", "Pr(CM)")
-    yield " ".join(f"{head:>9s}" for head in heads) + "  keys"
+    yield " ".join(f"{head:>9s}" for head in _COMPARED.values()) + "  keys"
     for row in found["comparison"]:
-        figures = (
-            row["uniques"],
-            row["violate_3_anonymity"],
-            row["dis"],
-            row["calibrated_tau2"],
-            row["tau2"],
-            row["modelled"],
-        )
-        yield " ".join(f"{'-' if v is None else format(v, '.4g'):>9s}" for v in figures) + f"  {', '.join(row['keys'])}"
+        figures = ("-" if row[name] is None else format(row[name], ".4g") for name in _COMPARED)
+        yield " ".join(f"{figure:>9s}" for figure in figures) + f"  {', '.join(row['keys'])}"
+
+
+_COMPARED = {
+    "uniques": "unique",
+    "violate_3_anonymity": "k < 3",
+    "dis": "DIS",
+    "calibrated_tau2": "tau2 cal.",
+    "tau2": "tau2",
+    "modelled": "Pr(CM)",
+}
+"""The figures of the comparison, and their heads."""
 
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
@@ -60,24 +63,19 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
         yield f"{measure['name']:28s} {value}{interval}"
-    yield from _privacy_models(found)
-    yield from _individual(found)
-    yield from _units(found)
-    yield from _numeric(found)
-    yield from _ranking(found)
+    for section, lines in _SECTIONS.items():
+        if (part := found.get(section)) is not None:
+            yield from lines(part)
     for warning in found["warnings"]:
         yield ResultWarning.model_validate(warning).line
     for left in found["left_out"]:
         yield f"not computed: {left['what']}: {left['why']}"
 
 
-def _privacy_models(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("privacy_models")
-    if own is None:
-        return
-    below = ", ".join(f"{v['records']:,} ({v['share']:.2%}) for k = {v['k']}" for v in own["violations"])
-    yield f"{'violate k-anonymity':28s} {below}; smallest class {own['smallest_class']:,}"
-    for each in own["sensitive"]:
+def _privacy_models(part: Mapping[str, Any]) -> Iterator[str]:
+    below = ", ".join(f"{v['records']:,} ({v['share']:.2%}) for k = {v['k']}" for v in part["violations"])
+    yield f"{'violate k-anonymity':28s} {below}; smallest class {part['smallest_class']:,}"
+    for each in part["sensitive"]:
         ordered = "" if each["t_ordered"] is None else f", in order {each['t_ordered']:.3g}"
         yield (
             f"{each['variable'] + ', worst class':28s} l = {each['l_distinct']:.0f} (entropy {each['l_entropy']:.3g},"
@@ -85,52 +83,48 @@ def _privacy_models(found: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _individual(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("individual_risk")
-    if own is not None:
-        true = own["true_reidentifications"]
-        yield (
-            f"{'individual risk':28s} {own['expected_reidentifications']:.4g} expected re-identifications,"
-            f" {own['share']:.3g} of the records{'' if true is None else f' (true: {true:.4g})'};"
-            f" greatest {own['maximum']:.3g}"
-        )
+def _individual(part: Mapping[str, Any]) -> Iterator[str]:
+    true = part["true_reidentifications"]
+    yield (
+        f"{'individual risk':28s} {part['expected_reidentifications']:.4g} expected re-identifications,"
+        f" {part['share']:.3g} of the records{'' if true is None else f' (true: {true:.4g})'};"
+        f" greatest {part['maximum']:.3g}"
+    )
 
 
-def _units(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("unit_risk")
-    if own is None:
-        return
-    for name, each in (
-        ("any member", own["any_member"]),
-        ("its keys", own["by_keys"]),
-        ("all its members", own["by_composition"]),
-    ):
-        if each is not None:
+def _units(part: Mapping[str, Any]) -> Iterator[str]:
+    for name, section in (("any member", "any_member"), ("its keys", "by_keys"), ("all its members", "by_composition")):
+        if (each := part[section]) is not None:
             alone = f"; {each['uniques']:,} unique" if "uniques" in each else ""
             yield (
-                f"{'unit, ' + name:28s} {each['expected_units']:.4g} of {own['units']:,} identified,"
+                f"{'unit, ' + name:28s} {each['expected_units']:.4g} of {part['units']:,} identified,"
                 f" expected ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
             )
 
 
-def _ranking(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("score_ranking")
-    if own is not None:
-        scores = ", ".join(f"{each['score']} {each['auc']:.3f}" for each in own["scores"])
-        yield f"{'AUC for population uniques':28s} {scores}"
-
-
-def _numeric(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("numeric_risk")
-    if own is None:
-        return
-    for each in [*own["variables"], {"variable": "all of them", "intervals": own["all_variables"]}]:
+def _numeric(part: Mapping[str, Any]) -> Iterator[str]:
+    for each in [*part["variables"], {"variable": "all of them", "intervals": part["all_variables"]}]:
         shares = ", ".join(f"{i['percent']:g} % {i['by_value']:.3g} ({i['by_rank']:.3g})" for i in each["intervals"])
         yield f"{each['variable'] + ', within':28s} {shares} by value (by rank)"
     yield (
-        f"{'linked by distance':28s} {own['linked_nearest']:.3g} as nearest, {own['linked_second']:.3g} as second"
-        f" nearest; {own['by_chance']:.2g} by chance"
+        f"{'linked by distance':28s} {part['linked_nearest']:.3g} as nearest, {part['linked_second']:.3g} as second"
+        f" nearest; {part['by_chance']:.2g} by chance"
     )
+
+
+def _ranking(part: Mapping[str, Any]) -> Iterator[str]:
+    scores = ", ".join(f"{each['score']} {each['auc']:.3f}" for each in part["scores"])
+    yield f"{'AUC for population uniques':28s} {scores}"
+
+
+_SECTIONS = {
+    "privacy_models": _privacy_models,
+    "individual_risk": _individual,
+    "unit_risk": _units,
+    "numeric_risk": _numeric,
+    "score_ranking": _ranking,
+}
+"""The sections of an assessment that not every file has, in the order of their lines."""
 
 
 def identify(
@@ -148,7 +142,7 @@ def identify(
         str, option("What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
     missing_values: Annotated[str, option("Texts that mean missing, with commas between.")] = ",NA",
-    values: Annotated[str, option("Where a file has labels of values: take the `codes` or the `labels`.")] = "codes",
+    values: ValuesOption = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     max_msu: Annotated[
@@ -185,13 +179,11 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from gemel.common.progress import stages_on_terminal
-    from gemel.records.csv_form import CsvOptions
     from gemel.records.typed_table import chosen_values
-    from gemel.risk.commands.option_values import show_form
-    from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
+    from gemel.risk.identification.assessment.record_assessment import assess_records
     from gemel.risk.identification.matching.bayesian_matching import METHODS
     from gemel.risk.identification.misclassification import Perturbation
-    from gemel.risk.identification.reader import read_theta
+    from gemel.risk.identification.reader import BesideColumns, read_theta
     from gemel.risk.record_table import FileOfRecords
 
     if out is not None:  # imported before anything is computed: charts are an extra
@@ -203,18 +195,17 @@ def identify(
     if missing not in ("level", "any"):
         raise parameter("--missing", "must be `level` or `any`", missing)
     values_as = chosen_values(values)
-    csv = CsvOptions(encoding, separator).checked()
-    show_form(records, population, original, csv=csv)
+    csv = csv_form(encoding, separator, records, population, original)
     before = None if original is None else FileOfRecords(original, csv=csv)
     found = assess_records(
         FileOfRecords(records, values_as, csv),
-        [_names(each) for each in keys],
+        [names(each) for each in keys],
         fraction,
         population=None if population is None else FileOfRecords(population, values_as, csv),
         missing="any" if missing == "any" else "level",
         missing_values=[v.strip() for v in missing_values.split(",")],
         weights=weights,
-        beside=BesideColumns(_names(sensitive), _names(ordinal), unit, _names(unit_keys), _names(numeric), before),
+        beside=BesideColumns(names(sensitive), names(ordinal), unit, names(unit_keys), names(numeric), before),
         perturbation=Perturbation(_rates(swapped), read_theta(theta or [])),
         max_msu=max_msu,
         models=chosen,
@@ -231,11 +222,6 @@ def identify(
         typer.echo(line)
     for path in written:
         typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
-
-
-def _names(text: str | None) -> list[str]:
-    """``region,age`` as a list."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _rates(text: str | None) -> dict[str, float]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,27 +11,10 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.option_values import argument, csv_form, names, option
 
 if TYPE_CHECKING:
-    from gemel.risk.magnitude.rules import Contributions, Rule
-    from gemel.risk.magnitude.tables import LinkedTables
-
-
-def write_table(path: Path, tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> None:
-    """Write every cell as a row: the level of each variable, ``Total`` for a sum, and the value, empty where withheld.
-
-    `reader.read_published` reads it.
-    """
-    from gemel.risk.magnitude.assessment import table_values  # imports the numbers, which no help text needs
-
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*(c.name for c in tables.classifications), "value"])
-    for row in table_values(tables, found, assessment):
-        value = row.pop("value")
-        rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
-    write_text(path, text.getvalue())
+    from gemel.risk.magnitude.rules import Rule
 
 
 def magnitude(
@@ -86,19 +66,26 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from gemel.common.progress import stages_on_terminal
-    from gemel.records.csv_form import CsvOptions
-    from gemel.risk.commands.option_values import show_form
     from gemel.risk.magnitude.assessment import Choice, assess
     from gemel.risk.magnitude.audit import assess_published
-    from gemel.risk.magnitude.reader import read_hierarchies, read_published, read_published_alone, read_records
+    from gemel.risk.magnitude.reader import (
+        protected_table,
+        read_hierarchies,
+        read_published,
+        read_published_alone,
+        read_tables,
+    )
+    from gemel.risk.record_table import FileOfRecords
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from gemel.risk.report.magnitude import render
 
     if objective not in ("value", "cells"):
         raise parameter("--objective", "must be `value` or `cells`", objective)
-    exact = _one_of("--method", method, {"auto": None, "exact": True, "heuristic": False})
-    named = [[v.strip() for v in each.split(",") if v.strip()] for each in by]
+    methods = {"auto": None, "exact": True, "heuristic": False}
+    if method not in methods:
+        raise parameter("--method", f"must be one of {', '.join(methods)}", method)
+    named = [names(each) for each in by]
     parents = read_hierarchies(hierarchy or [])
     if rounding < 0:
         raise parameter("--rounding", "must be 0 or above", f"{rounding:g}")
@@ -109,15 +96,14 @@ def magnitude(
     else:
         if value is None:
             raise parameter("--value", "the column that the tables add up is needed")
-        csv = CsvOptions(encoding, separator).checked()
-        show_form(records, csv=csv)
-        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents, csv=csv)
+        source = FileOfRecords(records, csv=csv_form(encoding, separator, records))
+        read = read_tables(source, named, value, unit=unit, weights=weights, parents=parents)
         within = float("inf") if known_within is None else known_within / 100
         result = assess(
             read.tables,
             read.found,
             _rules(min_frequency, frequency_margin, p_percent, q_percent, coalition, dominance or []),
-            Choice("value" if objective == "value" else "cells", totals, exact, seconds, insiders, within),
+            Choice("value" if objective == "value" else "cells", totals, methods[method], seconds, insiders, within),
             None if published is None else read_published(published, read.tables, rounding=rounding),
             stages_on_terminal(),
         )
@@ -132,7 +118,7 @@ def magnitude(
     if result.get("breaches") or result.get("published_primary"):
         raise typer.Exit(1)
     if table is not None and records is not None:
-        write_table(table, read.tables, read.found, result)
+        write_text(table, protected_table(read.tables, read.found, result))
         typer.echo(f"wrote {table}, for publication")
 
 
@@ -148,12 +134,6 @@ def _without_records(published: Path | None, table: Path | None, known_within: f
             remedy="give the records, with --published for a table suppressed elsewhere",
         )
     return published
-
-
-def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | None:
-    if got not in meanings:
-        raise parameter(option, f"must be one of {', '.join(meanings)}", got)
-    return meanings[got]
 
 
 def _rules(

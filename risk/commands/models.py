@@ -11,7 +11,7 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.option_values import ValuesOption, argument, csv_form, option
 
 if TYPE_CHECKING:
     from gemel.risk.attribution.inference import Beliefs
@@ -30,9 +30,7 @@ def models(
     tree: Annotated[Path | None, option("Where to draw it as a junction tree: SVG.")] = None,
     moves: Annotated[int, option("Moves of each chain, for more than six variables.")] = 250_000,
     seed: Annotated[int, option("Of the search.")] = 1,
-    labels: Annotated[
-        str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
-    ] = "codes",
+    labels: ValuesOption = "codes",
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     precision_prior: Annotated[
@@ -47,12 +45,10 @@ def models(
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
-    from gemel.records.csv_form import CsvOptions
     from gemel.records.typed_table import chosen_values
     from gemel.risk.attribution.inference import beliefs
     from gemel.risk.attribution.microdata import encode
     from gemel.risk.attribution.reader import read_columns
-    from gemel.risk.commands.option_values import show_form
     from gemel.risk.models.counts import SparseCounts
     from gemel.risk.models.defaults import search
     from gemel.risk.models.fitted import fit
@@ -68,8 +64,7 @@ def models(
             sensitive,
             f"name one of {', '.join(names)}",
         )
-    csv = CsvOptions(encoding, separator).checked()
-    show_form(records, csv=csv)
+    csv = csv_form(encoding, separator, records)
     codes, levels = encode(read_columns(records, names, chosen_values(labels), csv))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     rng = np.random.default_rng(seed)

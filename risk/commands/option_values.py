@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -27,6 +27,11 @@ def option(words: str, *names: str, panel: str | None = None) -> Any:
 def argument(words: str) -> Any:
     """An argument with these words in its help."""
     return typer.Argument(help=words)
+
+
+ValuesOption = Annotated[
+    str, option("Where a file has labels of values: take the `codes` or the `labels`.", "--values")
+]
 
 
 def names(text: str | None) -> list[str]:
@@ -86,10 +91,13 @@ def searched(shares: Mapping[str, float | None]) -> tuple[str, ...]:
     return tuple(name for name, share in shares.items() if share is None)
 
 
-def show_form(*paths: Path | None, csv: CsvOptions) -> None:
-    """State on standard error, before any computation, how CSV files are read that are not plain UTF-8 with commas."""
-    from gemel.records.typed_table import read_as  # imports the numbers, which no help text needs
+def csv_form(encoding: str | None, separator: str | None, *paths: Path | None) -> CsvOptions:
+    """How CSV files are read; states it on standard error of those that are not plain UTF-8 with commas."""
+    from gemel.records.csv_form import CsvOptions  # imports the numbers, which no help text needs
+    from gemel.records.typed_table import read_as
 
+    csv = CsvOptions(encoding, separator).checked()
     for path in paths:
         if path is not None and (line := read_as(path, csv)):
             typer.echo(line, err=True)
+    return csv

@@ -15,6 +15,7 @@ from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import STANDARD_OUTPUT, JsonFile, write_json
 from gemel.risk.commands.option_values import (
     argument,
+    csv_form,
     given,
     listed,
     model_of,
@@ -51,9 +52,9 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
         ("record_risk", "largest chance of a match"),
         ("minimal_uniques", "minimal sample uniques"),
     ):
-        yield (f"{words:36s} {before[name]:>10.4g} {after[name]:>12.4g}")
+        yield _row(words, before[name], after[name])
     for words, own in (("calibrated tau2", "tau2"), ("calibrated correct matches, share", "correct_matches")):
-        yield f"{words:36s} {_calibrated(report, 'before', own):>10s} {_calibrated(report, 'after', own):>12s}"
+        yield _row(words, *(_calibrated(report, when, own) for when in ("before", "after")))
     if before["exact"] is not None:
         yield "by the population, exactly; the policy is judged by this:"
         for name, words in (
@@ -61,13 +62,12 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
             ("record_risk", "largest chance of a match"),
             ("population_uniques", "records that fit one person only"),
         ):
-            yield f"{words:36s} {before['exact'][name]:>10.4g} {after['exact'][name]:>12.4g}"
+            yield _row(words, before["exact"][name], after["exact"][name])
     decision = report["policy_decision"]
     for row in decision["limits"]:
         yield f"{row['limit']} {row['value']:g}, judged by {_JUDGES[decision['by']]}:"
-        yield f"{'  by the counts alone':36s} {row['before']['counts']:>10.4g} {row['after']['counts']:>12.4g}"
-        ends = [_end(row[when]) for when in ("before", "after")]
-        yield f"{'  upper end':36s} {ends[0]:>10s} {ends[1]:>12s}"
+        yield _row("  by the counts alone", row["before"]["counts"], row["after"]["counts"])
+        yield _row("  upper end", _end(row["before"]), _end(row["after"]))
     for words in decision_words(decision):
         yield f"warning: {words}"
     lost, whole = (sum(row[n] for row in report["lost"]) for n in ("bits", "of"))
@@ -84,6 +84,11 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"warning: nearly every record has a value of its own in {', '.join(report['identifying'])}; "
             "leave identifiers out with --drop"
         )
+
+
+def _row(words: str, *figures: float | str) -> str:
+    before, after = (figure if isinstance(figure, str) else format(figure, ".4g") for figure in figures)
+    return f"{words:36s} {before:>10s} {after:>12s}"
 
 
 def _end(own: Mapping[str, Any]) -> str:
@@ -180,12 +185,10 @@ def protect(
     seed: Annotated[int | None, option("Of random methods, for trials: whoever knows it can undo them.")] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from gemel.records.csv_form import CsvOptions
-    from gemel.risk.commands.option_values import show_form
     from gemel.risk.protection.request import read_hierarchy
     from gemel.risk.record_table import FileOfRecords
 
-    csv = CsvOptions(encoding, separator).checked()
+    csv = csv_form(encoding, separator)
     if verify is not None:
         _verify(FileOfRecords(records, csv=csv), verify)
         if json_file is not None:
@@ -220,7 +223,7 @@ def protect(
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None and p != STANDARD_OUTPUT])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
-    show_form(records, population, csv=csv)
+    csv_form(encoding, separator, records, population)
     frame = FileOfRecords(records, csv=csv).columns()
     whole = None if population is None else FileOfRecords(population, csv=csv).columns(names(keys))
     request = Request(

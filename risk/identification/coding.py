@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -30,11 +30,11 @@ def text_of(values: Any, missing_values: Sequence[str]) -> pl.Series:
     return text.set(text.is_in(list(missing_values)), None) if missing_values else text
 
 
-def coded(column: pl.Series, missing: Missing) -> tuple[tuple[str, ...], Codes]:
-    """Labels in order, and the code of each value."""
+def coded(column: pl.Series, missing: Missing, number: Callable[[str], float] = int) -> tuple[tuple[str, ...], Codes]:
+    """Labels in order, by `number` where all are numbers, and the code of each value."""
     found = column.drop_nulls().unique().to_list()
     try:
-        labels = sorted(found, key=int)
+        labels = sorted(found, key=number)
     except ValueError:
         labels = sorted(found)
     numbers = {label: k for k, label in enumerate(labels)}

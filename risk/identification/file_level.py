@@ -125,10 +125,6 @@ def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) 
 class FileMeasures:
     """The measures that need no model; those of the population are None where it is not known."""
 
-    n_records: int
-    n_cells: int
-    n_uniques: int
-    population: float
     dis: Dis
     pu: float | None = None
     pu_given_su: float | None = None
@@ -142,19 +138,16 @@ def file_measures(file: KeyFile, weights: Floats | None = None) -> FileMeasures:
     A file without sample uniques has 0 for those that condition on them (T11 chapter 5).
     """
     estimate = file_dis(file, 0.95, weights)
-    own = file.sizes == 1
-    n_uniques = int(file.counts[own].sum())
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts
     if F is None or cells is None or counts is None:
-        return FileMeasures(file.n_records, len(file.cells), n_uniques, file.population_total, estimate)
+        return FileMeasures(estimate)
     whole = counts if file.missing == "level" else agreeing(cells, cells, counts, file.levels)
     pu = float((counts * (whole == 1)).sum()) / file.population_total
-    found = F[own].astype(float)
-    if not n_uniques:
-        shares = (0.0, 0.0, 0.0)
-    else:
-        shares = (float((found == 1).mean()), n_uniques / float(found.sum()), float((1.0 / found).mean()))
-    return FileMeasures(file.n_records, len(file.cells), n_uniques, file.population_total, estimate, pu, *shares)
+    own = F[file.sizes == 1].astype(float)
+    if not len(own):
+        return FileMeasures(estimate, pu, 0.0, 0.0, 0.0)
+    shares = float((own == 1).mean()), len(own) / float(own.sum()), float((1.0 / own).mean())
+    return FileMeasures(estimate, pu, *shares)
 
 
 def _expit(x: float) -> float:

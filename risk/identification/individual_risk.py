@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
+from numba import vectorize
 from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -85,12 +85,11 @@ class IndividualRisk:
     ----------
     records : ndarray of float64, shape (n_records,)
         E[1/F | f] of each.
-    population : ndarray of float64, shape (n_cells,)
-        Estimated people of each combination: the weights of the records that agree with it.
+    short
+        Records whose class has less weight than records.
     """
 
     records: Floats = field(repr=False)
-    population: Floats = field(repr=False)
     short: int
 
     @property
@@ -129,7 +128,7 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
     sizes = file.sizes
     share = sizes / people
     risk = expected_reciprocal_of_sampled(sizes, np.minimum(share, 1.0))
-    return IndividualRisk(risk[file.of_record], people, int(file.counts[share > 1.0 + 1e-9].sum()))
+    return IndividualRisk(risk[file.of_record], int(file.counts[share > 1.0 + 1e-9].sum()))
 
 
 def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:
@@ -167,19 +166,11 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     sizes, shares = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(p, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not (shares > 0).all() or shares.max() > 1.0):
         raise parameter("f, p", "sample counts must be at least 1, and sampling probabilities above 0 and at most 1")
-    found = np.empty(sizes.shape)
-    _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(shares).ravel(), found.reshape(-1))
-    return found
+    return np.asarray(_reciprocal_of_sampled(sizes, shares))
 
 
-@njit(nogil=True, cache=True)
-def _fill(f: Integers, p: Floats, found: Floats) -> None:
-    for i in range(len(f)):
-        found[i] = _one(f[i], p[i])
-
-
-@njit(nogil=True, cache=True)
-def _one(f: int, p: float) -> float:
+@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator]  # compiled
+def _reciprocal_of_sampled(f: int, p: float) -> float:
     q = 1.0 - p
     if q == 0.0:
         return 1.0 / f

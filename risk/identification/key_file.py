@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.risk.arrays import Codes, Integers
+from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
 
@@ -163,27 +163,23 @@ class KeyFile:
         if missing not in ("level", "any"):
             raise parameter("missing", "missing is `level` or `any`", repr(missing))
         names = tuple(str(n) for n in columns)
-        sample = [text_of(columns[n], missing_values) for n in names]
-        whole: list[pl.Series] | None = None
-        if population is not None:
-            absent = [n for n in names if n not in population]
-            if absent:
-                raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
-            whole = [text_of(population[n], missing_values) for n in names]
-            if len({len(c) for c in whole}) != 1:
-                raise parameter("population", "columns must have one length")
-        if len({len(c) for c in sample}) != 1:
-            raise parameter("records", "columns must have one length")
+        absent = [] if population is None else [n for n in names if n not in population]
+        if absent:
+            raise GemelError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
+        texts: dict[str, list[pl.Series]] = {}
+        for where, source in (("population", population), ("records", columns)):
+            texts[where] = [text_of(source[n], missing_values) for n in names] if source is not None else []
+            if len({len(c) for c in texts[where]}) > 1:
+                raise parameter(where, "columns must have one length")
         labels: list[tuple[str, ...]] = []
         own, others = [], []
-        for q in range(len(names)):
-            both = sample[q] if whole is None else pl.concat([sample[q], whole[q]])
-            found, codes = coded(both, missing)
-            labels.append(found)
-            own.append(codes[: len(sample[q])])
-            others.append(codes[len(sample[q]) :])
+        for q, sample in enumerate(texts["records"]):
+            level, codes = coded(pl.concat([sample, *texts["population"][q : q + 1]]), missing)
+            labels.append(level)
+            own.append(codes[: len(sample)])
+            others.append(codes[len(sample) :])
         records = np.stack(own, axis=1)
-        if whole is None:
+        if population is None:
             if fraction is None:
                 raise parameter(
                     "fraction",
@@ -321,17 +317,23 @@ class KeyFile:
         cells, counts = self.population_cells, self.population_counts
         if cells is not None and counts is not None:
             cells, counts, _ = tally(cells[:, kept], labels, counts)
-        return KeyFile(
-            tuple(names),
-            labels,
-            self.codes[:, kept],
-            self.fraction,
-            cells,
-            counts,
-            self.missing,
-            self.perturbed,
-            self.units,
+        return replace(
+            self,
+            names=tuple(names),
+            labels=labels,
+            codes=self.codes[:, kept],
+            population_cells=cells,
+            population_counts=counts,
         )
+
+    def survey_weights(self, weights: ArrayLike) -> Floats:
+        """Survey weights as numbers of at least 1, one for each record."""
+        found = np.asarray(weights, dtype=np.float64)
+        if found.shape != (self.n_records,) or not np.isfinite(found).all() or (found < 1.0).any():
+            raise parameter(
+                "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
+            )
+        return found
 
     def require_disjoint_cells(self, what: str) -> None:
         """Refuse what has no meaning where missing values agree with everything."""

@@ -94,8 +94,6 @@ class MisclassificationRisk:
     ----------
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the (observed) sample uniques among the records.
-    unchanged : ndarray of float64, shape (n_uniques,)
-        theta_jj: the probability that someone of the combination is observed there.
     exact, approximate : ndarray of float64, shape (n_uniques,), or None
         Equation 7, and theta_jj / F~_j (equation 8), where the population is known.
     estimated : ndarray of float64, shape (n_uniques,), or None
@@ -103,7 +101,6 @@ class MisclassificationRisk:
     """
 
     uniques: Integers = field(repr=False)
-    unchanged: Floats = field(repr=False)
     exact: Floats | None = field(repr=False)
     approximate: Floats | None = field(repr=False)
     estimated: Floats | None = field(repr=False)
@@ -159,9 +156,8 @@ def misclassification_risk(
             raise parameter("model", "the model is one of another file")
         estimated = unchanged * model.correct
     if file.population_cells is None or file.population_counts is None:
-        return MisclassificationRisk(records, unchanged, None, None, estimated)
-    exact, approximate = _summed(file, observed, changed, matrices, unchanged)
-    return MisclassificationRisk(records, unchanged, exact, approximate, estimated)
+        return MisclassificationRisk(records, None, None, estimated)
+    return MisclassificationRisk(records, *_summed(file, observed, changed, matrices, unchanged), estimated)
 
 
 def _summed(

@@ -7,7 +7,6 @@ file with its original, record by record; an intruder has less, so they bound wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,21 +17,6 @@ from gemel.risk.arrays import Floats, Mask
 
 PERCENTS = (1.0, 5.0, 10.0)
 _FIRST = 4  # nearest originals looked at; more where they are as near
-
-
-@dataclass(frozen=True, eq=False)
-class LinkedByDistance:
-    """Distance-based record linkage.
-
-    Parameters
-    ----------
-    nearest, second : ndarray of float64, shape (n_records,)
-        Probability that a protected record's own original is the nearest, and the second nearest, of all originals;
-        originals as near are in random order.
-    """
-
-    nearest: Floats = field(repr=False)
-    second: Floats = field(repr=False)
 
 
 def within_percent(original: Floats, protected: Floats, percent: float) -> Mask:
@@ -59,13 +43,19 @@ def within_ranks(original: Floats, protected: Floats, percent: float) -> Mask:
     return np.asarray((ordered[low] <= original) & (original <= ordered[high]))
 
 
-def linked_by_distance(original: Floats, protected: Floats) -> LinkedByDistance:
+def linked_by_distance(original: Floats, protected: Floats) -> tuple[Floats, Floats]:
     """Link every protected record to the original records by standardised Euclidean distance.
 
     Parameters
     ----------
     original, protected : ndarray of float64, shape (n_records, n_variables)
         Row i of both is one person. Both are divided by the standard deviations of the original.
+
+    Returns
+    -------
+    nearest, second : ndarray of float64, shape (n_records,)
+        Probability that a protected record's own original is the nearest, and the second nearest, of all originals;
+        originals as near are in random order.
 
     Notes
     -----
@@ -92,9 +82,13 @@ def linked_by_distance(original: Floats, protected: Floats) -> LinkedByDistance:
         rows = rows[(closer[rows] <= 1) & (distance[:, -1] <= (own + margin)[rows])] if k < len(points) else rows[:0]
         k = min(2 * k, len(points))
     share = 1.0 / np.maximum(as_near, 1)
-    nearest = np.where(closer == 0, share, 0.0)
-    second = np.where((closer <= 1) & (closer + as_near >= 2), share, 0.0)
-    return LinkedByDistance(nearest, second)
+    return np.where(closer == 0, share, 0.0), np.where((closer <= 1) & (closer + as_near >= 2), share, 0.0)
+
+
+def _inside(original: Floats, protected: Floats, percent: float) -> Mask:
+    """Which values lie within an interval, by value and by rank, shape (2, n_records, n_variables)."""
+    by_rank = [within_ranks(x, y, percent) for x, y in zip(original.T, protected.T, strict=True)]
+    return np.stack([within_percent(original, protected, percent), np.stack(by_rank, axis=1)])
 
 
 def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str, Floats]) -> dict[str, Any]:
@@ -118,32 +112,22 @@ def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str
             ErrorCode.EMPTY_SOURCE, "every record lacks a number in one of the two files", where="--numeric"
         )
     x, y = before[known], after[known]
-    linked = linked_by_distance(x, y)
-    of_value = {p: np.stack([within_percent(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
-    of_rank = {p: np.stack([within_ranks(x[:, q], y[:, q], p) for q in range(len(names))]) for p in PERCENTS}
+    nearest, second = linked_by_distance(x, y)
+    inside = {p: _inside(x, y, p) for p in PERCENTS}
+
+    def intervals(masks: Mapping[float, Mask]) -> list[dict[str, float]]:
+        return [{"percent": p, "by_value": float(v.mean()), "by_rank": float(r.mean())} for p, (v, r) in masks.items()]
+
     return {
         "records": len(x),
         "records_with_missing": int((~known).sum()),
         "unchanged_records": int((x == y).all(axis=1).sum()),
         "variables": [
-            {
-                "variable": name,
-                "intervals": [
-                    {"percent": p, "by_value": float(of_value[p][q].mean()), "by_rank": float(of_rank[p][q].mean())}
-                    for p in PERCENTS
-                ],
-            }
+            {"variable": name, "intervals": intervals({p: both[:, :, q] for p, both in inside.items()})}
             for q, name in enumerate(names)
         ],
-        "all_variables": [
-            {
-                "percent": p,
-                "by_value": float(of_value[p].all(axis=0).mean()),
-                "by_rank": float(of_rank[p].all(axis=0).mean()),
-            }
-            for p in PERCENTS
-        ],
-        "linked_nearest": float(linked.nearest.mean()),
-        "linked_second": float(linked.second.mean()),
+        "all_variables": intervals({p: np.all(both, axis=2) for p, both in inside.items()}),
+        "linked_nearest": float(nearest.mean()),
+        "linked_second": float(second.mean()),
         "by_chance": 1.0 / len(x),
     }

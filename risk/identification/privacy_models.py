@@ -6,7 +6,7 @@ overlap, and a record's class is that of its own values; nothing else changes, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,23 +14,14 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Integers
 from gemel.risk.attribution.microdata import distances, diversities
-from gemel.risk.identification.coding import MISSING_LABEL, Counts, agreeing, tally
+from gemel.risk.identification.coding import Counts, agreeing, coded, tally
 from gemel.risk.identification.key_file import KeyFile
 
 KS = (2, 3, 5)
 LS = (2, 3, 5)
+_C = 2.0  # of recursive l-diversity
 _ENTRIES = 2**25  # of the table of classes by sensitive levels
-
-
-@dataclass(frozen=True)
-class KAnonymity:
-    """How many records violate k-anonymity."""
-
-    smallest: int
-    below: Mapping[int, int]
-    records: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +46,9 @@ class SensitiveClasses:
     records: Counts
 
 
-@dataclass(frozen=True)
-class Diversity:
-    """What the classes disclose of a sensitive variable."""
-
-    distinct: float
-    entropy: float
-    recursive: float
-    below: Mapping[int, int]
-    t: float
-    t_ordered: float | None
-
-
-def k_anonymity(file: KeyFile, ks: Sequence[int] = KS) -> KAnonymity:
+def k_anonymity(file: KeyFile) -> dict[int, int]:
     """Records whose combination of key values fewer than k records share, for each k; O(n)."""
-    if any(k < 2 for k in ks):
-        raise parameter("k-anonymity", "k is at least 2", str(min(ks)))
-    own = file.frequency
-    return KAnonymity(int(own.min()), {k: int((own < k).sum()) for k in ks}, file.n_records)
+    return {k: int((file.frequency < k).sum()) for k in KS}
 
 
 def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses:
@@ -87,7 +63,7 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     -----
     O(n_cells * n_levels); a variable with too many levels for that is refused.
     """
-    levels, codes = _coded(values)
+    levels, codes = coded(pl.Series("sensitive", values, strict=False).cast(pl.String), "level", float)
     if len(codes) != file.n_records:
         raise parameter(
             name,
@@ -112,8 +88,8 @@ def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses
     return SensitiveClasses(levels, table, whole, np.bincount(file.of_record, minlength=len(file.cells)))
 
 
-def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0, ls: Sequence[int] = LS) -> Diversity:
-    """l-diversity and t-closeness of a file for one sensitive variable.
+def diversity(groups: SensitiveClasses, *, ordered: bool = False) -> dict[str, Any]:
+    """l-diversity and t-closeness of a file for one sensitive variable, ready for JSON.
 
     References
     ----------
@@ -121,55 +97,30 @@ def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0
     .. [2] Li, Li and Venkatasubramanian, t-closeness, 2007.
     """
     distinct = diversities(groups.sensitive, "distinct")
-    return Diversity(
-        distinct=float(distinct.min()),
-        entropy=float(diversities(groups.sensitive, "entropy").min()),
-        recursive=float(diversities(groups.sensitive, "recursive", c).min()),
-        below={el: int(groups.records[distinct < el].sum()) for el in ls},
-        t=float(distances(groups.sensitive, groups.whole).max()),
-        t_ordered=float(distances(groups.sensitive, groups.whole, ordered=True).max()) if ordered else None,
-    )
-
-
-def _coded(values: Any) -> tuple[tuple[str, ...], Integers]:
-    """Levels in their order, and the level of each value."""
-    text = pl.Series("sensitive", values, strict=False).cast(pl.String)
-    found = text.drop_nulls().unique().to_list()
-    try:
-        levels = sorted(found, key=float)
-    except ValueError:
-        levels = sorted(found)
-    numbers = {label: k for k, label in enumerate(levels)}
-    codes = text.replace_strict(numbers, default=len(levels), return_dtype=pl.Int64).to_numpy()
-    if text.null_count():
-        levels.append(MISSING_LABEL)
-    return tuple(levels), codes
-
-
-def privacy_models_document(
-    file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str], c: float = 2.0
-) -> dict[str, Any]:
-    """The counts of a file, and of each sensitive variable, ready for JSON."""
-    k = k_anonymity(file)
-    found: dict[str, Any] = {
-        "smallest_class": k.smallest,
-        "violations": [{"k": size, "records": n, "share": n / k.records} for size, n in k.below.items()],
-        "sensitive": [],
+    below = {el: int(groups.records[distinct < el].sum()) for el in LS}
+    return {
+        "levels": len(groups.levels),
+        "l_distinct": float(distinct.min()),
+        "l_entropy": float(diversities(groups.sensitive, "entropy").min()),
+        "l_recursive": float(diversities(groups.sensitive, "recursive", _C).min()),
+        "recursive_c": _C,
+        "violations": _shares("l", below, int(groups.records.sum())),
+        "t": float(distances(groups.sensitive, groups.whole).max()),
+        "t_ordered": float(distances(groups.sensitive, groups.whole, ordered=True).max()) if ordered else None,
     }
-    for name, values in sensitive.items():
-        groups = sensitive_classes(file, values, name)
-        own = diversity(groups, ordered=name in ordinal, c=c)
-        found["sensitive"].append(
-            {
-                "variable": name,
-                "levels": len(groups.levels),
-                "l_distinct": own.distinct,
-                "l_entropy": own.entropy,
-                "l_recursive": own.recursive,
-                "recursive_c": c,
-                "violations": [{"l": el, "records": n, "share": n / k.records} for el, n in own.below.items()],
-                "t": own.t,
-                "t_ordered": own.t_ordered,
-            }
-        )
-    return found
+
+
+def _shares(name: str, below: Mapping[int, int], records: int) -> list[dict[str, Any]]:
+    return [{name: limit, "records": n, "share": n / records} for limit, n in below.items()]
+
+
+def privacy_models_document(file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str]) -> dict[str, Any]:
+    """The counts of a file, and of each sensitive variable, ready for JSON."""
+    return {
+        "smallest_class": int(file.frequency.min()),
+        "violations": _shares("k", k_anonymity(file), file.n_records),
+        "sensitive": [
+            {"variable": name, **diversity(sensitive_classes(file, values, name), ordered=name in ordinal)}
+            for name, values in sensitive.items()
+        ],
+    }

@@ -17,8 +17,9 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,7 +29,7 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.yaml_document import DocumentKind, read_yaml
 from gemel.records.frames import Records
 from gemel.risk.arrays import Floats
-from gemel.risk.identification.assessment.beside_keys import BesideKeys
+from gemel.risk.identification.assessment.beside_keys import BesideKeys, FractionFrom
 from gemel.risk.identification.coding import Missing, coded
 from gemel.risk.identification.individual_risk import Weights, check_weights
 from gemel.risk.identification.key_file import KeyFile
@@ -167,58 +168,54 @@ def read_weights(records: Records, column: str) -> Weights:
     return check_weights(values.to_numpy(), f"{table}, column {column}")
 
 
+@dataclass(frozen=True)
+class BesideColumns:
+    """Names of columns beside the keys, and the records before protection."""
+
+    sensitive: Sequence[str] = ()
+    ordinal: Sequence[str] = ()
+    unit: str | None = None
+    unit_keys: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    original: Records | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.unit_keys and self.unit is None:
+            raise parameter(
+                "--unit-keys",
+                "keys of units need the column that states which unit each record belongs to",
+                remedy="give it with --unit",
+            )
+        if bool(self.numeric) != (self.original is not None):
+            raise parameter(
+                "--numeric, --original",
+                "numeric variables are compared with their values before protection",
+                remedy="give both: the numeric columns, and the file as it was",
+            )
+
+
 def read_beside(
-    records: Records,
-    *,
-    sensitive: Sequence[str] = (),
-    ordinal: Sequence[str] = (),
-    unit: str | None = None,
-    unit_keys: Sequence[str] = (),
-    fraction_from: Literal["given", "population", "weights"] = "given",
-    labels_of: Sequence[str] = (),
-    numeric: Sequence[str] = (),
-    original: Records | None = None,
+    table: RecordTable, chosen: BesideColumns, fraction_from: FractionFrom = "given", *, labels_of: Sequence[str] = ()
 ) -> BesideKeys:
     """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too.
 
     Of `labels_of`, the keys, and of all these columns it is noted which have labels of values, and what is read.
     """
-    if unit_keys and unit is None:
-        raise parameter(
-            "--unit-keys",
-            "keys of units need the column that states which unit each record belongs to",
-            remedy="give it with --unit",
-        )
-    if bool(numeric) != (original is not None):
-        raise parameter(
-            "--numeric, --original",
-            "numeric variables are compared with their values before protection",
-            remedy="give both: the numeric columns, and the file as it was",
-        )
-    own = list(dict.fromkeys([*sensitive, *ordinal]))
-    table = record_table(records, "records")
+    sensitive = list(dict.fromkeys([*chosen.sensitive, *chosen.ordinal]))
+    numeric, original = chosen.numeric, chosen.original
     before = {} if original is None else read_numbers(record_table(original, "original"), numeric)
     after = read_numbers(table, numeric) if numeric else {}
-    names = [*own, *unit_keys, *([unit] if unit is not None else [])]
-    with_labels = table.labelled(list(dict.fromkeys([*labels_of, *names])))
+    names = [*sensitive, *chosen.unit_keys, *([chosen.unit] if chosen.unit is not None else [])]
+    labelled = table.labelled(list(dict.fromkeys([*labels_of, *names])))
     rows, n_columns = whole_of(table.codes())
-    if not names:
-        return BesideKeys(
-            fraction_from=fraction_from,
-            labelled=with_labels,
-            numeric=after,
-            original=before,
-            rows=rows,
-            n_columns=n_columns,
-        )
-    columns = table.columns(names)
+    columns = table.columns(names) if names else pl.DataFrame()
     return BesideKeys(
-        sensitive={name: columns[name] for name in own},
-        ordinal=frozenset(ordinal),
-        unit=None if unit is None else columns[unit],
-        unit_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in unit_keys},
+        sensitive={name: columns[name] for name in sensitive},
+        ordinal=frozenset(chosen.ordinal),
+        unit=None if chosen.unit is None else columns[chosen.unit],
+        unit_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in chosen.unit_keys},
         fraction_from=fraction_from,
-        labelled=with_labels,
+        labelled=labelled,
         numeric=after,
         original=before,
         rows=rows,

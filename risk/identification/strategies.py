@@ -85,7 +85,7 @@ class Attack:
         Probability divided by cost.
     """
 
-    strategy: str
+    name: str
     direction: Direction
     targets: int
     probability: float
@@ -114,21 +114,20 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     chosen = np.asarray(strategy.condition(counts.f, counts.F), dtype=bool)
     if chosen.shape != f.shape:
         raise parameter(strategy.name or "strategy", "a condition must be true or false for every cell")
-    if strategy.direction == "sample to population":
+    from_sample = strategy.direction == "sample to population"
+    if from_sample:
         chosen = chosen & (f > 0)
-        if not chosen.any():
-            return Attack(strategy.name, strategy.direction, 0, 0.0, np.inf, np.inf)
-        weight = f[chosen] / f[chosen].sum()
-        probability = float((weight / F[chosen]).sum())
-        cost = float((weight * (N + 1.0) / (1.0 + F[chosen])).sum())
-        return Attack(strategy.name, strategy.direction, int(chosen.sum()), probability, cost, N * probability)
     people = float(F[chosen].sum())
     if people == 0:
         return Attack(strategy.name, strategy.direction, 0, 0.0, np.inf, np.inf)
-    probability = float((f[chosen] > 0).sum()) / people
-    return Attack(
-        strategy.name, strategy.direction, int(chosen.sum()), probability, (N + 1.0) / (1.0 + people), N / people
-    )
+    if from_sample:
+        weight = f[chosen] / f[chosen].sum()
+        probability = float((weight / F[chosen]).sum())
+        costs = float((weight * (N + 1.0) / (1.0 + F[chosen])).sum()), N * probability
+    else:
+        probability = float((f[chosen] > 0).sum()) / people
+        costs = (N + 1.0) / (1.0 + people), N / people
+    return Attack(strategy.name, strategy.direction, int(chosen.sum()), probability, *costs)
 
 
 def thesis_strategies(r: int = 3) -> dict[int, Strategy]:

@@ -46,7 +46,6 @@ class MinimalUniques:
     """
 
     names: tuple[str, ...]
-    n_records: int
     uniques: Integers = field(repr=False)
     offsets: Integers = field(repr=False)
     subsets: Integers = field(repr=False)
@@ -77,12 +76,16 @@ class MinimalUniques:
         """How many there are of each size, shape (n_keys + 1,)."""
         return np.bincount(self.sizes, minlength=self.n_keys + 1).astype(np.int64)
 
-    def of_record(self, record: int) -> list[tuple[str, ...]]:
-        """The minimal uniques of a record, the smallest first; none where it is no sample unique."""
+    def place(self, record: int) -> slice:
+        """Where the minimal uniques of a record stand in `subsets`; nowhere where it is no sample unique."""
         at = int(np.searchsorted(self.uniques, record))
         if at == len(self.uniques) or self.uniques[at] != record:
-            return []
-        own = self.subsets[self.offsets[at] : self.offsets[at + 1]].tolist()
+            return slice(0, 0)
+        return slice(self.offsets[at], self.offsets[at + 1])
+
+    def of_record(self, record: int) -> list[tuple[str, ...]]:
+        """The minimal uniques of a record, the smallest first."""
+        own = self.subsets[self.place(record)].tolist()
         named = [tuple(n for q, n in enumerate(self.names) if subset >> q & 1) for subset in own]
         return sorted(named, key=lambda keys: (len(keys), [self.names.index(k) for k in keys]))
 
@@ -135,15 +138,12 @@ def minimal_uniques(
     maximum = min(maximum, file.n_keys)
     records = file.uniques
     if file.n_records == 1:
-        return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
+        return MinimalUniques(file.names, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
     if not len(records):
-        return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, maximum)
+        return MinimalUniques(file.names, records, np.zeros(1, dtype=np.int64), records, maximum)
     offsets, subsets = _searched(file, maximum, threads or processors(), limit)
-    cells = file.of_record[records]
-    lengths = np.diff(offsets)[cells]
-    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    taken = np.repeat(offsets[cells] - begins[:-1], lengths) + np.arange(begins[-1])
-    return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], maximum)
+    begins, taken = _chosen(offsets, file.of_record[records])
+    return MinimalUniques(file.names, records, begins, subsets[taken], maximum)
 
 
 def largest_within(file: KeyFile, memory_bytes: int, threads: int) -> int:
@@ -196,10 +196,15 @@ def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[In
             raise
     place = np.empty(len(arranged), dtype=np.int64)
     place[arranged] = np.arange(len(arranged))
-    lengths = np.diff(offsets)[place]
-    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    taken = np.repeat(offsets[place] - begins[:-1], lengths) + np.arange(begins[-1])
+    begins, taken = _chosen(offsets, place)
     subsets = np.zeros(len(kept), dtype=np.int64)
     for bit, key in enumerate(order):
         subsets |= (kept[taken] >> bit & 1) << int(key)
     return begins, subsets
+
+
+def _chosen(offsets: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """Of lists one after the other: where those of some rows begin when only they are kept, and their entries."""
+    lengths = np.diff(offsets)[rows]
+    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return begins, np.repeat(offsets[rows] - begins[:-1], lengths) + np.arange(begins[-1])

@@ -58,16 +58,10 @@ class SudaScores:
     def contributions(self, record: int) -> Floats:
         """Share of a record's score from minimal uniques with each key, shape (n_keys,); they sum to more than 1."""
         own = self.minimal_uniques
-        at = int(np.searchsorted(own.uniques, record))
-        shares = np.zeros(own.n_keys)
-        if at == len(own.uniques) or own.uniques[at] != record:
-            return shares
-        part = slice(own.offsets[at], own.offsets[at + 1])
+        part = own.place(record)
         worth = _worth(own.n_keys, self.kind)[own.sizes[part]]
-        if worth.sum() > 0:
-            with_key = own.subsets[part, None] >> np.arange(own.n_keys) & 1 > 0
-            shares = worth @ with_key / worth.sum()
-        return np.asarray(shares)
+        with_key = own.subsets[part, None] >> np.arange(own.n_keys) & 1 > 0
+        return np.asarray(worth @ with_key / (worth.sum() or 1.0))
 
 
 def _worth(n_keys: int, kind: Kind) -> Floats:

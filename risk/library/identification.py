@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from gemel.common.errors import parameter
 from gemel.records.frames import Records
-from gemel.risk.identification.assessment.record_assessment import BesideColumns, assess_records
+from gemel.risk.identification.assessment.record_assessment import assess_records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.individual_risk import implied_fraction, individual_risk
@@ -19,7 +19,7 @@ from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import ModelChoice, choose_model
 from gemel.risk.identification.matching.bayesian_matching import Method
 from gemel.risk.identification.misclassification import Perturbation, Stated
-from gemel.risk.identification.reader import read_key_file, read_theta, read_weights, stated_matrix
+from gemel.risk.identification.reader import BesideColumns, read_key_file, read_theta, read_weights, stated_matrix
 from gemel.risk.identification.suda import minimal_uniques
 from gemel.risk.identification.suda_ranking import suda_scores
 from gemel.risk.library.tables import RiskAssessment
@@ -160,7 +160,7 @@ def identify(
         listed=listed,
         seed=seed,
     )
-    return RiskAssessment(document, "Identification risk", _identification_report)
+    return RiskAssessment(document, "Identification risk", "identification")
 
 
 def suda(
@@ -262,9 +262,3 @@ def _matrices(theta: Theta) -> dict[str, Stated]:
     if isinstance(theta, Mapping):
         return {name: stated_matrix(own, f"theta, {name}") for name, own in theta.items()}
     return read_theta([str(path) for path in ([theta] if isinstance(theta, str | Path) else theta)])
-
-
-def _identification_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.report.identification import render
-
-    return render

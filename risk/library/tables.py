@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gemel.common.terminal.output import Report
 from gemel.records.frames import Records
 from gemel.risk.identification.coding import Missing
 from gemel.risk.magnitude.assessment import assess as assess_magnitude
-from gemel.risk.magnitude.reader import tables_of
+from gemel.risk.magnitude.reader import read_tables
 from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, Rule
 from gemel.risk.protection.changes import Levels, Methods
 from gemel.risk.protection.policy import Policy
@@ -39,7 +40,8 @@ class RiskAssessment:
 
     document: dict[str, Any] = field(repr=False)
     _title: str
-    _render: Callable[[], Callable[[Mapping[str, Any]], str]] = field(repr=False)
+    _report: str = field(repr=False)
+    """The module of `gemel.risk.report` that renders it."""
 
     def __getitem__(self, name: str) -> Any:
         """A section of the document."""
@@ -54,10 +56,10 @@ class RiskAssessment:
             MODULE_MISSING without the extra ``report``.
         """
         try:
-            render = self._render()
+            page = import_module(f"gemel.risk.report.{self._report}")
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
-        return Report(self._title, render(self.document))
+        return Report(self._title, page.render(self.document))
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -129,13 +131,11 @@ def magnitude_tables(
     rules
         By default at least 3 contributors, and the 10 % rule, as the command has.
     """
-    variables = dict.fromkeys(name for table in by for name in table)
-    names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
-    read = tables_of(record_table(records, "records").columns(names), by, value, "records", unit=unit, weights=weights)
+    read = read_tables(record_table(records, "records"), by, value, unit=unit, weights=weights)
     chosen = tuple(rules) or (MinimumFrequency(3), PriorPosterior(10.0))
     document = assess_magnitude(read.tables, read.found, chosen)
     document |= {"records": read.records, "value": value, "unit": unit, "weights": weights}
-    return RiskAssessment(document, "Tables of sums", _magnitude_report)
+    return RiskAssessment(document, "Tables of sums", "magnitude")
 
 
 def tables(release: Release, *, seconds: float = 60.0, known: int | None = None, seed: int = 1) -> RiskAssessment:
@@ -154,19 +154,7 @@ def tables(release: Release, *, seconds: float = 60.0, known: int | None = None,
     from gemel.risk.attribution.table_assessment import assess as assess_tables
 
     document = assess_tables(read_release(Path(release)), seconds=seconds, known=known, seed=seed)
-    return RiskAssessment(document, "Attribution risk of tables", _attribution_report)
-
-
-def _magnitude_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.report.magnitude import render
-
-    return render
-
-
-def _attribution_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.report.attribution import render
-
-    return render
+    return RiskAssessment(document, "Attribution risk of tables", "attribution")
 
 
 # Protection of a file of records: `gemel.risk.protect`.
@@ -244,10 +232,4 @@ def protect(
     )
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     made = protect_file(table, request, generator, population=whole, frontier=frontier)
-    return ProtectedFile(made.frame, made.log, RiskAssessment(made.report, "Protection", _protection_report))
-
-
-def _protection_report() -> Callable[[Mapping[str, Any]], str]:
-    from gemel.risk.report.protection import render
-
-    return render
+    return ProtectedFile(made.frame, made.log, RiskAssessment(made.report, "Protection", "protection"))

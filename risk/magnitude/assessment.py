@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -12,9 +12,9 @@ import numpy as np
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
-from gemel.risk.arrays import Floats, Integers, Mask
+from gemel.risk.arrays import Floats, Integers, Mask, finite
 from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
-from gemel.risk.magnitude.audit import Limits, PublishedValues, breaches, exact_bounds, finite, pattern_of, require_true
+from gemel.risk.magnitude.audit import Limits, PublishedValues, breaches, exact_bounds, pattern_of, require_true
 from gemel.risk.magnitude.rules import Contributions, Primary, Rule, primary_cells
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
 from gemel.risk.magnitude.tables import LinkedTables
@@ -139,7 +139,7 @@ def assess(
     rules: tuple[Rule, ...],
     choice: Choice | None = None,
     published: PublishedValues | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Find the risky cells, choose complementary ones or take those of a published table, and attack the result.
 
@@ -182,7 +182,7 @@ def assess(
     limits = limits.known_within(found.values, suppressed, choice.known_within)
     pattern = pattern_of(tables, found.values, limits)
     cells = np.flatnonzero(suppressed)
-    lower, upper = exact_bounds(pattern, found.values, cells, None if progress is None else partial(progress, "bounds"))
+    lower, upper = exact_bounds(pattern, found.values, cells, partial(progress, "bounds"))
     open_cells = primary.cells[~suppressed[primary.cells]]
     succeeding = breaches(pattern, [a for a in attacks if suppressed[a.cell]])
     inner = tables.inner
@@ -204,8 +204,17 @@ def assess(
             "suppressed": len(cells),
             "secondary": int((suppressed & ~marks).sum()),
         },
-        "withheld_share": _share(found.sizes, suppressed & inner, inner),
-        "suppression": None if chosen is None else _suppression_document(chosen, choice),
+        "withheld_share": float(found.sizes[suppressed & inner].sum()) / (float(found.sizes[inner].sum()) or 1.0),
+        "suppression": None
+        if chosen is None
+        else {
+            "objective": choice.objective,
+            "method": chosen.method,
+            "optimal": chosen.optimal,
+            "cost": chosen.cost,
+            "bound": chosen.bound,
+            "not_withstood": len(chosen.impossible),
+        },
         "rounding": 0.0 if published is None else published.rounding,
         "attacks": {
             "outsider": sum(not a.intruder.units for a in attacks),
@@ -227,25 +236,13 @@ def assess(
     }
 
 
-def table_values(tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of the protected table: the level of each variable, and the value, None where withheld."""
-    hidden = {tuple(sorted(entry["cell"].items())) for entry in assessment["suppressed"]}
-    rows = []
-    for cell in range(tables.n_cells):
-        described = tables.described(cell)
-        withheld = tuple(sorted(described.items())) in hidden
-        levels = {c.name: described.get(c.name, c.nodes[0]) for c in tables.classifications}
-        rows.append({**levels, "value": None if withheld else float(found.values[cell])})
-    return rows
-
-
 def _chosen(
     tables: LinkedTables,
     found: Contributions,
     marks: Mask,
     attacks: tuple[Attack, ...],
     choice: Choice,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Suppression:
     # Cells to which no one contributes are published as 0: that they are empty is often known.
     candidates = (found.counts > 0) & ~marks
@@ -257,48 +254,30 @@ def _chosen(
     else:
         costs = np.maximum(found.sizes, 1e-9 * largest)
     problem = Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
-    shown = None if progress is None else partial(progress, "suppression")
-    return suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=shown)
+    return suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=partial(progress, "suppression"))
 
 
 def _cell_documents(
     tables: LinkedTables, found: Contributions, primary: Primary, cells: Integers, lower: Floats, upper: Floats
 ) -> list[dict[str, Any]]:
-    counts = found.counts
     place = {int(c): k for k, c in enumerate(primary.cells)}
     documents = []
-    for k, cell in enumerate(cells.tolist()):
+    for cell, low, high in zip(cells.tolist(), lower.tolist(), upper.tolist(), strict=True):
         p = place.get(cell)
         documents.append(
             {
                 "cell": tables.described(cell),
                 "value": float(found.values[cell]),
-                "contributors": int(counts[cell]),
+                "contributors": int(found.counts[cell]),
                 "rules": [] if p is None else list(primary.rules[p]),
                 "required": None if p is None else float(primary.reach[p]),
-                "lower": finite(float(lower[k])),
-                "upper": finite(float(upper[k])),
+                "lower": finite(low),
+                "upper": finite(high),
             }
         )
     return documents
 
 
-def _suppression_document(chosen: Suppression, choice: Choice) -> dict[str, Any]:
-    return {
-        "objective": choice.objective,
-        "method": chosen.method,
-        "optimal": chosen.optimal,
-        "cost": chosen.cost,
-        "bound": chosen.bound,
-        "not_withstood": len(chosen.impossible),
-    }
-
-
 def _attackers(attack: Attack) -> str:
     number = len(attack.intruder.units)
     return "an outsider" if not number else "a contributor" if number == 1 else f"{number} contributors together"
-
-
-def _share(sizes: Floats, part: Mask, whole: Mask) -> float:
-    total = float(sizes[whole].sum())
-    return float(sizes[part].sum()) / total if total else 0.0

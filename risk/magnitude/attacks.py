@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import linprog
@@ -72,10 +72,6 @@ class Rooms:
             np.where(suppressed, zero, np.inf),
         )
 
-    def at(self, cells: Integers) -> Rooms:
-        """Of some cells."""
-        return Rooms(self.down[cells], self.up[cells], self.above_zero[cells])
-
     def narrowed(self, cells: Integers, intruder: Intruder) -> tuple[Floats, Floats]:
         """How far some cells may move down and up for an intruder, each of shape (n,)."""
         down, up = self.down[cells], self.up[cells]
@@ -130,6 +126,9 @@ class Moved:
     prices: Floats | None = None
 
 
+UNMOVED = Moved(0.0, np.zeros(0, np.int64), np.zeros(0))
+
+
 class Suppressed:
     """The linear programmes of one pattern of suppression."""
 
@@ -171,7 +170,7 @@ class Suppressed:
         low, high = -down / scale, up / scale
         target = int(np.searchsorted(cells, cell))
         if cell in intruder.known:
-            return Moved(0.0, np.zeros(0, np.int64), np.zeros(0))
+            return UNMOVED
         if capped:
             if sense > 0:
                 high[target] = min(high[target], 1.0)
@@ -187,7 +186,7 @@ class Suppressed:
             method="highs",
         )
         if found.status == 3 or (found.x is None and not capped):
-            return Moved(np.inf, np.zeros(0, np.int64), np.zeros(0))
+            return replace(UNMOVED, reach=np.inf)
         if found.x is None:
             raise GemelError(ErrorCode.INTERNAL, f"a linear programme ended without an answer: {found.message}")
         # Reduced costs of all cells, the published ones too, from the dual values of the equations.
@@ -203,9 +202,8 @@ class Suppressed:
 
         Of all such tables the one that moves other cells the least: it is likely to serve against others, too.
         """
-        columns, _, matrix = self._part(attack.cell)
-        cells = self.free[columns]
-        return minimum_move(matrix, cells, self.rooms, np.ones(len(cells)), attack)
+        cells = self.component(attack.cell)
+        return minimum_move(self._part(attack.cell)[2], cells, self.rooms, np.ones(len(cells)), attack)
 
 
 def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Floats, attack: Attack) -> Moved | None:

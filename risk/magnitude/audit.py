@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress, StageProgress
-from gemel.risk.arrays import Floats, Integers, Mask
+from gemel.risk.arrays import Floats, Integers, Mask, finite
 from gemel.risk.magnitude.attacks import Attack, Rooms, Suppressed, Witnesses
 from gemel.risk.magnitude.rules import Contributions
 from gemel.risk.magnitude.tables import LinkedTables
@@ -76,8 +76,8 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     GemelError
         There is none: the published values do not add up.
     """
-    finite = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-    scale = float(np.abs(limits.upper[finite]).max(initial=0.0)) or 1.0
+    bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    scale = float(np.abs(limits.upper[bounded]).max(initial=0.0)) or 1.0
     # Values that differ by what double precision adds up to are the same.
     slack = 1e-9 * scale
     found = linprog(
@@ -104,7 +104,7 @@ def pattern_of(tables: LinkedTables, table: Floats, limits: Limits) -> Suppresse
 
 
 def exact_bounds(
-    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress | None = None
+    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress = lambda fraction: None
 ) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
@@ -125,8 +125,7 @@ def exact_bounds(
         scale = max(float(np.abs(table[pattern.component(cell)]).max()), 1e-300)
         lower[k] = table[cell] - min(pattern.rooms.down[cell], pattern.moved(cell, -1, scale, capped=False).reach)
         upper[k] = table[cell] + pattern.moved(cell, 1, scale, capped=False).reach
-        if progress is not None:
-            progress((k + 1) / len(cells))
+        progress((k + 1) / len(cells))
     return lower, upper
 
 
@@ -164,14 +163,18 @@ class PublishedValues:
 
 
 def assess_published(
-    tables: LinkedTables, published: PublishedValues, *, signed: bool = False, progress: Progress | None = None
+    tables: LinkedTables,
+    published: PublishedValues,
+    *,
+    signed: bool = False,
+    progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """What an outsider gets back of a published table, without the records behind it."""
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
     table = feasible_table(tables, limits)
-    pattern: Suppressed = pattern_of(tables, table, limits)
+    pattern = pattern_of(tables, table, limits)
     cells = np.flatnonzero(published.suppressed)
-    lower, upper = exact_bounds(pattern, table, cells, None if progress is None else partial(progress, "bounds"))
+    lower, upper = exact_bounds(pattern, table, cells, partial(progress, "bounds"))
     with np.errstate(invalid="ignore"):
         middle = np.abs(lower + upper) / 2
         close = upper - lower <= 0.2 * middle
@@ -202,8 +205,3 @@ def require_true(found: Contributions, published: PublishedValues) -> None:
             f"{wrong} of {int(shown.sum())} that differ",
             "give --rounding if they were rounded, and the same --value, --weights and levels as were used",
         )
-
-
-def finite(value: float) -> float | None:
-    """Ready for JSON: None for what nothing bounds."""
-    return value if np.isfinite(value) else None

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.records.csv_form import CsvOptions
-from gemel.records.registry import FOUND
-from gemel.records.typed_table import read_records as read_columns
+from gemel.records.typed_table import read_records
 from gemel.risk.arrays import Floats
 from gemel.risk.magnitude.audit import PublishedValues
 from gemel.risk.magnitude.rules import Contributions, contributions
 from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
+from gemel.risk.record_table import RecordTable
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -31,17 +33,16 @@ class MagnitudeTables:
     records: int
 
 
-def read_records(
-    path: Path,
+def read_tables(
+    records: RecordTable,
     tables: Sequence[Sequence[str]],
     value: str,
     *,
     unit: str | None = None,
     weights: str | None = None,
     parents: Parents | None = None,
-    csv: CsvOptions = FOUND,
 ) -> MagnitudeTables:
-    """Make tables of a file of records, of any kind that `gemel.records` reads.
+    """Make tables of records.
 
     Parameters
     ----------
@@ -49,27 +50,9 @@ def read_records(
         The column that is added up.
     unit
         The column that says whose a record is; by default each record is its own contributor.
-    csv
-        Encoding and separator of a CSV file; what is not given is found.
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
-    names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
-    frame = read_columns(path, names, csv=csv)
-    return tables_of(frame, tables, value, str(path), unit=unit, weights=weights, parents=parents)
-
-
-def tables_of(
-    frame: pl.DataFrame,
-    tables: Sequence[Sequence[str]],
-    value: str,
-    where: str,
-    *,
-    unit: str | None = None,
-    weights: str | None = None,
-    parents: Parents | None = None,
-) -> MagnitudeTables:
-    """Make tables of records that were read; `where` is what errors call them, all else as for `read_records`."""
-    variables = list(dict.fromkeys(v for table in tables for v in table))
+    frame = records.columns([*variables, value, *([unit] if unit else []), *([weights] if weights else [])])
     classifications, nodes = [], []
     for v in variables:
         column = frame[v].cast(pl.String).fill_null("").str.strip_chars()
@@ -85,7 +68,7 @@ def tables_of(
             raise GemelError(
                 ErrorCode.SOURCE,
                 "records do not say whose they are",
-                where=f"{where}, column {unit}",
+                where=f"{records}, column {unit}",
                 got=f"{blank} without a unit",
                 remedy="give each a unit, or leave --unit out: every record is then a contributor",
             )
@@ -94,9 +77,9 @@ def tables_of(
     found = contributions(
         linked,
         np.stack(nodes, axis=1),
-        _numbers(frame, value, where),
+        _numbers(frame, value, records),
         whose,
-        None if weights is None else _numbers(frame, weights, where),
+        None if weights is None else _numbers(frame, weights, records),
     )
     return MagnitudeTables(linked, found, len(frame))
 
@@ -105,7 +88,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     """Hierarchies of CSV files, each with two columns: a level under the variable's name, and ``parent``."""
     found: dict[str, dict[str, str]] = {}
     for path in paths:
-        frame = read_columns(path)
+        frame = read_records(path)
         if len(frame.columns) != 2 or frame.columns[1] != "parent":
             raise GemelError(
                 ErrorCode.SOURCE,
@@ -171,6 +154,23 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
     return PublishedValues(values, rounding)
 
 
+def protected_table(tables: LinkedTables, found: Contributions, assessment: Mapping[str, Any]) -> str:
+    """CSV of every cell: the level of each variable, ``Total`` for a sum, and the value, empty where withheld.
+
+    `read_published` reads it.
+    """
+    hidden = {tuple(sorted(entry["cell"].items())) for entry in assessment["suppressed"]}
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*(c.name for c in tables.classifications), "value"])
+    for cell, value in enumerate(found.values.tolist()):
+        described = tables.described(cell)
+        withheld = tuple(sorted(described.items())) in hidden
+        levels = [described.get(c.name, TOTAL) for c in tables.classifications]
+        rows.writerow([*levels, "" if withheld else f"{value:.15g}"])
+    return text.getvalue()
+
+
 def read_published_alone(
     path: Path, tables: Sequence[Sequence[str]], parents: Parents | None = None, *, rounding: float = 0.0
 ) -> tuple[LinkedTables, PublishedValues]:
@@ -189,7 +189,7 @@ def read_published_alone(
 
 def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     """Levels as text, sums as `Total`, and the value, null where withheld."""
-    frame = read_columns(path, [*variables, "value"])
+    frame = read_records(path, [*variables, "value"])
     text = frame["value"].cast(pl.String).str.strip_chars()
     text = text.set(text == "", None)
     numbers = text.cast(pl.Float64, strict=False)
@@ -206,21 +206,21 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
 
 
-def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> Floats:
+def _numbers(frame: pl.DataFrame, column: str, records: RecordTable) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:
         raise GemelError(
             ErrorCode.SOURCE,
             "the column has no number",
-            where=f"{path}, column {column}",
+            where=f"{records}, column {column}",
             remedy="name a numeric column; a decimal point, no thousands separators",
         )
     if missing:
         raise GemelError(
             ErrorCode.SOURCE,
             "every record needs a number",
-            where=f"{path}, column {column}",
+            where=f"{records}, column {column}",
             got=f"{missing} records without one",
             remedy="leave those records out, or give them a number",
         )

@@ -86,7 +86,11 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem, *, exact: bool | None = None, seconds: float = 60.0, progress: StageProgress | None = None
+    problem: Problem,
+    *,
+    exact: bool | None = None,
+    seconds: float = 60.0,
+    progress: StageProgress = lambda fraction: None,
 ) -> Suppression:
     """Choose the cells to withhold.
 
@@ -112,7 +116,7 @@ def suppress(
 
 
 def heuristic(
-    problem: Problem, witnesses: Witnesses, progress: StageProgress | None = None
+    problem: Problem, witnesses: Witnesses, progress: StageProgress = lambda fraction: None
 ) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
@@ -145,8 +149,7 @@ def heuristic(
             pattern = problem.pattern(suppressed)
         proofs.append(found)
         attacks.append(attack)
-        if progress is not None:
-            progress((done + 1) / len(problem.attacks))
+        progress((done + 1) / len(problem.attacks))
     relying: dict[int, set[int]] = {}  # attacks whose proof moves a cell
     for k, proof in enumerate(proofs):
         for cell in proof.cells.tolist():

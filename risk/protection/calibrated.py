@@ -14,6 +14,7 @@ import numpy as np
 from gemel.common.errors import GemelError
 from gemel.risk.arrays import Floats, Mask
 from gemel.risk.identification.calibration.records import (
+    LEVEL,
     CalibratedRisk,
     Estimate,
     calibrated_risk,
@@ -65,7 +66,7 @@ def over_every_record(
         outside = rng.poisson(np.minimum(rate, 1e12))
         means[i] = (kept / (sizes + outside)).sum() / file.n_records
         largest[i] = expected_reciprocal_with_company(sizes[order], mu[order], a[order], c[order], units[order])
-    ends = (1.0 - found.level) / 2.0, (1.0 + found.level) / 2.0
+    ends = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
     mean, top = float((found.of_records * right).mean()), float((chance * greatest).max())
     low, high = np.quantile(means, ends)
     lows, highs = np.quantile(largest, ends, axis=0) * greatest[order]

@@ -3,10 +3,10 @@
 `Chain` composes them. Those that are optimisations solve to the optimum, or report the gap when time runs out.
 """
 
+from collections.abc import Callable
+
 from gemel.risk.attribution.protections.records import (
     AttributeSuppression,
-    Chain,
-    Outcome,
     Pram,
     Protection,
     Recoding,
@@ -24,22 +24,20 @@ from gemel.risk.attribution.protections.tabular import (
     UnbiasedControlledRounding,
 )
 
-__all__ = [
-    "AttributeSuppression",
-    "Barnardisation",
-    "CellSuppression",
-    "Chain",
-    "ControlledRounding",
-    "ConventionalRounding",
-    "IntervalPublication",
-    "Outcome",
-    "Pram",
-    "Protection",
-    "RandomRounding",
-    "Recoding",
-    "RecordSuppression",
-    "Sampling",
-    "Swapping",
-    "TabularAdjustment",
-    "UnbiasedControlledRounding",
-]
+KINDS: dict[str, Callable[..., Protection]] = {
+    "conventional": ConventionalRounding,
+    "random": RandomRounding,
+    "barnardisation": Barnardisation,
+    "record_suppression": RecordSuppression,
+    "controlled": ControlledRounding,
+    "unbiased_controlled": UnbiasedControlledRounding,
+    "cell_suppression": CellSuppression,
+    "interval": IntervalPublication,
+    "adjustment": TabularAdjustment,
+    "swapping": Swapping,
+    "pram": Pram,
+    "sampling": Sampling,
+    "recoding": Recoding,
+    "attribute_suppression": AttributeSuppression,
+}
+"""By the names that documents have for them."""

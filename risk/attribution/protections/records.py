@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Floats, Integers
-from gemel.risk.attribution.laws import INFINITE, Composed, Law, Sampled, Within, depends_on_table
-from gemel.risk.attribution.release import Axis, Published
+from gemel.risk.arrays import Integers
+from gemel.risk.attribution.laws import Law, Sampled, Within
+from gemel.risk.attribution.release import Axis, Published, Table, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,27 +49,12 @@ class Chain(Protection):
     steps: tuple[Protection, ...]
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        table, also, gap = given, list[Published](), None
-        for number, step in enumerate(self.steps):
-            outcome = step.protect(table, generator)
-            if also and number:
-                # What an earlier step made known is of its own output, which the next step hides.
-                also = []
-            table, gap = outcome.table, outcome.gap if outcome.gap is not None else gap
-            also.extend(outcome.also)
-        return Outcome(table, tuple(also), gap)
-
-
-def then(first: Law, second: Law) -> Law:
-    """The law of one protection after another."""
-    if first.exact:
-        return second
-    return first if second.exact else Composed(first, second)
-
-
-def with_counts(given: Published, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], law: Law) -> Published:
-    """The table with other counts, under its law so far followed by another."""
-    return replace(given, counts=counts, law=then(given.law, law))
+        outcome = Outcome(given)
+        for step in self.steps:
+            # What an earlier step made known is of its own output, which the next step hides.
+            made = step.protect(outcome.table, generator)
+            outcome = made if made.gap is not None else replace(made, gap=outcome.gap)
+        return outcome
 
 
 def require_exact(given: Published, what: str) -> None:
@@ -81,12 +65,6 @@ def require_exact(given: Published, what: str) -> None:
             f"{what} works on true counts, and this table is protected already",
             remedy=f"put {what} first",
         )
-
-
-def all_margins(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Every proper subset of the variables, larger ones first, the total last."""
-    found = [tuple(n for i, n in enumerate(names) if bits >> i & 1) for bits in range((1 << len(names)) - 1)]
-    return sorted(found, key=lambda s: -len(s))
 
 
 # Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, fewer variables.
@@ -174,7 +152,8 @@ class Swapping(Protection):
         require_exact(given, "swapping")
         axis = _axis(given, self.variable)
         strata = tuple(_axis(given, name) for name in self.within)
-        records = _records(given.counts)
+        variables = tuple(Variable(a.variable, a.labels) for a in given.axes)
+        records = Table(variables, given.counts).records()
         order = (
             np.ravel_multi_index([records[:, a] for a in strata], [given.counts.shape[a] for a in strata])
             if strata
@@ -189,7 +168,7 @@ class Swapping(Protection):
             records[chosen, axis] = records[generator.permutation(chosen), axis]
         reach = max(taking_part, default=0) // 2
         law = Swapped(reach, reach, axis, strata, tuple(taking_part))
-        table = replace(given, counts=_counted(records, given.counts.shape), law=law)
+        table = replace(given, counts=Table.of_records(variables, records).counts, law=law)
         others = tuple(i for i in range(len(given.axes)) if i != axis)
         return Outcome(table, (_margin(given, (axis, *strata)), _margin(given, others)))
 
@@ -207,23 +186,18 @@ class Randomised(Law):
     axis: int
     matrix: tuple[tuple[float, ...], ...]
     name = "pram"
-    known = False
+    whole_table = "PRAM"
 
-    def bounds(self, published: NDArray[np.int64] | Sequence[int]) -> tuple[Integers, Integers]:  # type: ignore[override]
+    def _range(self, counts: Integers) -> tuple[Integers, Integers]:
         """From which true levels may a published one come: all records published at level k only if that is certain."""
-        counts = np.moveaxis(np.asarray(published, dtype=np.int64), self.axis, 0)
-        theta = np.asarray(self.matrix)
+        counts = np.moveaxis(counts, self.axis, 0)
+        possible = np.asarray(self.matrix) > 0
         lower, upper = np.zeros_like(counts), np.zeros_like(counts)
-        for k in range(len(theta)):
-            reachable = theta[k] > 0
+        for k, reachable in enumerate(possible):
             upper[k] = counts[reachable].sum(axis=0)
-            # A published level that only true level k can become.
-            own = [j for j in range(len(theta)) if theta[k, j] > 0 and not (np.delete(theta[:, j], k) > 0).any()]
-            lower[k] = counts[own].sum(axis=0) if own else 0
-        return np.moveaxis(lower, 0, self.axis), np.minimum(np.moveaxis(upper, 0, self.axis), INFINITE)
-
-    def probability(self, published: object, true: object) -> Floats:
-        raise depends_on_table("PRAM")
+            # Published levels that only true level k can become.
+            lower[k] = counts[reachable & (possible.sum(axis=0) == 1)].sum(axis=0)
+        return np.moveaxis(lower, 0, self.axis), np.moveaxis(upper, 0, self.axis)
 
 
 @dataclass(frozen=True)
@@ -270,16 +244,6 @@ def _additive(given: Published, what: str) -> None:
             f"{what} adds counts up, and sums of protected counts have no law of their own",
             remedy=f"put {what} before the other protections",
         )
-
-
-def _records(counts: Integers) -> Integers:
-    cells = np.repeat(np.arange(counts.size), counts.ravel())
-    return np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int64)
-
-
-def _counted(records: Integers, shape: tuple[int, ...]) -> Integers:
-    cells = np.ravel_multi_index(tuple(records.T), shape)
-    return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
 
 
 def _margin(given: Published, axes: tuple[int, ...]) -> Published:

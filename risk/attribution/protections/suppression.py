@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,9 +14,9 @@ from scipy.sparse import block_array, csr_array, eye_array, sparray, vstack
 
 from gemel.common.errors import GemelError, parameter
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.attribution.laws import UNPUBLISHED, Exact
-from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact
-from gemel.risk.attribution.release import Axis, Published
+from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law
+from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
+from gemel.risk.attribution.release import Published
 
 # The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS).
 
@@ -44,20 +45,28 @@ class Layout:
         """Number of the table's own cells."""
         return int(self.table.counts.size)
 
-    def margin_tables(self, values: Integers) -> list[tuple[tuple[Axis, ...], Integers]]:
-        """Cut values of all published cells into the margins, each shaped."""
+    def with_counts(self, cells: Integers, law: Law) -> Published:
+        """The table with other counts, flat, under a law."""
+        return replace(self.table, counts=cells.reshape(self.table.counts.shape), law=law)
+
+    def published_margins(self, values: Integers, law: Law | None = None) -> tuple[Published, ...]:
+        """The margins with their values, cut out of those of all published cells; exact by default."""
         found, start = [], self.cells
         for names in self.margins:
             axes = tuple(a for a in self.table.axes if a.variable in names)
             shape = tuple(len(a.labels) for a in axes)
-            size = int(np.prod(shape, dtype=np.int64))
-            found.append((axes, values[start : start + size].reshape(shape)))
-            start += size
-        return found
+            end = start + math.prod(shape)
+            label = ", ".join(a.variable for a in axes) or "total"
+            found.append(
+                Published(f"{self.table.name}: {label}", axes, values[start:end].reshape(shape), law or Exact())
+            )
+            start = end
+        return tuple(found)
 
 
-def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
-    """Lay a table and its margins out."""
+def layout(table: Published, margins: Sequence[Sequence[str]] | None = None) -> Layout:
+    """Lay a table and its margins out; by default all, the larger ones first, the total last."""
+    margins = all_margins(table.names) if margins is None else margins
     shape = table.counts.shape
     numbers = np.arange(table.counts.size).reshape(shape)
     rows: list[Integers] = [np.asarray([c]) for c in range(table.counts.size)]
@@ -73,6 +82,12 @@ def layout(table: Published, margins: Sequence[Sequence[str]]) -> Layout:
     columns = np.concatenate(rows)
     matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(rows), table.counts.size))
     return Layout(table, tuple(tuple(m) for m in margins), matrix)
+
+
+def all_margins(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Every proper subset of the variables, larger ones first, the total last."""
+    found = [tuple(n for i, n in enumerate(names) if bits >> i & 1) for bits in range((1 << len(names)) - 1)]
+    return sorted(found, key=lambda s: -len(s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +147,7 @@ class _ProtectingCells(Protection):
     def _planned(self, given: Published, what: str) -> tuple[Layout, Integers]:
         """The layout of the table with its margins, and the risky cells."""
         require_exact(given, what)
-        plan = layout(given, all_margins(given.names) if self.margins is None else self.margins)
-        return plan, risky_cells(given, self.threshold, self.cells)
+        return layout(given, self.margins), risky_cells(given, self.threshold, self.cells)
 
     @property
     def _needed(self) -> tuple[int, int, int]:
@@ -169,12 +183,7 @@ class CellSuppression(_ProtectingCells):
         hidden = np.rint(found.values[: len(truth)]) > 0
         hidden[risky] = True
         values = np.where(hidden, UNPUBLISHED, truth)
-        also = tuple(
-            Published(f"{given.name}: {_label(axes)}", axes, counts, Exact())
-            for axes, counts in plan.margin_tables(values)
-        )
-        table = replace(given, counts=values[: plan.cells].reshape(given.counts.shape))
-        return Outcome(table, also, found.gap)
+        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values), found.gap)
 
 
 @dataclass(frozen=True)
@@ -204,11 +213,7 @@ class IntervalPublication(_ProtectingCells):
         low, high = (truth - below)[: plan.cells], (truth + above)[: plan.cells]
         counts = np.where(low == high, low, UNPUBLISHED).reshape(shape)
         table = replace(given, counts=counts, intervals=(low.reshape(shape), high.reshape(shape)))
-        also = tuple(
-            Published(f"{given.name}: {_label(axes)}", axes, values, Exact())
-            for axes, values in plan.margin_tables(truth)
-        )
-        return Outcome(table, also, found.gap)
+        return Outcome(table, plan.published_margins(truth), found.gap)
 
 
 def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
@@ -285,7 +290,3 @@ def _programme(
         )
     except GemelError as error:
         raise parameter(f"table {plan.table.name!r}", error.what, remedy=error.remedy) from error
-
-
-def _label(axes: tuple[Axis, ...]) -> str:
-    return ", ".join(a.variable for a in axes) or "total"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,19 +9,9 @@ from scipy.sparse import csr_array, hstack
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers, Mask
-from gemel.risk.attribution.laws import (
-    UNPUBLISHED,
-    Adjacent,
-    Barnardised,
-    BelowThreshold,
-    Conventional,
-    Exact,
-    Law,
-    Random,
-    Within,
-)
-from gemel.risk.attribution.protections.records import Outcome, Protection, all_margins, require_exact, with_counts
-from gemel.risk.attribution.protections.suppression import layout, risky_cells, solve
+from gemel.risk.attribution import laws
+from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
+from gemel.risk.attribution.protections.suppression import Layout, all_margins, layout, risky_cells, solve
 from gemel.risk.attribution.release import Published
 
 
@@ -33,9 +22,8 @@ class ConventionalRounding(Protection):
     base: int
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Conventional(self.base)
-        rounded = (given.counts + (self.base - 1) // 2) // self.base * self.base
-        return Outcome(with_counts(given, _kept(given, rounded), law))
+        law = laws.Conventional(self.base)
+        return _cell_by_cell(given, law.rounded(given.counts), law)
 
 
 @dataclass(frozen=True)
@@ -45,11 +33,10 @@ class RandomRounding(Protection):
     base: int
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Random(self.base)
+        law = laws.Random(self.base)
         remainder = given.counts % self.base
         up = generator.random(given.counts.shape) * self.base < remainder
-        rounded = given.counts - remainder + self.base * up
-        return Outcome(with_counts(given, _kept(given, rounded), law))
+        return _cell_by_cell(given, given.counts - remainder + self.base * up, law)
 
 
 @dataclass(frozen=True)
@@ -59,12 +46,10 @@ class Barnardisation(Protection):
     stay: float
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = Barnardised(self.stay)
-        step = generator.choice(
-            [0, -1, 1], size=given.counts.shape, p=[self.stay, (1 - self.stay) / 2, (1 - self.stay) / 2]
-        )
-        moved = np.where(given.counts > 0, given.counts + step, 0).astype(np.int64)
-        return Outcome(with_counts(given, _kept(given, moved), law))
+        law = laws.Barnardised(self.stay)
+        chances = [self.stay, (1 - self.stay) / 2, (1 - self.stay) / 2]
+        step = generator.choice([0, -1, 1], size=given.counts.shape, p=chances)
+        return _cell_by_cell(given, np.where(given.counts > 0, given.counts + step, 0), law)
 
 
 @dataclass(frozen=True)
@@ -74,14 +59,14 @@ class RecordSuppression(Protection):
     threshold: int
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        law = BelowThreshold(self.threshold)
         deleted = np.where(given.counts < self.threshold, 0, given.counts)
-        return Outcome(with_counts(given, _kept(given, deleted), law))
+        return _cell_by_cell(given, deleted, laws.BelowThreshold(self.threshold))
 
 
-def _kept(given: Published, counts: Integers) -> Integers:
-    """Leave withheld counts withheld."""
-    return np.where(given.counts == UNPUBLISHED, UNPUBLISHED, counts)
+def _cell_by_cell(given: Published, counts: Integers, law: laws.Law) -> Outcome:
+    """Other counts, each under a law of its own; withheld ones stay withheld."""
+    counts = np.where(given.counts == laws.UNPUBLISHED, laws.UNPUBLISHED, counts)
+    return Outcome(replace(given, counts=counts, law=law if given.law.exact else laws.Composed(given.law, law)))
 
 
 # Controlled rounding: rounded tables that still add up.
@@ -103,8 +88,7 @@ class ControlledRounding(Protection):
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled rounding")
-        margins = all_margins(given.names) if self.margins is None else self.margins
-        plan = layout(given, margins)
+        plan = layout(given, self.margins)
         truth = plan.counts
         down, rest = truth // self.base, truth % self.base
         # Unknown: how many cells go up. A margin's multiples are the sum of its cells': floors known, ups chosen.
@@ -127,7 +111,7 @@ class ControlledRounding(Protection):
             self.seconds,
         )
         rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
-        return _outcome(given, rounded.reshape(given.counts.shape), margins, Adjacent(self.base), found.gap)
+        return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
 
 
 @dataclass(frozen=True)
@@ -161,7 +145,7 @@ class UnbiasedControlledRounding(Protection):
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
         rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
         rounded = given.counts - rest + rounded_cells
-        return _outcome(given, rounded, all_margins(given.names), Random(self.base), 0.0)
+        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base), 0.0)
 
 
 def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
@@ -203,14 +187,9 @@ def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _outcome(given: Published, rounded: Integers, margins: Sequence[Sequence[str]], law: Law, gap: float) -> Outcome:
-    also = []
-    for names in margins:
-        gone = tuple(i for i, n in enumerate(given.names) if n not in names)
-        axes = tuple(a for a in given.axes if a.variable in names)
-        label = ", ".join(a.variable for a in axes) or "total"
-        also.append(Published(f"{given.name}: {label}", axes, rounded.sum(axis=gone), law))
-    return Outcome(replace(given, counts=rounded, law=law), tuple(also), gap)
+def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcome:
+    """A table of rounded cells, and the margins that follow from them."""
+    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
 
 
 # Controlled tabular adjustment: risky counts go to a safe value nearby, others move so that margins stay.
@@ -234,8 +213,9 @@ class TabularAdjustment(Protection):
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled tabular adjustment")
-        margins = [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else list(self.margins)
-        plan = layout(given, margins)
+        plan = layout(
+            given, [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else self.margins
+        )
         risky = risky_cells(given, self.threshold, self.cells)
         truth = given.counts.ravel().astype(float)
         n = len(truth)
@@ -275,10 +255,7 @@ class TabularAdjustment(Protection):
             self.seconds,
         )
         moves = np.rint(found.values).astype(np.int64)
-        adjusted = (given.counts.ravel() + moves[:n] - moves[n : 2 * n]).reshape(given.counts.shape)
+        adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
-        also = tuple(
-            Published(f"{given.name}: {', '.join(a.variable for a in axes) or 'total'}", axes, counts, Exact())
-            for axes, counts in plan.margin_tables(plan.counts)
-        )
-        return Outcome(replace(given, counts=adjusted, law=Within(maximum, maximum)), also, found.gap)
+        table = plan.with_counts(adjusted, laws.Within(maximum, maximum))
+        return Outcome(table, plan.published_margins(plan.counts), found.gap)

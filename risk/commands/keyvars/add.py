@@ -9,7 +9,7 @@ import typer
 
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.option_values import argument, csv_form, option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 
@@ -110,14 +110,11 @@ def codebook(
     separator: SeparatorOption = None,
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
-    from gemel.records.csv_form import CsvOptions, csv_source
-    from gemel.risk.commands.option_values import show_form
+    from gemel.records.csv_form import csv_source
     from gemel.risk.keyvars.codebook import import_codebook
     from gemel.risk.keyvars.folder import changed, read_text
 
-    csv = CsvOptions(encoding, separator).checked()
-    show_form(file, csv=csv)
-    form = csv_source(file, csv)
+    form = csv_source(file, csv_form(encoding, separator, file))
     with changed(environment) as env:
         added, metadata = import_codebook(env, read_text(file, form.encoding), str(file), form.separator)
     reported = f"; metadata: {', '.join(metadata)}" if metadata else ""

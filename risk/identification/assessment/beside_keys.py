@@ -8,7 +8,6 @@ a combination of keys seldom agree in everything else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from scipy.stats import rankdata
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.records.typed_table import Labelled
-from gemel.risk.arrays import Codes, Floats
+from gemel.risk.arrays import Codes, Floats, finite
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.individual_risk import (
     Units,
@@ -86,11 +85,6 @@ class LogitRankPlot:
     t: Floats = field(repr=False)
     logit: Floats = field(repr=False)
     slope: float
-
-    @property
-    def probability(self) -> Floats:
-        """The smoothed probability at each point."""
-        return np.asarray(1.0 / (1.0 + np.exp(-self.logit)))
 
 
 def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: float = 0.1) -> LogitRankPlot:
@@ -217,7 +211,7 @@ def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]
                 "auc": auc(score[own], alone),
                 "slope": plot.slope,
                 "t": plot.t.tolist(),
-                "logit": [value if math.isfinite(value) else None for value in plot.logit.tolist()],
+                "logit": [finite(value) for value in plot.logit.tolist()],
             }
         )
     ranked.sort(key=lambda each: -each["auc"])
@@ -226,6 +220,9 @@ def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
 """Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""
+
+
+FractionFrom = Literal["given", "population", "weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +245,7 @@ class BesideKeys:
     ordinal: frozenset[str] = frozenset()
     unit: Any = None
     unit_keys: Mapping[str, Codes] = field(default_factory=dict)
-    fraction_from: Literal["given", "population", "weights"] = "given"
+    fraction_from: FractionFrom = "given"
     labelled: Labelled | None = None
     numeric: Mapping[str, Floats] = field(default_factory=dict)
     original: Mapping[str, Floats] = field(default_factory=dict)

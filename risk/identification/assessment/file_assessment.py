@@ -7,6 +7,7 @@ and is as confidential as the file.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ import numpy as np
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
-from gemel.risk.arrays import Floats
+from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
-from gemel.risk.identification.assessment.wording import entry, plain
+from gemel.risk.identification.assessment.wording import entry
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
 from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
@@ -150,25 +151,25 @@ def assess(
         "uniques": len(file.uniques),
         "missing": file.missing,
     }
+
+    def stage(words: str, what: str, make: Callable[[], Any]) -> Any:
+        progress(words, 0.0)
+        return _attempt(found, what, make)
+
     progress("file measures", 0.0)
     _counted(file, found, weights)
     progress("special uniques", 0.0)
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     special = BothScores.of(file, maximum)
     found["special_uniques"] = special.document(file)
-    progress("calibrated risk", 0.0)
-    calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
-    progress("decomposable models", 0.0)
-    matching = _attempt(found, "modelled matching", lambda: modelled(file, found, models, seed))
-    progress("log-linear models", 0.0)
+    calibrated = stage("calibrated risk", "calibrated risk", lambda: _calibrated(file, found, weights, seed))
+    matching = stage("decomposable models", "modelled matching", lambda: modelled(file, found, models, seed))
     graphs = heaviest_graphs(matching)
-    loglinear = _attempt(found, "log-linear risk", lambda: log_linear(file, found, weights, graphs))
+    loglinear = stage("log-linear models", "log-linear risk", lambda: log_linear(file, found, weights, graphs))
     if matching is not None:
-        progress("what would lower the risk", 0.0)
-        _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
+        stage("what would lower the risk", "recoding", lambda: reduce_risk(matching, found, selected))
     if perturbation:
-        progress("misclassification", 0.0)
-        _attempt(found, "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
+        stage("misclassification", "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
     own = chances(file, calibrated, loglinear, matching)
     found["histogram"] = histogram(own)
     found["measures"] = sorted(found["measures"], key=lambda measure: not measure["relied_on"])
@@ -212,12 +213,9 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> No
             found["strategies"] = [
                 {
                     "number": number,
-                    "name": a.strategy,
-                    "direction": a.direction,
-                    "targets": a.targets,
-                    "probability": a.probability,
-                    "cost": plain(a.cost),
-                    "cost_replaced": plain(a.cost_replaced),
+                    **asdict(a),
+                    "cost": finite(a.cost),
+                    "cost_replaced": finite(a.cost_replaced),
                     "efficiency": a.efficiency,
                 }
                 for number, a in tried.items()

@@ -6,7 +6,7 @@ report leads with what needs no model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.arrays import Floats
+from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.wording import entry, plain
-from gemel.risk.identification.file_level import file_dis
+from gemel.risk.identification.assessment.wording import entry
+from gemel.risk.identification.file_level import Dis, file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
@@ -37,80 +37,64 @@ def log_linear(
     file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
     """Put the log-linear models tried into an assessment, and give the preferred one."""
-    if weights is not None:
-        return _weighted(file, found, weights)
-    choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
-    best, agreeing = choice.best, choice.agreeing
-    sound = agreeing[choice.chosen] and best.converged
+    models: Sequence[LogLinearRisk]
+    origins: Sequence[str] = ("two-way path", "search", "two-way path")
+    agreeing: Sequence[bool] | None = None
+    dis: Dis | None = None
+    criterion: str | None = None
+    intervals: list[tuple[float, float] | None] = [None, None]
+    if weights is None:
+        choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
+        models, origins, chosen, left_out = choice.models, choice.origins, choice.chosen, choice.left_out
+        agreeing, dis, criterion = choice.agreeing, choice.dis, choice.criterion
+        intervals = [choice.interval(r) for r in (1, 2)]
+    else:
+        models = _weighted(file, weights)
+        chosen, left_out = len(models) - 1, 3 - len(models)
+    best = models[chosen]
     found["log_linear"] = {
-        "weighted": False,
-        "chosen": choice.chosen,
-        "criterion": choice.criterion,
-        "agrees": agreeing[choice.chosen],
-        "left_out": choice.left_out,
+        "weighted": weights is not None,
+        "chosen": chosen,
+        "criterion": criterion,
+        "agrees": None if agreeing is None else agreeing[chosen],
+        "left_out": left_out,
         "graph": _graph(best),
-        "dis": [choice.dis.low, choice.dis.value, choice.dis.high],
+        "dis": None if dis is None else [dis.low, dis.value, dis.high],
         "models": [
-            {**_model(m), "origin": origin, "agrees": ok}
-            for m, origin, ok in zip(choice.models, choice.origins, agreeing, strict=True)
+            {**_model(m), "origin": origins[k], "agrees": None if agreeing is None else agreeing[k]}
+            for k, m in enumerate(models)
         ],
     }
     if not best.converged:
         found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
-    if choice.left_out:
-        found["warnings"].append(result_warning("two_way_models_left_out", number=choice.left_out, cells=_CELLS))
-    contradiction = disagreement(choice.dis, best.cm_given_um, "the log-linear model")
-    found["warnings"] += [] if contradiction is None else [contradiction]
-    _add(
-        found,
-        entry(wording.TAU1, best.tau1, choice.interval(1), relied_on=sound),
-        entry(wording.TAU2, best.tau2, choice.interval(2), relied_on=sound),
-    )
+    if left_out:
+        found["warnings"].append(result_warning("two_way_models_left_out", number=left_out, cells=_CELLS))
+    if dis is not None and (contradiction := disagreement(dis, best.cm_given_um, "the log-linear model")):
+        found["warnings"].append(contradiction)
+    sound = best.converged and (agreeing is None or agreeing[chosen])
+    # Before those of the modelling intruder, whose search came first.
+    names = [m["name"] for m in found["measures"]]
+    at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
+    found["measures"][at:at] = [
+        entry(words, tau, interval, relied_on=sound)
+        for words, tau, interval in zip((wording.TAU1, wording.TAU2), (best.tau1, best.tau2), intervals, strict=True)
+    ]
     return best
 
 
-def _add(found: dict[str, Any], *measures: dict[str, Any]) -> None:
-    """Before those of the modelling intruder, whose search came first."""
-    names = [m["name"] for m in found["measures"]]
-    at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
-    found["measures"][at:at] = measures
-
-
-def _weighted(file: KeyFile, found: dict[str, Any], weights: Floats) -> LogLinearRisk:
+def _weighted(file: KeyFile, weights: Floats) -> Sequence[LogLinearRisk]:
     """Independence, the likeliest decomposable model, and all two-way interactions where they have few cells enough.
 
     No criterion is known for unequal weights, and DIS supposes equal ones: the last is taken.
     """
     graph = likeliest(file.table())
     models = [log_linear_risk(file, terms, weights=weights) for terms in ("independence", cliques_of(graph))]
-    left_out = 0
     try:
-        models.append(log_linear_risk(file, "two-way", weights=weights, limit=_CELLS))
+        return [*models, log_linear_risk(file, "two-way", weights=weights, limit=_CELLS)]
     except GemelError as error:
         if error.code != ErrorCode.MEMORY:
             raise
-        left_out = 1
-        found["warnings"].append(result_warning("two_way_models_left_out", number=1, cells=_CELLS))
-    best = models[-1]
-    found["log_linear"] = {
-        "weighted": True,
-        "chosen": len(models) - 1,
-        "criterion": None,
-        "agrees": None,
-        "left_out": left_out,
-        "graph": _graph(best),
-        "dis": None,
-        "models": [{**_model(m), "origin": "two-way path", "agrees": None} for m in models],
-    }
-    found["log_linear"]["models"][1]["origin"] = "search"
-    if not best.converged:
-        found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
-    _add(
-        found,
-        entry(wording.TAU1, best.tau1, relied_on=best.converged),
-        entry(wording.TAU2, best.tau2, relied_on=best.converged),
-    )
-    return best
+        return models
 
 
 def _model(m: LogLinearRisk) -> dict[str, Any]:
@@ -122,11 +106,11 @@ def _model(m: LogLinearRisk) -> dict[str, Any]:
         "tau2": m.tau2,
         "plug_in": list(m.plug_in),
         "cm_given_um": m.cm_given_um,
-        "B1": plain(m.B1),
-        "B2": plain(m.B2),
+        "B1": finite(m.B1),
+        "B2": finite(m.B2),
         "tau_deviations": None if p is None else list(p.tau),
         "B_deviations": None if p is None else list(p.criterion),
-        "B_biases": None if p is None else [plain(bias) for bias in p.criterion_bias],
+        "B_biases": None if p is None else [finite(bias) for bias in p.criterion_bias],
         "B_drawn": None if p is None else list(p.drawn),
         "converged": m.converged,
         "fit_in_closed_form": m.graph is not None,
@@ -201,9 +185,9 @@ def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
             "name": name,
             "combinations": len(found.cells),
             "claimed": getattr(found.claimed, chance),
-            "claimed_cost": plain(getattr(found.claimed, f"cost_{chance}")),
+            "claimed_cost": finite(getattr(found.claimed, f"cost_{chance}")),
             "true": None if found.true is None else getattr(found.true, chance),
-            "cost": None if found.true is None else plain(getattr(found.true, f"cost_{chance}")),
+            "cost": None if found.true is None else finite(getattr(found.true, f"cost_{chance}")),
         }
         for name, chance, found in tried
     ]

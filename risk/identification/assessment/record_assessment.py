@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.records.frames import Records
+from gemel.risk.identification.assessment.beside_keys import FractionFrom
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.coding import Missing
 from gemel.risk.identification.individual_risk import implied_fraction
 from gemel.risk.identification.matching.bayesian_matching import Method
 from gemel.risk.identification.misclassification import Perturbation
-from gemel.risk.identification.reader import read_beside, read_key_file, read_weights
+from gemel.risk.identification.reader import BesideColumns, read_beside, read_key_file, read_weights
 from gemel.risk.record_table import record_table
 
 # Several key sets of one file: what an intruder may know in each, assessed alike and compared.
@@ -70,18 +70,6 @@ def _row(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class BesideColumns:
-    """Names of columns beside the keys, as `read_beside` has them, and the records before protection."""
-
-    sensitive: Sequence[str] = ()
-    ordinal: Sequence[str] = ()
-    unit: str | None = None
-    unit_keys: Sequence[str] = ()
-    numeric: Sequence[str] = ()
-    original: Records | None = field(default=None, repr=False)
-
-
 def assess_records(
     records: Records,
     key_sets: Sequence[Sequence[str]],
@@ -101,25 +89,16 @@ def assess_records(
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess records by each key set, and compare the assessments where there are several."""
-    columns = beside or BesideColumns()
     changed = perturbation or Perturbation()
     table = record_table(records, "records")
     people = None if weights is None else read_weights(table, weights)
-    fraction_from: Literal["given", "population", "weights"] = "given"
+    fraction_from: FractionFrom = "given"
     if fraction is None and population is not None:
         fraction_from = "population"
     elif fraction is None and people is not None:
         fraction, fraction_from = implied_fraction(people, f"{table}, column {weights}"), "weights"
     known = read_beside(
-        table,
-        sensitive=columns.sensitive,
-        ordinal=columns.ordinal,
-        unit=columns.unit,
-        unit_keys=columns.unit_keys,
-        fraction_from=fraction_from,
-        numeric=columns.numeric,
-        original=columns.original,
-        labels_of=[name for names in key_sets for name in names],
+        table, beside or BesideColumns(), fraction_from, labels_of=[name for names in key_sets for name in names]
     )
     check_key_sets(key_sets)
     check_changed(changed.names, key_sets)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from gemel.risk.arrays import finite
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,5 @@ def entry(
     relied_on
         False where the file itself contradicts the model behind it.
     """
-    low, high = (None, None) if interval is None else (plain(interval[0]), plain(interval[1]))
-    return {**asdict(words), "value": plain(value), "low": low, "high": high, "relied_on": relied_on}
-
-
-def plain(value: float) -> float | None:
-    """A number as JSON can hold it."""
-    return float(value) if math.isfinite(value) else None
+    low, high = (None, None) if interval is None else (finite(interval[0]), finite(interval[1]))
+    return {**asdict(words), "value": finite(value), "low": low, "high": high, "relied_on": relied_on}

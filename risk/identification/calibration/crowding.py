@@ -165,6 +165,11 @@ class Crowding:
         logs = _logs(self.predictors[cells], self.centre, own)
         return np.exp(logs[0]), np.exp(logs[1])
 
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """Of the predictors used, for one standard deviation of each."""
+        return {PREDICTORS[v]: float(b) for v, b in zip(self.used, self.parameters[1:], strict=False)}
+
     def draws(self, number: int, rng: np.random.Generator) -> Floats:
         """Parameters drawn from their normal approximation, shape (number, n_parameters)."""
         return rng.multivariate_normal(self.parameters, self.covariance, size=number, method="eigh")

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.identification.calibration.crowding import PREDICTORS, Crowding, fit_crowding, neighbourhood
+from gemel.risk.identification.calibration.crowding import Crowding, fit_crowding, neighbourhood
 from gemel.risk.identification.file_level import Dis
 from gemel.risk.identification.key_file import KeyFile
 
@@ -94,6 +93,7 @@ def greatest_means(m1: Floats, m2: Floats, c: float) -> tuple[Floats, Floats]:
 #    E[1/F] = \frac{b}{c (1 - a)} \left\{ (1 + c/b)^{1 - a} - 1 \right\}.
 
 _DRAWS = 400
+LEVEL = 0.95  # of intervals: of the parameters, and of the population behind them, the law taken for granted
 _RESTS = 1.5  # largest tau2 over the end of its interval from which a note states that the law decides
 _COMPARED = 20  # records up to which the weights of a cell are compared
 _NODES = 64  # of the quadrature for records that are not unique
@@ -122,16 +122,12 @@ class CalibratedRisk:
         Pr(CM | UM), n1 / sum of E[F] over the sample uniques: to be compared with DIS.
     largest
         The largest tau1 and tau2 that the counts allow, whatever the law.
-    level
-        Confidence of the intervals: of the parameters, and of the population behind them, the law taken for granted.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
-    population_unique, correct, expected_population : ndarray of float64, shape (n_uniques,)
-        P(F = 1), E[1/F] and E[F] of each.
+    correct : ndarray of float64, shape (n_uniques,)
+        E[1/F] of each.
     of_records : ndarray of float64, shape (n_records,)
         E[1/F] of every record.
-    predictors
-        Names of the predictors used, with their coefficients for one standard deviation.
     crowding
         The fitted law; None where everybody is in the file.
     """
@@ -140,13 +136,9 @@ class CalibratedRisk:
     tau2: Estimate
     cm_given_um: Estimate
     largest: LargestTau
-    level: float
     uniques: Integers = field(repr=False)
-    population_unique: Floats = field(repr=False)
     correct: Floats = field(repr=False)
-    expected_population: Floats = field(repr=False)
     of_records: Floats = field(repr=False)
-    predictors: dict[str, float]
     crowding: Crowding | None = field(repr=False)
 
     @property
@@ -161,8 +153,8 @@ class CalibratedRisk:
             "tau2": asdict(self.tau2),
             "cm_given_um": asdict(self.cm_given_um),
             "largest": asdict(self.largest),
-            "level": self.level,
-            "predictors": self.predictors,
+            "level": LEVEL,
+            "predictors": {} if self.crowding is None else self.crowding.coefficients,
             "converged": self.converged,
         }
 
@@ -179,9 +171,7 @@ class CalibratedRisk:
         return found
 
 
-def calibrated_risk(
-    file: KeyFile, *, weights: Floats | None = None, level: float = 0.95, seed: int = 1
-) -> CalibratedRisk:
+def calibrated_risk(file: KeyFile, *, weights: Floats | None = None, seed: int = 1) -> CalibratedRisk:
     """Calibrated risk of every record.
 
     Parameters
@@ -202,8 +192,6 @@ def calibrated_risk(
     O(K^2 n log n) for K keys. The estimates are at the parameters of greatest posterior density. An interval is from
     400 draws of the parameters, and for each of the population that they lead to expect.
     """
-    if not 0.0 < level < 1.0:
-        raise parameter("level", "a confidence lies between 0 and 1", f"{level:g}")
     table = file.table()
     sizes = file.counts
     own = np.flatnonzero(sizes == 1)
@@ -211,24 +199,11 @@ def calibrated_risk(
     c = (1.0 - fraction) / fraction
     records = file.uniques
     if not len(own) or not (c > 0).any():
-        certain = np.ones(len(own))
         exact = Estimate(float(len(own)), float(len(own)), float(len(own)))
         share = Estimate(*(3 * (1.0 if len(own) else 0.0,)))
         every = (fraction / sizes)[file.of_record]  # no law is needed: f/pi people, who are f where all are in the file
-        return CalibratedRisk(
-            exact,
-            exact,
-            share,
-            LargestTau(exact.value, exact.value),
-            level,
-            records,
-            certain,
-            certain,
-            certain,
-            every,
-            dict[str, float](),
-            None,
-        )
+        largest = LargestTau(exact.value, exact.value)
+        return CalibratedRisk(exact, exact, share, largest, records, np.ones(len(own)), every, None)
     units = file.units_of_cells
     law = fit_crowding(neighbourhood(table), units.astype(float), file.lone.astype(float))
     mu, a = law.law(np.arange(len(sizes)))
@@ -237,27 +212,13 @@ def calibrated_risk(
     alone, correct, people = _of_uniques(mu[own], a[own], c[own])
     rng = np.random.default_rng(seed)
     drawn = np.array([_one_population(law, parameters, own, c[own], rng) for parameters in law.draws(_DRAWS, rng)])
-    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    low, high = np.quantile(drawn, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0], axis=0)
     values = (float(alone.sum()), float(correct.sum()), len(own) / float(people.sum()))
     tau1, tau2, share = (
         Estimate(v, min(v, float(lo)), max(v, float(hi))) for v, lo, hi in zip(values, low, high, strict=True)
     )
-    largest = largest_tau(units, file.lone.astype(float), mu, c, (1.0 + level) / 2.0, rng)
-    coefficients = {PREDICTORS[v]: float(b) for v, b in zip(law.used, law.parameters[1:], strict=False)}
-    return CalibratedRisk(
-        tau1,
-        tau2,
-        share,
-        largest,
-        level,
-        records,
-        alone[place],
-        correct[place],
-        people[place],
-        every[file.of_record],
-        coefficients,
-        law,
-    )
+    largest = largest_tau(units, file.lone.astype(float), mu, c, (1.0 + LEVEL) / 2.0, rng)
+    return CalibratedRisk(tau1, tau2, share, largest, records, correct[place], every[file.of_record], law)
 
 
 def expected_reciprocal_with_company(
@@ -322,11 +283,7 @@ def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
     """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise parameter(
-            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
-        )
+    given = file.survey_weights(weights)
     outside, cell, f = given - 1.0, file.of_record, file.counts
     mean = float(outside.mean())
     own = np.bincount(cell, outside, len(f)) / f

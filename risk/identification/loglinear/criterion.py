@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 from scipy.sparse.linalg import lsqr
-from scipy.special import expi
+from scipy.special import expi, ndtri
 
 from gemel.risk.arrays import Floats
 from gemel.risk.identification.loglinear.fitting import ClosedForm, Fit, Visited
@@ -161,8 +161,6 @@ class TauPrecision:
 
     def interval(self, r: int, tau: float, number: float, level: float = 0.95) -> tuple[float, float]:
         """The normal interval of tau1 (r = 1) or tau2 (r = 2) around `tau`, within 0 and the `number` of uniques."""
-        from scipy.special import ndtri
-
         half = float(ndtri(0.5 + level / 2.0)) * self.tau[r - 1]
         return max(0.0, tau - half), min(number, tau + half)
 

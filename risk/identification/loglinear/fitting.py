@@ -19,6 +19,9 @@ from gemel.risk.models.junction_trees import JunctionTree
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""
 
+TOLERANCE = 0.01
+"""Records by which a fitted margin may be off."""
+
 _WIDEST = 32  # bytes that may be needed for each cell allowed
 
 
@@ -96,7 +99,7 @@ class Fit:
 def fit_margins(
     table: SparseCounts,
     generators: Sequence[Sequence[int]],
-    tolerance: float = 0.01,
+    tolerance: float = TOLERANCE,
     max_rounds: int = 1_000,
     limit: int = LIMIT,
 ) -> Fit:
@@ -114,7 +117,8 @@ def fit_margins(
        algorithm, 2008. doi:10.1111/j.1467-9469.2007.00585.x
     """
     cells = support(table, generators, limit)
-    observed = _observed(table, cells)
+    observed = np.zeros(len(cells))
+    observed[positions(cells, table.cells, table.levels)] = table.counts
     groups, targets = [], []
     for generator in generators:
         own = list(generator)
@@ -142,12 +146,15 @@ def fit_margins(
     return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds, deviance)
 
 
-def _observed(table: SparseCounts, cells: Codes) -> Floats:
-    """The counts of the support's cells; every occupied cell is one of them."""
-    first, group = distinct_rows(np.concatenate([cells, table.cells]), table.levels)
-    counts = np.zeros(len(first))
-    counts[group[len(cells) :]] = table.counts
-    return counts[group[: len(cells)]]
+def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
+    """Where requested cells are among distinct ones that hold them all."""
+    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
+    where = np.full(len(first), -1, dtype=np.int64)
+    where[group[: len(cells)]] = np.arange(len(cells))
+    found = where[group[len(cells) :]]
+    if (found < 0).any():
+        raise AssertionError("an occupied cell has no positive mean")
+    return found
 
 
 def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
@@ -349,24 +356,33 @@ class ClosedForm:
 
     def visit(self, rng: np.random.Generator, exact: int = EXACT_CELLS, drawn: int = DRAWN) -> Visited:
         """All cells of positive mean where they are no more than `exact`, otherwise some drawn from the model."""
-        return self._all() if self.n_cells <= exact else self._some(drawn, rng)
+        return self._walked(rng, 0 if self.n_cells <= exact else drawn)
 
-    def _all(self) -> Visited:
+    def _walked(self, rng: np.random.Generator, drawn: int) -> Visited:
+        """So many cells drawn along the tree, clique by clique; all of them for 0."""
         cliques: dict[int, Integers] = {}
         separators: dict[int, Integers] = {}
         for c, parent in self._walk:
-            own = self._cliques[c]
+            own = self._cliques[c].totals
             if parent < 0:
-                cliques[c] = np.arange(len(own.totals))
+                target = rng.random(drawn) * own.sum()
+                places = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
+                cliques[c] = places if drawn else np.arange(len(own))
                 continue
             at, order, start, size = self._joined(c, parent, cliques[parent])
-            kept = np.repeat(np.arange(len(at)), size)
-            offset = np.arange(len(kept)) - np.repeat(np.cumsum(size) - size, size)
+            kept = np.arange(len(at)) if drawn else np.repeat(np.arange(len(at)), size)
+            if drawn:
+                ends = np.cumsum(own[order])
+                before = np.concatenate([[0.0], ends])[start]
+                target = before + rng.random(drawn) * (ends[start + size - 1] - before)
+                place = np.clip(np.searchsorted(ends, target, side="right"), start, start + size - 1)
+            else:
+                place = start[kept] + np.arange(len(kept)) - np.repeat(np.cumsum(size) - size, size)
             cliques = {k: rows[kept] for k, rows in cliques.items()}
             separators = {k: rows[kept] for k, rows in separators.items()}
             separators[self._edge[c]] = at[kept]
-            cliques[c] = order[start[kept] + offset]
-        return self._visited(cliques, separators, exact=True)
+            cliques[c] = order[place]
+        return self._visited(cliques, separators, exact=not drawn)
 
     def _joined(self, c: int, parent: int, rows: Integers) -> tuple[Integers, ...]:
         """For rows of a parent their separator's row; a clique's rows in the order of the separator's, and which."""
@@ -375,24 +391,6 @@ class ClosedForm:
         mine = s.group[own.first]
         number = np.bincount(mine, minlength=len(s.totals))
         return at, np.argsort(mine, kind="stable"), (np.cumsum(number) - number)[at], number[at]
-
-    def _some(self, drawn: int, rng: np.random.Generator) -> Visited:
-        cliques: dict[int, Integers] = {}
-        separators: dict[int, Integers] = {}
-        for c, parent in self._walk:
-            own = self._cliques[c].totals
-            if parent < 0:
-                target = rng.random(drawn) * own.sum()
-                cliques[c] = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
-                continue
-            at, order, start, size = self._joined(c, parent, cliques[parent])
-            ends = np.cumsum(own[order])
-            before = np.concatenate([[0.0], ends])[start]
-            target = before + rng.random(drawn) * (ends[start + size - 1] - before)
-            place = np.clip(np.searchsorted(ends, target, side="right"), start, start + size - 1)
-            separators[self._edge[c]] = at
-            cliques[c] = order[place]
-        return self._visited(cliques, separators, exact=False)
 
     def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
         rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]

@@ -33,32 +33,17 @@ from gemel.risk.models.scores import HyperDirichlet
 _TIE = 1e-9  # edges whose gain differs by less are taken in their order
 
 
-@dataclass(frozen=True)
-class Step:
-    """A model of the path.
-
-    Parameters
-    ----------
-    added
-        The names of the edge that it has and the model before it lacks; None for the first.
-    """
-
-    graph: Graph
-    added: tuple[str, str] | None
-    log_score: float
-
-
-def decomposable_path(table: SparseCounts) -> list[Step]:
-    """The path from independence to the saturated model.
+def decomposable_path(table: SparseCounts) -> list[Graph]:
+    """The path from independence to the saturated model, each with one edge more.
 
     Notes
     -----
     1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.
     """
     scores = HyperDirichlet(table, 1.0)
-    graph = empty_graph(table.names)
-    steps = [Step(graph, None, scores.graph(graph))]
+    path = [empty_graph(table.names)]
     while True:
+        graph = path[-1]
         changes = move_changes(scores, graph)
         legal = [
             (float(changes[n_pairs(v) + w]), v, w)
@@ -67,12 +52,10 @@ def decomposable_path(table: SparseCounts) -> list[Step]:
             if not graph.has_edge(v, w) and np.isfinite(changes[n_pairs(v) + w])
         ]
         if not legal:
-            return steps
+            return path
         top = max(change for change, _, _ in legal)
-        change, v, w = next(move for move in legal if move[0] >= top - _TIE)
-        graph = graph.toggled(v, w)
-        added = str(graph.names[w]), str(graph.names[v])
-        steps.append(Step(graph, added, steps[-1].log_score + change))
+        _, v, w = next(move for move in legal if move[0] >= top - _TIE)
+        path.append(graph.toggled(v, w))
 
 
 def likeliest(table: SparseCounts) -> Graph:
@@ -233,7 +216,7 @@ def choose_model(
         path = decomposable_path(table)
         if len(path) > _STEPS:
             path = [path[k] for k in np.unique(np.linspace(0, len(path) - 1, _STEPS).round().astype(int))]
-        later: list[tuple[Origin, Graph]] = [("decomposable path", step.graph) for step in path]
+        later: list[tuple[Origin, Graph]] = [("decomposable path", graph) for graph in path]
         later += [("search", graph) for graph in searched]
         known = {m.terms: k for k, m in enumerate(models)}
         crossed = False

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Codes, Floats, Integers
+from gemel.risk.arrays import Floats, Integers
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
     TauPrecision,
@@ -32,8 +32,17 @@ from gemel.risk.identification.loglinear.criterion import (
     precision_of_closed_form,
     precision_of_fit,
 )
-from gemel.risk.identification.loglinear.fitting import LIMIT, ClosedForm, Fit, Margins, fit_margins, graph_of
-from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.identification.loglinear.fitting import (
+    LIMIT,
+    TOLERANCE,
+    ClosedForm,
+    Fit,
+    Margins,
+    fit_margins,
+    graph_of,
+    positions,
+)
+from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph
 
 Terms = Sequence[Sequence[str]]
@@ -118,8 +127,6 @@ def log_linear_risk(
     weights: Floats | None = None,
     averaged: bool = False,
     margins: Margins | None = None,
-    tolerance: float = 0.01,
-    max_rounds: int = 1_000,
     limit: int = LIMIT,
     precise: bool = True,
 ) -> LogLinearRisk:
@@ -145,18 +152,18 @@ def log_linear_risk(
     c = (1.0 - file.fraction) / file.fraction
     B1, B2, precision, spread = float("nan"), float("nan"), None, None
     if weights is not None:
-        found, others = _weighted(file, table, generators, graph, weights, tolerance, max_rounds, limit)
+        found, others = _weighted(file, table, generators, graph, weights, limit)
     elif graph is not None:
         form = ClosedForm(margins or Margins(table), graph)
         found, others, spread = _closed(form, table), c * form.means, form.spread
         (B1, B2), precision = _criterion(form, table, file.fraction, 1)
     else:
-        found = fit_margins(table, generators, tolerance, max_rounds, limit)
+        found = fit_margins(table, generators, limit=limit)
         others = c * found.means
         B1, B2 = minimum_error(found.means, found.observed, file.fraction)
         precision = precision_of_fit(found, generators, table.levels, file.fraction) if precise else None
     records = file.uniques
-    place = _positions(found.cells, file.cells[:, file.varying], table.levels)
+    place = positions(found.cells, file.cells[:, file.varying], table.levels)
     outside = others[place]
     L = outside[file.of_record[records]]
     plug_in = float(h1(L).sum()), float(h2(L).sum())
@@ -209,25 +216,19 @@ def _weighted(
     generators: list[tuple[int, ...]],
     graph: Graph | None,
     weights: Floats,
-    tolerance: float,
-    max_rounds: int,
     limit: int,
 ) -> tuple[Fit, Floats]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
-        raise parameter(
-            "weights", "each record needs a survey weight of at least 1: the number of people it stands for"
-        )
+    given = file.survey_weights(weights)
     kept = file.varying
     levels = [file.levels[q] for q in kept]
     heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)
     if graph is None:
-        found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
+        found = fit_margins(heavy, generators, TOLERANCE * float(given.mean()), limit=limit)
     else:
         found = _closed(ClosedForm(Margins(heavy), graph), heavy)
     share = np.full(len(found.cells), file.n_records / float(given.sum()))
-    place = _positions(found.cells, table.cells, table.levels)
+    place = positions(found.cells, table.cells, table.levels)
     share[place] = table.counts / found.observed[place]
     return found, found.means * (1.0 - share)
 
@@ -258,14 +259,3 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
         return generators, "all two-way interactions"
     words = [" x ".join(names[v] for v in g) for g in generators if len(g) > 1]
     return generators, " + ".join(words) if words else "independence"
-
-
-def _positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
-    """Where requested cells are among distinct ones that hold them all."""
-    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
-    where = np.full(len(first), -1, dtype=np.int64)
-    where[group[: len(cells)]] = np.arange(len(cells))
-    found = where[group[len(cells) :]]
-    if (found < 0).any():
-        raise AssertionError("an occupied cell has no positive mean")
-    return found

@@ -9,12 +9,12 @@ With K ~ Poisson(lambda) people of a combination outside the sample, the chance 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
+from numba import vectorize
 from numpy.typing import ArrayLike
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -61,19 +61,11 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
     if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
         raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
-    found = np.empty(sizes.shape)
-    _fill(np.ascontiguousarray(sizes).ravel(), np.ascontiguousarray(rates).ravel(), found.reshape(-1))
-    return found
+    return np.asarray(_reciprocal(sizes, rates))
 
 
-@njit(nogil=True, cache=True)
-def _fill(f: Integers, rate: Floats, found: Floats) -> None:
-    for i in range(len(f)):
-        found[i] = _one(f[i], rate[i])
-
-
-@njit(nogil=True, cache=True)
-def _one(f: int, rate: float) -> float:
+@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator]  # compiled
+def _reciprocal(f: int, rate: float) -> float:
     if rate == 0.0:
         return 1.0 / f
     if f <= rate or f == 1:
@@ -117,13 +109,12 @@ class FittedModels:
         """The same with no more than `number` models, their weights made to sum to 1."""
         models, weights = self.average.models, self.average.weights
         order = np.argsort(-weights, kind="stable")[:number]
-        kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
-        return FittedModels(kept, self.search, self.estimate, self.precision)
+        return replace(self, average=ModelAverage([models[i] for i in order], weights[order] / weights[order].sum()))
 
     def warnings(self) -> tuple[ResultWarning, ...]:
         """What to know before relying on these models."""
-        warnings = []
         found = self.search
+        warnings = []
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
             warnings.append(result_warning("chains_not_converged", r_hat=found.r_hat, edge_spread=found.edge_spread))
         if found.method == "MC3" and len(found) == 1:
@@ -170,16 +161,14 @@ def fit_models(
         average = ModelAverage.of(joint.search, counts, estimate, precision=joint.mean, share=share, at_most=at_most)
         return FittedModels(average, joint.search, estimate, joint)
     scores = HyperDirichlet(counts, precision)
-    if method == "exact":
-        found = enumerate_models(scores)
-    elif method == "mc3":
-        found = mc3(scores, drawn, **settings)
-    elif method == "annealing":
-        found = anneal(scores, drawn, **settings)
-    elif method == "occam":
-        found = occam_window(scores, **settings)
-    else:
-        found = search(scores, drawn, **settings)
+    searches = {
+        "default": lambda: search(scores, drawn, **settings),
+        "exact": lambda: enumerate_models(scores),
+        "mc3": lambda: mc3(scores, drawn, **settings),
+        "annealing": lambda: anneal(scores, drawn, **settings),
+        "occam": lambda: occam_window(scores, **settings),
+    }
+    found = searches[method]()
     average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
     return FittedModels(average, found, estimate)
 
@@ -255,6 +244,8 @@ class ModelMeasures:
 
 def measures_of(counts: Integers, correct_match: Floats, population_unique: Floats, outside: Floats) -> ModelMeasures:
     """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
+    if not len(counts):
+        return ModelMeasures(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     own = counts == 1
     n1 = int(own.sum())
     tau1, tau2 = float(population_unique[own].sum()), float(correct_match[own].sum())

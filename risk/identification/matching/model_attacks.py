@@ -69,12 +69,9 @@ def attack_on(matching: BayesianMatching, cells: Integers) -> ModelAttack:
     return ModelAttack(cells, claimed, outcome(f, F, 1.0 / F, N))
 
 
-def best_cells(matching: BayesianMatching, number: int = 10) -> ModelAttack:
-    """The combinations with the greatest Pr(cm); equal ones by expected count, then in the order of the file."""
-    if number < 1:
-        raise parameter("number", "must be at least 1", str(number))
-    order = np.lexsort((matching.expected_count, -matching.correct_match))
-    return attack_on(matching, order[:number])
+def best_cells(matching: BayesianMatching) -> ModelAttack:
+    """The ten combinations with the greatest Pr(cm); equal ones by expected count, then in the order of the file."""
+    return attack_on(matching, np.lexsort((matching.expected_count, -matching.correct_match))[:10])
 
 
 def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> ModelAttack:

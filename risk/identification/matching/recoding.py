@@ -240,6 +240,10 @@ class Merge:
     second: int
     measures: ModelMeasures
 
+    def of(self, now: Recoding) -> Recoding:
+        """A recoding after it."""
+        return now.merged(self.variable, self.first, self.second)
+
 
 def candidate_pairs(sizes: Sequence[int], ordered: Sequence[bool], variable: int) -> list[tuple[int, int]]:
     """The groups of a variable that may be merged: neighbours where levels have an order, else any two."""
@@ -317,11 +321,6 @@ def _merged(
         np.concatenate([now.counts[rest], joined]),
         *(np.concatenate([a, b]) for a, b in zip(kept, changed, strict=True)),
     )
-
-
-def apply(now: Recoding, merge: Merge) -> Recoding:
-    """The recoding after a merge."""
-    return now.merged(merge.variable, merge.first, merge.second)
 
 
 def ordered_variables(labels: Sequence[Sequence[str]]) -> tuple[bool, ...]:

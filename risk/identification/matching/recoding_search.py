@@ -1,30 +1,26 @@
 """The least recoding that reaches a target risk (T11 chapter 8 names the search as a possibility).
 
-Least is in bits: the information that each variable loses among the records, weighed by what the variable is worth to
-the data's users, summed over variables. Where there are few recodings the search is exact: they are looked at in order
-of loss, and the first that reaches the risk is the least. Elsewhere it is greedy: always the merge that lowers the risk
-most for its loss, or a variable left out; then every variable that turns out not to be needed is given back. It is done
-with and without leaving variables out, and the lesser loss is taken.
+Least is in bits: the information that each variable loses among the records, summed over variables. Where there are few
+recodings the search is exact: they are looked at in order of loss, and the first that reaches the risk is the least.
+Elsewhere it is greedy: always the merge that lowers the risk most for its loss, or a variable left out; then every
+variable that turns out not to be needed is given back. It is done with and without leaving variables out, and the
+lesser loss is taken.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
-
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Floats
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
 from gemel.risk.identification.matching.recoding import (
     KnownProbabilities,
     Recoded,
     Recoding,
-    apply,
     candidate_pairs,
     merges,
     ordered_variables,
@@ -59,8 +55,6 @@ class RecodingFound:
     risk: float
     loss: tuple[float, ...]
     information: tuple[float, ...]
-    measures: ModelMeasures
-    steps: tuple[Step, ...] = field(repr=False)
 
 
 def minimal_recoding(
@@ -69,7 +63,6 @@ def minimal_recoding(
     measure: Measure = "matches",
     *,
     ordered: Sequence[bool] | None = None,
-    worth: Mapping[str, float] | None = None,
     exact_to: int = 2_000,
     models: int = 3,
     merging: bool = True,
@@ -86,8 +79,6 @@ def minimal_recoding(
         ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
     ordered
         For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
-    worth
-        What a bit of a variable is worth, 1 by default; infinite: leave it as it is.
     exact_to
         Most recodings that an exact search may look at.
     models
@@ -102,23 +93,19 @@ def minimal_recoding(
     if not 0.0 <= selected <= 1.0:
         raise parameter("target", "a risk lies in 0 to 1", f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
-    weights = _worth(file, worth or {})
-    few = BayesianMatching(
-        file, matching.models.heaviest(models), matching.correct_match, matching.population_unique, matching.outside
-    )
-    problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
+    few = replace(matching, models=matching.models.heaviest(models))
+    problem = _Problem(few, selected, measure, ordered, merging=merging)
     exact = merging and problem.recodings <= exact_to
     if not merging:
-        steps = problem.greedily(leaving_out=True)
+        last = problem.greedily(leaving_out=True)
     elif exact:
-        steps = problem.by_loss()
+        last = problem.by_loss()
     else:
         courses = [problem.greedily(leaving_out=True), problem.greedily(leaving_out=False)]
-        steps = min(courses, key=lambda course: (not problem.enough(course[-1].risk), course[-1].loss))
-    found = steps[-1].recoding
-    after = recoded(matching, found)
+        last = min(courses, key=lambda step: (not problem.enough(step.risk), step.loss))
+    found = last.recoding
     before = _risk(matching.measures, measure, file)
-    risk = _risk(after.measures, measure, file)
+    risk = _risk(recoded(matching, found).measures, measure, file)
     whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
     return RecodingFound(
         found,
@@ -128,18 +115,7 @@ def minimal_recoding(
         risk,
         tuple(found.loss(file).tolist()),
         tuple(whole.tolist()),
-        after.measures,
-        tuple(steps),
     )
-
-
-def _worth(file: KeyFile, worth: Mapping[str, float]) -> Floats:
-    unknown = [name for name in worth if name not in file.names]
-    if unknown or any(not w > 0 for w in worth.values()):
-        raise parameter(
-            "worth", f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0"
-        )
-    return np.array([worth.get(name, 1.0) for name in file.names])
 
 
 def _risk(measures: ModelMeasures, measure: Measure, file: KeyFile) -> float:
@@ -157,16 +133,15 @@ class _Problem:
         selected: float,
         measure: Measure,
         ordered: Sequence[bool],
-        worth: Floats,
         *,
         merging: bool,
     ) -> None:
         self.merging = merging
         self.matching, self.selected, self.measure = matching, selected, measure
-        self.ordered, self.worth = ordered, worth
+        self.ordered = ordered
         self.file = matching.file
         self.known = KnownProbabilities(matching)
-        self.free = [q for q, n in enumerate(self.file.levels) if n > 1 and math.isfinite(float(worth[q]))]
+        self.free = self.file.varying
 
     @property
     def recodings(self) -> float:
@@ -178,8 +153,7 @@ class _Problem:
         return number
 
     def loss(self, recoding: Recoding) -> float:
-        lost = recoding.loss(self.file)
-        return float(sum(lost[q] * self.worth[q] for q in range(len(lost)) if lost[q]))
+        return float(sum(recoding.loss(self.file)))
 
     def risk(self, measures: ModelMeasures) -> float:
         return _risk(measures, self.measure, self.file)
@@ -190,12 +164,11 @@ class _Problem:
     def enough(self, risk: float) -> bool:
         return risk <= self.selected + 1e-12
 
-    def by_loss(self) -> list[Step]:
+    def by_loss(self) -> Step:
         """The recoding of least loss that reaches the target risk; where none does, the coarsest."""
-        last = []
         for recoding in cheapest_first(Recoding.none(self.file), self._neighbours, self.loss):
-            last = [self.step(recoding, recoded(self.matching, recoding, self.known))]
-            if self.enough(last[0].risk):
+            last = self.step(recoding, recoded(self.matching, recoding, self.known))
+            if self.enough(last.risk):
                 break
         return last
 
@@ -204,14 +177,13 @@ class _Problem:
             for first, second in candidate_pairs(recoding.sizes, self.ordered, q):
                 yield recoding.merged(q, first, second)
 
-    def greedily(self, *, leaving_out: bool) -> list[Step]:
+    def greedily(self, *, leaving_out: bool) -> Step:
         """The best merge for its loss, again and again, then what was not needed given back."""
         start = recoded(self.matching, Recoding.none(self.file), self.known)
-        course = stepwise(
+        *_, last = stepwise(
             start, lambda now: self._best(now, leaving_out), lambda now: self.enough(self.risk(now.measures))
         )
-        steps = [self.step(now.recoding, now) for now in course]
-        return [*steps, *self._given_back(steps[-1])]
+        return self._given_back(self.step(last.recoding, last))
 
     def _best(self, now: Recoded, leaving_out: bool) -> Recoded | None:
         """Greatest fall of the risk per bit; where nothing lowers it, of the expected matches; then least loss."""
@@ -228,18 +200,17 @@ class _Problem:
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
         for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():
-            yield apply(now.recoding, merge), merge.measures
+            yield merge.of(now.recoding), merge.measures
         for q in self.free if leaving_out else ():
             if now.recoding.sizes[q] > (2 if self.merging else 1):
                 dropped = now.recoding.without(q)
                 yield dropped, recoded(self.matching, dropped, self.known).measures
 
-    def _given_back(self, last: Step) -> list[Step]:
+    def _given_back(self, last: Step) -> Step:
         """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
         none = Recoding.none(self.file)
-        steps: list[Step] = []
         lost = last.recoding.loss(self.file)
-        for q in sorted(self.free, key=lambda q: -lost[q] * self.worth[q]):
+        for q in sorted(self.free, key=lambda q: -lost[q]):
             if not lost[q] or not self.enough(last.risk):
                 continue
             groups = list(last.recoding.groups)
@@ -248,5 +219,4 @@ class _Problem:
             step = self.step(fewer, recoded(self.matching, fewer, self.known))
             if self.enough(step.risk):
                 last = step
-                steps.append(step)
-        return steps
+        return last

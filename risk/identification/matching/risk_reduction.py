@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gemel.risk.arrays import finite
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
 from gemel.risk.identification.matching.recoding import Recoding, candidate_pairs, merges, ordered_variables, recoded
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
@@ -46,20 +47,9 @@ class Change:
 
 
 @dataclass(frozen=True)
-class VariableRisk:
-    """The risk that one variable adds."""
-
-    name: str
-    without: Change
-
-
-@dataclass(frozen=True)
 class CategoryRisk:
     """The risk that one category adds."""
 
-    name: str
-    category: str
-    records: int
     suppressed: Change | None
     merged_relative_risk: float | None
     merged_avoided: float | None
@@ -73,59 +63,38 @@ def change(before: ModelMeasures, after: ModelMeasures) -> Change:
     return Change(relative, 1.0 - after.expected_matches / had if had else 0.0, after)
 
 
-def variable_risks(matching: BayesianMatching) -> list[VariableRisk]:
-    """The relative risk of every key variable, greatest effect on the expected correct matches first."""
-    file = matching.file
-    none = Recoding.none(file)
-    before = matching.measures
-    found = [
-        VariableRisk(name, change(before, recoded(matching, none.without(q)).measures))
-        for q, name in enumerate(file.names)
-    ]
-    return sorted(found, key=lambda v: -v.without.avoided)
+def variable_risks(matching: BayesianMatching) -> dict[str, Change]:
+    """What leaving out each key variable changes, greatest effect on the expected correct matches first."""
+    none = Recoding.none(matching.file)
+    without = {
+        name: change(matching.measures, recoded(matching, none.without(q)).measures)
+        for q, name in enumerate(matching.file.names)
+    }
+    return dict(sorted(without.items(), key=lambda pair: -pair[1].avoided))
 
 
-def category_risks(
-    matching: BayesianMatching, ordered: Sequence[bool] | None = None, variables: Sequence[int] | None = None
-) -> list[CategoryRisk]:
-    """The relative risk of every category, greatest effect of suppression first."""
+def category_risks(matching: BayesianMatching) -> dict[tuple[str, str], CategoryRisk]:
+    """The risk that every category adds, by variable and category."""
     file = matching.file
-    ordered = ordered_variables(file.labels) if ordered is None else ordered
     before = matching.measures
-    now = recoded(matching, Recoding.none(file))
-    by_category: dict[tuple[int, int], list[Change]] = defaultdict(list)
-    for merge in merges(matching, now, ordered, variables):
-        effect = change(before, merge.measures)
-        by_category[merge.variable, merge.first].append(effect)
-        by_category[merge.variable, merge.second].append(effect)
-    own = file.counts == 1
-    found = []
-    for q in range(file.n_keys) if variables is None else variables:
-        for k, label in enumerate(file.labels[q]):
-            has = file.cells[:, q] == k
-            suppressed = None
-            if (has & own).any():
-                # Only sample uniques are left out; what the others give for the rest does not change.
-                kept = ~(has & own)
-                parts = (matching.correct_match, matching.population_unique, matching.outside)
-                after = (
-                    measures_of(file.counts[kept], *(x[kept] for x in parts))
-                    if kept.any()
-                    else ModelMeasures(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-                )
-                suppressed = change(before, after)
-            effects = by_category.get((q, k), [])
-            found.append(
-                CategoryRisk(
-                    file.names[q],
-                    label,
-                    int(file.counts[has].sum()),
-                    suppressed,
-                    float(np.mean([e.relative_risk for e in effects])) if effects else None,
-                    float(np.mean([e.avoided for e in effects])) if effects else None,
-                )
+    merged: dict[tuple[int, int], list[Change]] = defaultdict(list)
+    for merge in merges(matching, recoded(matching, Recoding.none(file)), ordered_variables(file.labels)):
+        for group in (merge.first, merge.second):
+            merged[merge.variable, group].append(change(before, merge.measures))
+    found = {}
+    for q, (name, labels) in enumerate(zip(file.names, file.labels, strict=True)):
+        for k, label in enumerate(labels):
+            # Only sample uniques are left out; what the others give for the rest does not change.
+            left_out = (file.cells[:, q] == k) & (file.counts == 1)
+            kept = (matching.correct_match, matching.population_unique, matching.outside)
+            after = measures_of(file.counts[~left_out], *(x[~left_out] for x in kept))
+            effects = merged[q, k]
+            found[name, label] = CategoryRisk(
+                change(before, after) if left_out.any() else None,
+                float(np.mean([e.relative_risk for e in effects])) if effects else None,
+                float(np.mean([e.avoided for e in effects])) if effects else None,
             )
-    return sorted(found, key=lambda c: -(c.suppressed.avoided if c.suppressed else 0.0))
+    return found
 
 
 _CATEGORIES = 15  # listed
@@ -140,15 +109,15 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
         return
     found["risk_reduction"] = {
         "by_variable": [
-            {"variable": v.name, "avoided": v.without.avoided, "relative_risk": _plain(v.without.relative_risk)}
-            for v in variable_risks(matching)
+            {"variable": name, "avoided": without.avoided, "relative_risk": finite(without.relative_risk)}
+            for name, without in variable_risks(matching).items()
         ],
         "by_category": _by_category(matching),
     }
     ordered = ordered_variables(file.labels)
     pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
     short = len(file.cells) * pairs <= _EFFORT
-    _add_relative_risks(matching, found["risk_reduction"]["by_category"], ordered if short else None)
+    _add_relative_risks(found["risk_reduction"]["by_category"], category_risks(matching) if short else {})
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
     merging = not wide and (short or selected is not None)
@@ -185,20 +154,12 @@ def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
     return [entry for _, entry in sorted(listed, key=lambda pair: -pair[0])[:_CATEGORIES]]
 
 
-def _add_relative_risks(
-    matching: BayesianMatching, listed: list[dict[str, Any]], ordered: Sequence[bool] | None
-) -> None:
-    """Relative risk of each category listed, by suppression and, with `ordered`, by merging it with others."""
-    found = category_risks(matching, ordered) if ordered is not None else []
-    risks = {(risk.name, risk.category): risk for risk in found}
+def _add_relative_risks(listed: list[dict[str, Any]], risks: Mapping[tuple[str, str], CategoryRisk]) -> None:
+    """Relative risk of each category listed, by suppression and by merging it with others, where it was computed."""
     for entry in listed:
         risk = risks.get((entry["variable"], entry["category"]))
         by_suppression = risk.suppressed.relative_risk if risk and risk.suppressed else None
         by_merging = risk.merged_relative_risk if risk else None
-        entry["relative_risk"] = None if by_suppression is None else _plain(by_suppression)
-        entry["merged_relative_risk"] = None if by_merging is None else _plain(by_merging)
+        entry["relative_risk"] = None if by_suppression is None else finite(by_suppression)
+        entry["merged_relative_risk"] = None if by_merging is None else finite(by_merging)
         entry["merged_avoided"] = risk.merged_avoided if risk else None
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

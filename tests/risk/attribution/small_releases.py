@@ -6,8 +6,9 @@ from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gemel.risk.attribution.cell_bounds import Bounds
 from gemel.risk.attribution.laws import Barnardised, Conventional, Exact, Random
 from gemel.risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
 from gemel.risk.attribution.protections.records import Protection
@@ -62,3 +63,14 @@ def releases(draw: st.DrawFn, protected: bool = True, shapes: tuple[tuple[int, .
         protection = draw(st.sampled_from(PROTECTIONS)) if protected else None
         tables.append(given if protection is None else protection.protect(given, generator).table)
     return Release(variables, tuple(tables), truth)
+
+
+def box(found: Bounds) -> tuple[list[int], list[int]]:
+    """Lower and upper bounds of all cells, in their order."""
+    return found.lower.ravel().tolist(), found.upper.ravel().tolist()
+
+
+def hold(found: Bounds, lowest: ArrayLike, highest: ArrayLike | None = None) -> bool:
+    """Whether no bound excludes a count that each cell can have, from the lowest to the highest."""
+    low, high = np.ravel(lowest), np.ravel(lowest if highest is None else highest)
+    return bool((found.lower.ravel() <= low).all() and (found.upper.ravel() >= high).all())

@@ -11,31 +11,17 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gemel.common.errors import GemelError
+from gemel.risk.attribution import laws
 from gemel.risk.attribution.cell_bounds import bounds
-from gemel.risk.attribution.laws import (
-    INFINITE,
-    UNPUBLISHED,
-    Adjacent,
-    Barnardised,
-    BelowThreshold,
-    Composed,
-    Conventional,
-    Exact,
-    Law,
-    Random,
-    Sampled,
-    Within,
-)
+from gemel.risk.attribution.laws import Composed, Conventional, Law, Random, Sampled
 from gemel.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
-    Chain,
     ControlledRounding,
     ConventionalRounding,
     IntervalPublication,
     Pram,
-    Protection,
     RandomRounding,
     Recoding,
     RecordSuppression,
@@ -44,23 +30,25 @@ from gemel.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from gemel.risk.attribution.release import Release, Table, publish
+from gemel.risk.attribution.protections.records import Chain, Protection
+from gemel.risk.attribution.release import Published, Release, Table, publish
 from research._thesis_tables import anonymous
-from tests.risk.attribution.published_counts import published_counts
+from tests.risk.attribution.definition import published_counts
+from tests.risk.attribution.small_releases import hold
 
 LAWS: tuple[Law, ...] = (
-    Exact(),
+    laws.Exact(),
     Conventional(3),
     Conventional(5),
     Random(2),
     Random(5),
-    Barnardised(0.6),
+    laws.Barnardised(0.6),
     Sampled(20, 7),
-    BelowThreshold(3),
-    Composed(Barnardised(0.6), Random(3)),
-    Composed(Random(3), Barnardised(0.5)),
+    laws.BelowThreshold(3),
+    Composed(laws.Barnardised(0.6), Random(3)),
+    Composed(Random(3), laws.Barnardised(0.5)),
     Composed(Sampled(20, 7), Conventional(3)),
-    Composed(BelowThreshold(2), Random(5)),
+    Composed(laws.BelowThreshold(2), Random(5)),
     Composed(Random(3), Conventional(5)),
 )
 
@@ -81,10 +69,13 @@ def test_a_law_is_a_distribution_and_its_bounds_are_its_support(law: Law) -> Non
             assert high == possible.max() or possible.max() == 20
 
 
-@pytest.mark.parametrize("law", [Random(3), Random(5), Barnardised(0.3)], ids=str)
+@pytest.mark.parametrize("law", [Random(3), Random(5), laws.Barnardised(0.3)], ids=str)
 @given(st.integers(0, 60))
 def test_unbiased_schemes(law: Law, true: int) -> None:
-    """T11: the expectation of a randomly rounded or Barnardised count is the count."""
+    """T11: the expectation of a randomly rounded or Barnardised count is the count.
+
+    Of random rounding, which has two values, nothing else is then left to choose.
+    """
     published = np.arange(true + 10)
     assert law.probability(published, true) @ published == pytest.approx(true)
 
@@ -100,41 +91,34 @@ def test_conventional_rounding_is_to_the_nearest_multiple(true: int, base: int) 
     assert high - low <= base - 1
 
 
-@given(st.integers(0, 12), st.integers(2, 6))
-def test_random_rounding_by_remainders(true: int, base: int) -> None:
-    down = true - true % base
-    assert Random(base).probability(np.asarray(down), true) == pytest.approx(1 - (true % base) / base)
-    if true % base:
-        assert Random(base).probability(np.asarray(down + base), true) == pytest.approx((true % base) / base)
-
-
 @given(st.integers(0, 15), st.integers(0, 15))
 def test_composition_is_the_sum_over_what_is_in_between(true: int, published: int) -> None:
-    first, second = Barnardised(0.6), Random(3)
+    first, second = laws.Barnardised(0.6), Random(3)
     between = np.arange(40)
     step = first.probability(between, true) @ second.probability(np.asarray(published), between)
     assert Composed(first, second).probability(np.asarray(published), true) == pytest.approx(step)
 
 
 def test_trivial_bounds_of_the_rounding_schemes() -> None:
-    low, high = Conventional(5).bounds(np.asarray([0, 5]))
-    assert (low.tolist(), high.tolist()) == ([0, 3], [2, 7])
-    low, high = Random(5).bounds(np.asarray([0, 5]))
-    assert (low.tolist(), high.tolist()) == ([0, 1], [4, 9])
-    low, high = Barnardised(0.5).bounds(np.asarray([0, 1, 4]))
-    assert (low.tolist(), high.tolist()) == ([0, 1, 3], [1, 2, 5])
+    for law, published, lowest, highest in (
+        (Conventional(5), [0, 5], [0, 3], [2, 7]),
+        (Random(5), [0, 5], [0, 1], [4, 9]),
+        (laws.Barnardised(0.5), [0, 1, 4], [0, 1, 3], [1, 2, 5]),
+    ):
+        low, high = law.bounds(np.asarray(published))
+        assert (low.tolist(), high.tolist()) == (lowest, highest)
 
 
 def test_a_withheld_count_says_nothing() -> None:
     for law in LAWS:
-        low, high = law.bounds(np.asarray([UNPUBLISHED]))
-        assert (low[0], high[0]) == (0, INFINITE)
-        assert law.probability(np.asarray(UNPUBLISHED), np.asarray(4)) == 1
+        low, high = law.bounds(np.asarray([laws.UNPUBLISHED]))
+        assert (low[0], high[0]) == (0, laws.INFINITE)
+        assert law.probability(np.asarray(laws.UNPUBLISHED), np.asarray(4)) == 1
 
 
 def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
-    for law in (Adjacent(3), Within(2, 2)):
-        assert not law.known
+    for law in (laws.Adjacent(3), laws.Within(2, 2)):
+        assert law.whole_table is not None
         with pytest.raises(GemelError, match="whole table"):
             law.probability(np.asarray(3), np.asarray(3))
 
@@ -144,7 +128,7 @@ def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
     [
         (lambda: Conventional(4), "odd base"),
         (lambda: Random(0), "1 or more"),
-        (lambda: Barnardised(1.5), "probability"),
+        (lambda: laws.Barnardised(1.5), "probability"),
         (lambda: Sampled(5, 6), "no larger"),
         (lambda: Random(3).bounds(np.asarray([3, 4])), "multiples of the base 3"),
     ],
@@ -156,8 +140,13 @@ def test_laws_that_cannot_be_are_refused(make: object, message: str) -> None:
 
 # Protections: each publishes by its law, optimal ones are optimal, and what they promise holds for an attacker.
 
+
+def of_counts(counts: np.ndarray) -> Published:
+    return publish("t", Table(anonymous(counts.shape), counts))
+
+
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])
-GIVEN = publish("t", Table(anonymous((2, 3)), COUNTS))
+GIVEN = of_counts(COUNTS)
 
 RANDOM: tuple[Protection, ...] = (
     ConventionalRounding(3),
@@ -188,10 +177,7 @@ def test_published_counts_follow_the_law(protection: Protection) -> None:
         seen = np.bincount([t.counts[index] for t in drawn], minlength=len(law))
         assert seen[law < 1e-12].sum() == 0
         usual = law * len(drawn) >= 5
-        observed, expected = (
-            np.append(seen[usual], seen[~usual].sum()),
-            np.append(law[usual], law[~usual].sum()) * 2_000,
-        )
+        observed, expected = (np.append(x[usual], x[~usual].sum()) for x in (seen, law * 2_000))
         kept = expected > 0.5
         statistic = (((observed - expected) ** 2)[kept] / expected[kept]).sum()
         assert chi2.sf(statistic, max(1, kept.sum() - 1)) > 1e-4, index
@@ -208,9 +194,7 @@ def test_swapping_keeps_its_margins() -> None:
     assert (outcome.table.counts.sum(axis=0) == COUNTS.sum(axis=0)).all()
     assert (outcome.table.counts.sum(axis=1) == COUNTS.sum(axis=1)).all()
     release = Release(anonymous((2, 3)), (outcome.table, *outcome.also))
-    found = bounds(release)
-    assert (found.lower <= COUNTS).all()
-    assert (found.upper >= COUNTS).all()
+    assert hold(bounds(release), COUNTS)
 
 
 tables = st.lists(st.integers(0, 7), min_size=9, max_size=9).map(lambda x: np.asarray(x).reshape(3, 3))
@@ -220,7 +204,7 @@ tables = st.lists(st.integers(0, 7), min_size=9, max_size=9).map(lambda x: np.as
 @given(tables, st.integers(2, 5))
 def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: int) -> None:
     """Against all roundings of cells up or down that add up, by enumeration."""
-    outcome = ControlledRounding(base).protect(publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(0))
+    outcome = ControlledRounding(base).protect(of_counts(counts), np.random.default_rng(0))
     assert outcome.gap == pytest.approx(0, abs=1e-9)  # a solver's, in floating point
 
     def lines(t: np.ndarray) -> np.ndarray:
@@ -243,15 +227,12 @@ def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: in
 
 @given(tables, st.integers(2, 6), st.integers(0, 10**6))
 def test_unbiased_controlled_rounding_adds_up(counts: np.ndarray, base: int, seed: int) -> None:
-    outcome = UnbiasedControlledRounding(base).protect(
-        publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(seed)
-    )
+    outcome = UnbiasedControlledRounding(base).protect(of_counts(counts), np.random.default_rng(seed))
     rounded = outcome.table.counts
     assert (rounded % base == 0).all()
     assert (np.abs(rounded - counts) < base).all()
-    for axis in (0, 1):
+    for axis in (0, 1, None):
         assert (np.abs(rounded.sum(axis=axis) - counts.sum(axis=axis)) < base).all()
-    assert abs(rounded.sum() - counts.sum()) < base
 
 
 @settings(max_examples=10)
@@ -262,21 +243,19 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
     if not len(risky):
         return
     cell = tuple(int(i) for i in risky[0])
-    given_ = publish("t", Table(anonymous((3, 3)), counts))
     protection = CellSuppression(cells=(cell,))
     try:
-        outcome = protection.protect(given_, np.random.default_rng(0))
+        outcome = protection.protect(of_counts(counts), np.random.default_rng(0))
     except GemelError:
         outcome = None
-    plan = [publish(str(a), Table(anonymous((3, 3)), counts).over([a])) for a in ("V1", "V2")]
+    table = Table(anonymous((3, 3)), counts)
+    margins = [publish(a, table.over([a])) for a in table.names]
 
     def safe(hidden: tuple[int, ...]) -> bool:
         shown = counts.ravel().copy()
-        shown[list(hidden)] = -1
-        release = Release(
-            anonymous((3, 3)), (publish("t", Table(anonymous((3, 3)), counts), counts=shown.reshape(3, 3)), *plan)
-        )
-        return not bounds(release).recovered[cell]
+        shown[list(hidden)] = laws.UNPUBLISHED
+        detail = publish("t", table, counts=shown.reshape(3, 3))
+        return not bounds(Release(table.variables, (detail, *margins))).recovered[cell]
 
     flat = int(np.ravel_multi_index(cell, (3, 3)))
     others = [c for c in range(9) if c != flat]
@@ -290,18 +269,15 @@ def test_cell_suppression_protects_with_the_fewest_cells(counts: np.ndarray) -> 
 
 def test_intervals_protect_and_are_narrow() -> None:
     counts = np.asarray([[0, 3, 0, 1], [0, 1, 0, 0], [4, 1, 0, 2], [1, 0, 7, 1]])
-    table = Table(anonymous((4, 4)), counts)
-    outcome = IntervalPublication(cells=((1, 1), (2, 1)), lower=1, width=1).protect(
-        publish("t", table), np.random.default_rng(0)
-    )
-    release = Release(table.variables, (outcome.table, *outcome.also), table)
-    found = bounds(release)
-    for cell in ((1, 1), (2, 1)):
+    cells, generator = ((1, 1), (2, 1)), np.random.default_rng(0)
+    outcome = IntervalPublication(cells=cells, lower=1, width=1).protect(of_counts(counts), generator)
+    found = bounds(Release(anonymous((4, 4)), (outcome.table, *outcome.also)))
+    for cell in cells:
         assert found.lower[cell] == counts[cell] - 1
         assert found.upper[cell] >= counts[cell]
     assert (found.lower <= counts).all()
     assert outcome.table.intervals is not None
-    suppressed = CellSuppression(cells=((1, 1), (2, 1)), lower=1).protect(publish("t", table), np.random.default_rng(0))
+    suppressed = CellSuppression(cells=cells, lower=1).protect(of_counts(counts), np.random.default_rng(0))
     assert (outcome.table.counts >= 0).sum() >= (suppressed.table.counts >= 0).sum() - 1
     assert (outcome.table.intervals[1] - outcome.table.intervals[0]).max() <= 2
 
@@ -311,7 +287,7 @@ def test_intervals_protect_and_are_narrow() -> None:
 def test_tabular_adjustment_leaves_no_risky_count_and_keeps_margins(counts: np.ndarray) -> None:
     protection = TabularAdjustment(threshold=2, reach=3)
     try:
-        outcome = protection.protect(publish("t", Table(anonymous((3, 3)), counts)), np.random.default_rng(0))
+        outcome = protection.protect(of_counts(counts), np.random.default_rng(0))
     except GemelError:
         assume(False)
     adjusted = outcome.table.counts
@@ -319,9 +295,7 @@ def test_tabular_adjustment_leaves_no_risky_count_and_keeps_margins(counts: np.n
     for axis in (0, 1):
         assert (adjusted.sum(axis=axis) == counts.sum(axis=axis)).all()
     release = Release(anonymous((3, 3)), (outcome.table, *outcome.also))
-    found = bounds(release)
-    assert (found.lower <= counts).all()
-    assert (found.upper >= counts).all()
+    assert hold(bounds(release), counts)
 
 
 def test_chains_compose_laws() -> None:
@@ -332,11 +306,11 @@ def test_chains_compose_laws() -> None:
     assert outcome.table.axes[0].labels == ("x", "y")
     assert "Sampled" in str(outcome.table.law)
     assert "Random" in str(outcome.table.law)
-    assert Chain((Recoding("V2", groups), RandomRounding(3))).protect(
-        GIVEN, np.random.default_rng(0)
-    ).table.law == Random(3)
-    sampled = Chain((Sampling(size=5), Recoding("V2", groups))).protect(GIVEN, np.random.default_rng(0)).table
-    assert sampled.law == Sampled(15, 5), "a sum of hypergeometric counts is hypergeometric"
+    for steps, law in (
+        ((Recoding("V2", groups), RandomRounding(3)), Random(3)),
+        ((Sampling(size=5), Recoding("V2", groups)), Sampled(15, 5)),  # a sum of hypergeometric counts is one
+    ):
+        assert Chain(steps).protect(GIVEN, np.random.default_rng(0)).table.law == law
 
 
 @pytest.mark.parametrize(

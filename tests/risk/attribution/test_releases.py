@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -16,28 +15,23 @@ from gemel.common.errors import GemelError
 from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.documents import release_of
 from gemel.risk.attribution.reader import document_of, read_release, tables_of_csv
+from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.table_assessment import assess
 from gemel.risk.report.attribution import render
+from tests.risk.attribution.small_releases import box, hold
 
 FIGURE_18: dict[str, Any] = {
     "name": "figure 18",
     "variables": [{"name": "VAR1", "levels": ["A", "B", "C"]}, {"name": "VAR2", "levels": ["D", "E", "F"]}],
     "truth": [[1, 3, 0], [4, 0, 0], [3, 2, 0]],
     "tables": [
-        {
-            "name": "both",
-            "variables": ["VAR1", "VAR2"],
-            "protection": {"kind": "conventional", "base": 3},
-            "counts": [[0, 3, 0], [3, 0, 0], [3, 3, 0]],
-        },
-        {"name": "rows", "variables": ["VAR1"], "protection": {"kind": "conventional", "base": 3}, "counts": [3, 3, 6]},
-        {
-            "name": "columns",
-            "variables": ["VAR2"],
-            "protection": {"kind": "conventional", "base": 3},
-            "counts": [9, 6, 0],
-        },
-        {"name": "total", "variables": [], "protection": {"kind": "conventional", "base": 3}, "counts": 12},
+        {"name": name, "variables": variables, "protection": {"kind": "conventional", "base": 3}, "counts": counts}
+        for name, variables, counts in (
+            ("both", ["VAR1", "VAR2"], [[0, 3, 0], [3, 0, 0], [3, 3, 0]]),
+            ("rows", ["VAR1"], [3, 3, 6]),
+            ("columns", ["VAR2"], [9, 6, 0]),
+            ("total", [], 12),
+        )
     ],
 }
 SE05: dict[str, Any] = {
@@ -58,15 +52,18 @@ def changed(document: dict[str, Any], table: int | None = None, **changes: Any) 
     return dict(copy)
 
 
+def back(release: Release) -> Release:
+    """What comes of its document."""
+    return release_of(json.loads(json.dumps(document_of(release))))
+
+
 def test_a_document_comes_back_as_it_was() -> None:
     for document in (FIGURE_18, SE05):
         release = release_of(document)
-        again = release_of(json.loads(json.dumps(document_of(release))))
+        again = back(release)
         assert again.variables == release.variables
         for ours, theirs in zip(release.tables, again.tables, strict=True):
-            assert ours.law == theirs.law
-            assert ours.axes == theirs.axes
-            assert (ours.counts == theirs.counts).all()
+            assert (ours.law, ours.axes, ours.counts.tolist()) == (theirs.law, theirs.axes, theirs.counts.tolist())
 
 
 def test_ranges_withheld_counts_and_recodings() -> None:
@@ -78,24 +75,21 @@ def test_ranges_withheld_counts_and_recodings() -> None:
         ],
     }
     release = release_of(document)
-    found = bounds(release)
-    assert found.lower.tolist() == found.upper.tolist() == [2, 3, 3]
-    again = release_of(json.loads(json.dumps(document_of(release))))
-    assert (bounds(again).lower == found.lower).all()
+    assert box(bounds(release)) == box(bounds(back(release))) == ([2, 3, 3], [2, 3, 3])
 
 
 def test_tables_are_made_from_the_truth() -> None:
-    document = changed(FIGURE_18)
-    document["tables"] = [
+    tables = [
         {"name": "r", "variables": ["VAR1", "VAR2"], "seed": 4, "protection": {"kind": "random", "base": 3}},
         {"name": "c", "variables": ["VAR1", "VAR2"], "protection": [{"kind": "unbiased_controlled", "base": 3}]},
         {"name": "s", "variables": ["VAR1"], "protection": {"kind": "sampling", "size": 4}},
     ]
+    document = changed(FIGURE_18, tables=tables)
     release = release_of(document)
     assert [t.name for t in release.tables] == ["r", "c", "c: VAR1", "c: VAR2", "c: total", "s"]
     again = release_of(document)
     assert all((a.counts == b.counts).all() for a, b in zip(release.tables, again.tables, strict=True))
-    assert (bounds(release).lower <= np.asarray(FIGURE_18["truth"])).all()
+    assert hold(bounds(release), FIGURE_18["truth"])
 
 
 @pytest.mark.parametrize(
@@ -128,9 +122,8 @@ def test_tables_are_made_from_the_truth() -> None:
     ],
 )
 def test_validation_errors_are_named(document: dict[str, Any], message: str) -> None:
-    with pytest.raises(GemelError) as error:
+    with pytest.raises(GemelError, match=message):
         bounds(release_of(document))
-    assert re.search(message, str(error.value)), str(error.value)
 
 
 def test_all_validation_errors_come_at_once() -> None:
@@ -208,8 +201,8 @@ def test_the_report_tells_of_samples_and_escapes_what_it_is_given() -> None:
 
 
 def test_protecting_from_the_command_line(tmp_path: Path) -> None:
-    document = changed(FIGURE_18)
-    document["tables"] = [{"name": "r", "variables": ["VAR1", "VAR2"], "protection": {"kind": "random", "base": 3}}]
+    table = {"name": "r", "variables": ["VAR1", "VAR2"], "protection": {"kind": "random", "base": 3}}
+    document = changed(FIGURE_18, tables=[table])
     (tmp_path / "a.json").write_text(json.dumps(document))
     run("attribution", "protect", str(tmp_path / "a.json"), "--out", str(tmp_path / "b.json"))
     assert "truth" not in json.loads((tmp_path / "b.json").read_text())

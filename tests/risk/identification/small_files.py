@@ -1,9 +1,16 @@
-"""Files for tests: a population with dependent variables, and samples of it."""
+"""Files for tests: a population with dependent variables, and samples of it; and the command that assesses a file."""
 
 from __future__ import annotations
 
-import numpy as np
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+from typer.testing import CliRunner
+
+from gemel.common.errors import GemelError
+from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.key_file import KeyFile
 
 
@@ -27,3 +34,27 @@ def sampled_file(n: int, population: int, seed: int, *, with_population: bool = 
     if with_population:
         return KeyFile.from_columns(sample, population=whole)
     return KeyFile.from_columns(sample, n / population)
+
+
+class Identified(NamedTuple):
+    """What the command prints and writes."""
+
+    output: str
+    document: dict[str, Any]
+    page: str
+
+
+def identified(records: Path, arguments: str) -> Identified:
+    """What `gemel risk identify` makes of a file."""
+    data, page = records.with_suffix(".out.json"), records.with_suffix(".html")
+    typed = ["identify", str(records), *arguments.split(), "--json", str(data), "--out", str(page)]
+    done = CliRunner().invoke(app, typed)
+    assert done.exit_code == 0, done.output
+    return Identified(done.output, json.loads(data.read_text()), page.read_text())
+
+
+def refusal(records: Path, arguments: str) -> str:
+    """The error that `gemel risk identify` ends with."""
+    done = CliRunner().invoke(app, ["identify", str(records), *arguments.split()])
+    assert isinstance(done.exception, GemelError), done.output
+    return str(done.exception)

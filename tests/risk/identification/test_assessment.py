@@ -1,4 +1,4 @@
-"""The whole assessment: command, JSON, page; what is left out and why; bad input of files."""
+"""The whole assessment: command, JSON, page; what is left out and why; several key sets; bad input of files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.commands.disclosure import app
+from gemel.risk.identification.assessment.beside_keys import score_ranking
 from gemel.risk.identification.assessment.file_assessment import assess
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import read_key_file, read_weights
-from gemel.risk.report.identification import render
+from gemel.risk.identification.suda_ranking import suda_scores
+from gemel.risk.report.drawing import INK, OCHRE, RUST, TEAL
+from gemel.risk.report.identification import histogram_chart, render
+from tests.risk.identification.small_files import identified, refusal, sampled_file
 
 
 def people(n: int, seed: int = 1) -> pl.DataFrame:
@@ -41,18 +43,10 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(*arguments: object):
-    return CliRunner().invoke(app, ["identify", *map(str, arguments)])
-
-
-def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
-    page, data = tmp_path / "report.html", tmp_path / "risk.json"
-    done = run(
-        files / "sample.csv", "--keys", "region,age,status", "--population", files / "population.csv",
-        "--out", page, "--json", data,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    found = json.loads(data.read_text())
+def test_the_command_writes_a_report_and_everything_as_json(files):
+    _, found, text = identified(
+        files / "sample.csv", f"--keys {','.join(KEYS)} --population {files / 'population.csv'}"
+    )
     assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
     assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
     assert found["left_out"] == []
@@ -68,7 +62,6 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
         assert sum(own["share"]) == pytest.approx(1)
         assert own["at_or_above"][0] == pytest.approx(1)
         assert (np.diff(own["at_or_above"]) <= 1e-12).all()
-    text = page.read_text()
     assert text.count("<svg") == 5 + 4  # charts; graphs of both models, a junction tree, the trace beside DIS
     assert not re.search(r"<script|src=|href=", text)
     assert "a, age" in text or "region" in text
@@ -121,19 +114,13 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
     sample = pl.read_csv(files / "sample.csv", infer_schema=False)
     sample = sample.with_columns(sample["region"].shuffle(seed=int(rng.integers(100))))
     sample.write_csv(tmp_path / "swapped.csv")
-    page = tmp_path / "report.html"
-    done = run(
-        tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv",
-        "--swapped", "region=0.7", "--out", page, "--json", tmp_path / "risk.json",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "risk.json").read_text())
+    arguments = f"--keys {','.join(KEYS)} --population {files / 'population.csv'}"
+    found = identified(tmp_path / "swapped.csv", f"{arguments} --swapped region=0.7").document
     assert found["misclassification"]["tau"] > 0
     assert found["left_out"] == []
     assert "strategies" not in found
     assert "true" not in found["histogram"]["series"]
-    refused = run(tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv")
-    assert "more often in the sample" in str(refused.exception)
+    assert "more often in the sample" in refusal(tmp_path / "swapped.csv", arguments)
 
 
 def test_levels_are_merged_in_a_long_search_only_when_asked_for(files, monkeypatch):
@@ -204,26 +191,23 @@ def test_odd_files_have_defined_results(columns):
 
 
 def test_errors_of_the_command(files, tmp_path):
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    sample = files / "sample.csv"
-    for arguments, words in (
-        ((sample, "--keys", "region,colour", "--fraction", "0.1"), "no column 'colour'"),
-        ((sample, "--keys", "region", "--fraction", "0"), "sampling fraction"),
-        ((sample, "--keys", "region", "--fraction", "1.5"), "sampling fraction"),
-        ((sample, "--keys", "region"), "sampling fraction is needed"),
-        ((sample, "--keys", "region,region", "--fraction", "0.1"), "named twice"),
-        ((sample, "--keys", ",", "--fraction", "0.1"), "at least one key"),
-        ((empty, "--keys", "region", "--fraction", "0.1"), "got an empty file"),
-        ((tmp_path / "none.csv", "--keys", "region", "--fraction", "0.1"), "no such file"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--models", "magic"), "--models"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--missing", "magic"), "--missing"),
-        ((sample, "--keys", "region", "--fraction", "0.1", "--swapped", "region"), "--swapped"),
-        ((files / "population.csv", "--keys", "region", "--population", sample), "smaller than the sample"),
+    (tmp_path / "empty.csv").write_text("")
+    sample, population = files / "sample.csv", files / "population.csv"
+    for records, arguments, words in (
+        (sample, "--keys region,colour --fraction 0.1", "no column 'colour'"),
+        (sample, "--keys region --fraction 0", "sampling fraction"),
+        (sample, "--keys region --fraction 1.5", "sampling fraction"),
+        (sample, "--keys region", "sampling fraction is needed"),
+        (sample, "--keys region,region --fraction 0.1", "named twice"),
+        (sample, "--keys , --fraction 0.1", "at least one key"),
+        (tmp_path / "empty.csv", "--keys region --fraction 0.1", "got an empty file"),
+        (tmp_path / "none.csv", "--keys region --fraction 0.1", "no such file"),
+        (sample, "--keys region --fraction 0.1 --models magic", "--models"),
+        (sample, "--keys region --fraction 0.1 --missing magic", "--missing"),
+        (sample, "--keys region --fraction 0.1 --swapped region", "--swapped"),
+        (population, f"--keys region --population {sample}", "smaller than the sample"),
     ):
-        done = run(*arguments)
-        assert isinstance(done.exception, GemelError), done.output
-        assert words in str(done.exception)
+        assert words in refusal(records, arguments)
 
 
 def test_parquet_and_columns_that_are_not_keys(files, tmp_path):
@@ -236,3 +220,70 @@ def test_parquet_and_columns_that_are_not_keys(files, tmp_path):
     with pytest.raises(GemelError, match="not a whole Parquet file") as caught:
         read_key_file(bad, ["age"], 0.1)
     assert caught.value.code == ErrorCode.SOURCE
+
+
+# Several key sets in one call, and scores ranked by the truth.
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scenarios") / "r.csv"
+    rng = np.random.default_rng(3)
+    rows = [f"{a},{b},{c}" for a, b, c in zip(*rng.integers(0, [[6], [4], [3]], (3, 120)).tolist(), strict=True)]
+    path.write_text("\n".join(["a,b,c", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_each_key_set_is_assessed_as_by_itself(records):
+    both = identified(records, "--keys a,b,c --keys a,c --fraction 0.1")
+    scenarios = both.document["scenarios"]
+    for keys, scenario in zip(("a,b,c", "a,c"), scenarios, strict=True):
+        assert scenario == identified(records, f"--keys {keys} --fraction 0.1").document
+    first, second = both.document["comparison"]
+    assert first["keys"] == ["a", "b", "c"]
+    assert (first["uniques"], second["uniques"]) == tuple(s["file"]["uniques"] for s in scenarios)
+    assert second["violate_3_anonymity"] == scenarios[1]["privacy_models"]["violations"][1]["records"]
+    assert "The key sets compared" in both.page
+    identifiers = [part.split('"')[0] for part in both.page.split(' id="')[1:]]
+    assert len(identifiers) == len(set(identifiers))
+    assert "== keys a, c" in both.output
+
+
+def test_a_key_set_twice_and_a_swapped_variable_of_no_set_are_refused(records):
+    assert "same variables" in refusal(records, "--keys a,b --keys b,a --fraction 0.1")
+    assert "no key variable c" in refusal(records, "--keys a,b --keys a --fraction 0.1 --swapped c=0.1")
+
+
+def test_swapping_is_of_the_key_sets_that_have_the_variable(records):
+    found = identified(records, "--keys a,b --keys a,c --fraction 0.1 --swapped b=0.1").document
+    assert ["misclassification" in scenario for scenario in found["scenarios"]] == [True, False]
+
+
+def test_scores_are_ranked_by_who_is_alone():
+    file = sampled_file(300, 3_000, 4)
+    found = assess(file, weights=np.full(300, 10.0), records=False)["score_ranking"]
+    names = [each["score"] for each in found["scores"]]
+    assert set(names) == {"calibrated", "modelled", "log-linear", "IS", "SUDA", "individual"}
+    assert [each["auc"] for each in found["scores"]] == sorted((each["auc"] for each in found["scores"]), reverse=True)
+    alone = file.population_sizes[file.of_record[file.uniques]] == 1
+    assert found["population_uniques"] == alone.sum()
+    score = suda_scores(file).scores[file.uniques]
+    pairs = [(a > b) + 0.5 * (a == b) for a in score[alone] for b in score[~alone]]
+    assert next(each["auc"] for each in found["scores"] if each["score"] == "IS") == pytest.approx(np.mean(pairs))
+    assert next(each for each in found["scores"] if each["score"] == "individual")["auc"] == 0.5  # one weight, one risk
+
+
+def test_where_one_kind_is_absent_nothing_is_ranked():
+    file = KeyFile.from_columns({"a": ["x", "y"]}, population={"a": ["x", "y", "z"]})
+    with pytest.raises(GemelError, match="one kind is absent"):
+        score_ranking(file, {"IS": np.ones(2)})
+    assert "score ranking" in [left["what"] for left in assess(file)["left_out"]]
+    with pytest.raises(GemelError, match="need the population"):
+        score_ranking(KeyFile.from_columns({"a": ["x", "y"]}, 0.1), {"IS": np.ones(2)})
+
+
+def test_the_histogram_has_a_bar_for_every_class_that_has_records():
+    found = assess(sampled_file(300, 3_000, 4), records=False)["histogram"]
+    drawn = re.findall(r'<path d="M[\d.]+,[\d.]+h[\d.]+v[1-9][\d.]*h[^"]*" fill="(#\w+)"', str(histogram_chart(found)))
+    bars = sum(share > 0 for own in found["series"].values() for share in own["share"])
+    assert sum(colour in (INK, TEAL, OCHRE, RUST) for colour in drawn) == bars

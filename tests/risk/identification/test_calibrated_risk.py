@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,10 +26,19 @@ from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.models.counts import SparseCounts
 
 
-def sample_of(population: PublicPopulation, keys: str, fraction: float, seed: int) -> KeyFile:
-    everyone = population.key_columns(keys)
+def sampled(everyone: pl.DataFrame, chosen: np.ndarray, **options: float) -> KeyFile:
+    return KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict(), **options)
+
+
+def sample_of(population: PublicPopulation, fraction: float, seed: int) -> KeyFile:
+    everyone = population.key_columns("6 keys")
     chosen = np.random.default_rng(seed).choice(len(everyone), round(fraction * len(everyone)), replace=False)
-    return KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict())
+    return sampled(everyone, chosen)
+
+
+def people(file: KeyFile) -> np.ndarray:
+    """Who share each sample unique's combination in the population."""
+    return file.population_sizes[file.of_record[file.uniques]]
 
 
 @given(st.integers(1, 4), st.integers(0, 2**31))
@@ -105,7 +115,7 @@ def test_the_law_is_found_again_in_a_population_that_has_it():
 
 
 def test_a_shape_that_is_held_stays_and_is_less_likely_than_a_free_one():
-    file = sample_of(EUSILC_P, "6 keys", 0.1, 1)
+    file = sample_of(EUSILC_P, 0.1, 1)
     predictors, counts = neighbourhood(file.table()), file.counts.astype(float)
     held = fit_crowding(predictors, counts, shape=ShapePrior((0.2, 1.2), (1e-3, 1e-3)))
     free = fit_crowding(predictors, counts)
@@ -116,19 +126,19 @@ def test_a_shape_that_is_held_stays_and_is_less_likely_than_a_free_one():
     assert free.log_likelihood == pytest.approx(float(counts[small] @ value))
 
 
-@pytest.mark.parametrize(("population", "keys"), [(EUSILC_P, "6 keys"), (ADULT, "6 keys")])
-def test_what_is_claimed_of_a_public_population_is_true(population, keys):
+@pytest.mark.parametrize("population", [EUSILC_P, ADULT])
+def test_what_is_claimed_of_a_public_population_is_true(population):
     claimed, true, uniques, covered, anchored = [], [], [], 0, 0
     for seed in range(6):
-        file = sample_of(population, keys, 0.05, seed)
+        file = sample_of(population, 0.05, seed)
         risk = calibrated_risk(file, seed=seed)
-        F = file.population_sizes[file.of_record[risk.uniques]]
+        F = people(file)
         order = np.argsort(-risk.correct)[:50]
         claimed.append(risk.correct[order].mean())
         true.append((1.0 / F[order]).mean())
         uniques.append((risk.tau1.value / (F == 1).sum(), risk.tau2.value / (1.0 / F).sum()))
-        covered += int(risk.tau1.low <= (F == 1).sum() <= risk.tau1.high)
-        covered += int(risk.tau2.low <= (1.0 / F).sum() <= risk.tau2.high)
+        for tau, truth in ((risk.tau1, (F == 1).sum()), (risk.tau2, (1.0 / F).sum())):
+            covered += int(tau.low <= truth <= tau.high)
         dis = file_dis(file)
         anchored += dis.low <= risk.cm_given_um.value <= dis.high
     assert np.mean(claimed) == pytest.approx(np.mean(true), abs=0.1)
@@ -140,20 +150,22 @@ def test_what_is_claimed_of_a_public_population_is_true(population, keys):
 
 
 def test_equal_weights_are_a_sampling_fraction():
-    file = sample_of(EUSILC_P, "6 keys", 0.02, 1)
-    plain = calibrated_risk(file)
-    weighted = calibrated_risk(file, weights=np.full(file.n_records, 1.0 / file.fraction))
+    file = sample_of(EUSILC_P, 0.02, 1)
+    weights = np.full(file.n_records, 1.0 / file.fraction)
+    plain, weighted = calibrated_risk(file), calibrated_risk(file, weights=weights)
     assert weighted.correct == pytest.approx(plain.correct)
     assert weighted.tau1 == plain.tau1
+    for one, other in ((plain.tau2, weighted.tau2), (file_dis(file), file_dis(file, weights=weights))):
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
 
 
 def test_units_sampled_whole_are_not_taken_for_company():
     everyone = SES.key_columns("7 keys")
     units = np.unique(SES.records()["IDunit"].to_numpy(), return_inverse=True)[1]
     chosen = np.flatnonzero(np.isin(units, np.random.default_rng(4).choice(units.max() + 1, 90, replace=False)))
-    file = KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict())
+    file = sampled(everyone, chosen)
     told = replace(file, units=units[chosen])
-    F = file.population_sizes[file.of_record[file.uniques]]
+    F = people(file)
     true, silent, said = (1 / F).sum(), calibrated_risk(file).tau2.value, calibrated_risk(told).tau2.value
     assert silent < 0.9 * true
     assert abs(said - true) < 0.5 * abs(silent - true)
@@ -183,12 +195,11 @@ def test_where_two_crowds_look_alike_the_largest_tau_holds_and_the_interval_does
     sizes = np.concatenate([np.ones(5_000, dtype=int), np.full(2_000, 20)])
     keys = np.random.default_rng(2).integers(0, 40, (len(sizes), 3))
     keys, first = np.unique(keys, axis=0, return_index=True)
-    people = np.repeat(np.arange(len(keys)), sizes[first])
-    everyone = {name: keys[people, q].astype(str) for q, name in enumerate("abc")}
-    chosen = np.random.default_rng(3).choice(len(people), round(0.05 * len(people)), replace=False)
-    file = KeyFile.from_columns({k: v[chosen] for k, v in everyone.items()}, population=everyone)
+    everyone = pl.DataFrame(keys[np.repeat(np.arange(len(keys)), sizes[first])], schema=["a", "b", "c"])
+    chosen = np.random.default_rng(3).choice(len(everyone), round(0.05 * len(everyone)), replace=False)
+    file = sampled(everyone, chosen)
     risk = calibrated_risk(file)
-    true = (1.0 / file.population_sizes[file.of_record[risk.uniques]]).sum()
+    true = (1.0 / people(file)).sum()
     assert risk.tau2.high < 0.7 * true
     assert risk.largest.tau2 > 0.9 * true
     assert "calibration_rests_on_its_law" in {w.code for w in risk.warnings(file_dis(file))}
@@ -197,13 +208,11 @@ def test_where_two_crowds_look_alike_the_largest_tau_holds_and_the_interval_does
 @pytest.mark.parametrize("n_keys", [1, 2])
 def test_few_keys_do_not_give_the_own_count_away(n_keys):
     rng = np.random.default_rng(8)
-    people = rng.choice(3_000, 60_000, p=rng.dirichlet(np.full(3_000, 0.5)))
-    columns = {"postcode": people.astype(str), "sex": rng.integers(0, 2, len(people)).astype(str)}
-    everyone = dict(list(columns.items())[:n_keys])
-    chosen = rng.choice(len(people), 3_000, replace=False)
-    file = KeyFile.from_columns({k: v[chosen] for k, v in everyone.items()}, population=everyone)
+    postcode = rng.choice(3_000, 60_000, p=rng.dirichlet(np.full(3_000, 0.5)))
+    everyone = pl.DataFrame({"postcode": postcode, "sex": rng.integers(0, 2, 60_000)})
+    file = sampled(everyone[:, :n_keys], rng.choice(60_000, 3_000, replace=False))
     risk = calibrated_risk(file)
-    true = (1.0 / file.population_sizes[file.of_record[risk.uniques]]).sum()
+    true = (1.0 / people(file)).sum()
     assert risk.tau2.low < true < risk.tau2.high
     assert risk.tau2.value == pytest.approx(true, rel=0.4)
 
@@ -213,21 +222,14 @@ def test_unequal_weights_enter_dis_and_the_calibrated_risk():
     rng = np.random.default_rng(6)
     share = np.where(everyone["citizenship"].to_numpy() == "1", 0.03, 0.3)
     chosen = np.flatnonzero(rng.random(len(share)) < share)
-    file = KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict())
-    F = file.population_sizes[file.of_record[file.uniques]]
+    file = sampled(everyone, chosen)
+    F = people(file)
     plain, weighted = file_dis(file), file_dis(file, weights=1.0 / share[chosen])
     assert plain.low > len(F) / F.sum()
     assert weighted.low < len(F) / F.sum() < weighted.high
     risk = calibrated_risk(file, weights=1.0 / share[chosen])
     assert risk.tau2.low < (1.0 / F).sum() < risk.tau2.high
     assert not risk.warnings(weighted)
-
-
-def test_equal_weights_are_a_fraction_for_dis_too():
-    file = sample_of(EUSILC_P, "6 keys", 0.02, 1)
-    plain, weighted = file_dis(file), file_dis(file, weights=np.full(file.n_records, 1.0 / file.fraction))
-    assert weighted.value == pytest.approx(plain.value)
-    assert (weighted.low, weighted.high) == pytest.approx((plain.low, plain.high))
 
 
 def test_where_everybody_is_in_the_file_every_unique_is_certain():
@@ -238,19 +240,20 @@ def test_where_everybody_is_in_the_file_every_unique_is_certain():
     assert risk.of_records == pytest.approx(1.0 / file.frequency)
 
 
-def test_few_pairs_are_refused_with_the_reason():
-    columns = {"a": [str(v) for v in range(40)], "b": ["x", "y"] * 20}
-    with pytest.raises(GemelError, match="exactly twice"):
-        calibrated_risk(KeyFile.from_columns(columns, 0.1))
-
-
-def test_missing_values_that_agree_with_everything_are_refused():
-    columns = {"a": ["1", "2", None, "1"] * 20, "b": ["x", "y"] * 40}
-    with pytest.raises(GemelError, match="missing values agree"):
-        calibrated_risk(KeyFile.from_columns(columns, 0.1, missing="any"))
+@pytest.mark.parametrize(
+    ("columns", "missing", "words"),
+    [
+        ({"a": [str(v) for v in range(40)], "b": ["x", "y"] * 20}, "level", "exactly twice"),
+        ({"a": ["1", "2", None, "1"] * 20, "b": ["x", "y"] * 40}, "any", "missing values agree"),
+    ],
+    ids=["few pairs", "missing values that agree with everything"],
+)
+def test_files_that_cannot_be_calibrated_are_refused_with_the_reason(columns, missing, words):
+    with pytest.raises(GemelError, match=words):
+        calibrated_risk(KeyFile.from_columns(columns, 0.1, missing=missing))
 
 
 def test_weights_below_one_are_refused():
-    file = sample_of(EUSILC_P, "6 keys", 0.02, 1)
+    file = sample_of(EUSILC_P, 0.02, 1)
     with pytest.raises(GemelError, match="at least 1"):
         calibrated_risk(file, weights=np.zeros(file.n_records))

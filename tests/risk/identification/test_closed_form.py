@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import gamma, poisson
+from scipy.stats import gamma
 
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.criterion import (
@@ -22,7 +22,6 @@ from gemel.risk.identification.loglinear.criterion import (
     minimum_error,
     precision_of_closed_form,
     precision_of_fit,
-    second_moment,
 )
 from gemel.risk.identification.loglinear.fitting import ClosedForm, Margins, fit_margins, graph_of, support
 from gemel.risk.identification.loglinear.model_choice import cliques_of, decomposable_path
@@ -126,12 +125,6 @@ def test_terms_that_are_no_cliques_have_no_closed_form():
     assert graph_of([(0, 1, 2), (2, 3)], "abcd").edges == ((0, 1), (0, 2), (1, 2), (2, 3))
 
 
-@given(st.floats(0, 60))
-def test_the_second_moment_of_a_reciprocal(L):
-    k = np.arange(600)
-    assert second_moment(np.array([L]))[0] == pytest.approx((poisson.pmf(k, L) / (1 + k) ** 2).sum(), rel=1e-6)
-
-
 @pytest.mark.parametrize("L", [1e-8, 1e-3, 0.2, 3.0, 80.0])
 @pytest.mark.parametrize("v", [1e-12, 1e-4, 0.3, 1.0, 2.5])
 def test_risks_averaged_over_a_gamma_law(L, v):
@@ -189,9 +182,7 @@ def test_standard_deviations_and_the_bias_of_the_criterion_where_the_model_holds
 def test_the_path_goes_from_independence_to_the_saturated_model():
     table = some_table(500, [4, 5, 6, 3], 7)
     path = decomposable_path(table)
-    assert [len(step.graph.edges) for step in path] == list(range(7))
-    assert all(step.graph.is_decomposable for step in path)
-    assert cliques_of(path[-1].graph) == [("0", "1", "2", "3")]
-    assert path[0].added is None
-    for before, after in pairwise(path):
-        assert before.graph.toggled(*[int(v) for v in after.added]) == after.graph
+    assert [len(graph.edges) for graph in path] == list(range(7))
+    assert all(graph.is_decomposable for graph in path)
+    assert all(set(before.edges) < set(after.edges) for before, after in pairwise(path))
+    assert cliques_of(path[-1]) == [("0", "1", "2", "3")]

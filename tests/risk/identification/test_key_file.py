@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 
@@ -11,15 +10,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from benchmarks._public_populations import ADULT
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.assessment.beside_keys import copied_share
 from gemel.risk.identification.file_level import dis, file_dis, file_measures
 from gemel.risk.identification.key_file import KeyFile
+from tests.risk.identification.small_files import identified
 
 COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
 
@@ -99,15 +97,11 @@ def test_the_table_has_the_keys_that_vary():
         KeyFile.from_columns({"b": ["z"] * 3}, 0.5).table()
 
 
-@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan")])
-def test_a_fraction_is_a_share(fraction):
-    with pytest.raises(GemelError, match="sampling fraction") as caught:
-        KeyFile.from_columns(COLUMNS, fraction)
-    assert caught.value.code == ErrorCode.PARAMETER
-
-
-def test_bad_input_is_reported_without_a_value():
-    cases = [
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        *((COLUMNS, {"fraction": fraction}, "sampling fraction") for fraction in (0.0, -0.1, 1.01, float("nan"))),
+        (COLUMNS, {"fraction": None}, "a sampling fraction is needed"),
         ({}, {}, "at least one key"),
         ({"a": []}, {}, "no records"),
         ({"a": ["secret", "x"], "b": ["y"]}, {}, "one length"),
@@ -115,16 +109,14 @@ def test_bad_input_is_reported_without_a_value():
         ({"a": ["secret", "x"]}, {"population": {"a": ["secret"]}}, "smaller than the sample"),
         ({"a": ["secret", "secret"]}, {"population": {"a": ["secret", "x", "x"]}}, "1 such combinations"),
         ({"a": ["secret"]}, {"missing": "guess"}, "`level` or `any`"),
-    ]
-    for columns, options, words in cases:
-        with pytest.raises(GemelError, match=words) as caught:
-            KeyFile.from_columns(columns, 0.5, **options)
-        assert "secret" not in str(caught.value)
-
-
-def test_without_fraction_and_population_nothing_is_assumed():
-    with pytest.raises(GemelError, match="a sampling fraction is needed"):
-        KeyFile.from_columns(COLUMNS)
+    ],
+)
+def test_bad_input_is_reported_without_a_value(columns, options, words):
+    with pytest.raises(GemelError, match=words) as caught:
+        KeyFile.from_columns(columns, **{"fraction": 0.5} | options)
+    assert "secret" not in str(caught.value)
+    codes = {"no records": ErrorCode.EMPTY_SOURCE, "no column a": ErrorCode.FIELD_MISSING}
+    assert caught.value.code == codes.get(words, ErrorCode.PARAMETER)
 
 
 def test_warnings_name_keys_that_distinguish_no_one_or_everyone():
@@ -166,36 +158,22 @@ def test_the_share_is_that_of_pairs_alike_in_everything():
 @pytest.mark.parametrize(("twice", "noticed"), [(0, False), (48, True)])
 def test_copies_are_noticed_although_records_are_numbered(tmp_path: Path, twice: int, noticed: bool):
     sample(twice).write_csv(tmp_path / "adult.csv")
-    command = ["identify", str(tmp_path / "adult.csv"), "--keys", ",".join(KEYS), "--fraction", "0.05"]
-    result = CliRunner().invoke(app, command, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert ("agree in all" in result.output) == noticed
+    found = identified(tmp_path / "adult.csv", f"--keys {','.join(KEYS)} --fraction 0.05 --models occam")
+    assert ("agree in all" in found.output) == noticed
 
 
 # File measures: the oracle, plain sums over people, the inequalities of T11 chapter 5, coverage of the interval.
 
 
-@pytest.fixture(scope="module")
-def eusilc(shared):
-    oracle = json.loads((shared / "oracles" / "tau_eusilcP_pi0.05.json").read_text())
-    keys = oracle["keys"]
-    sample = pl.read_csv(shared / "oracles" / "tau_eusilcP_sample_pi0.05.csv", columns=keys)
-    population = pl.read_csv(shared / "oracles" / "tau_eusilcP_population_keys.csv", columns=keys)
-    return KeyFile.from_columns(sample.to_dict(), oracle["pi"], population=population.to_dict()), oracle
-
-
 def test_the_oracle(eusilc):
     file, oracle = eusilc
     found = file_measures(file)
-    assert found.n_records == oracle["n"]
-    assert found.n_cells == oracle["n_cells_nonzero"]
-    assert found.n_uniques == oracle["n_su"]
+    assert (file.n_records, len(file.cells)) == (oracle["n"], oracle["n_cells_nonzero"])
+    assert len(file.uniques) == found.dis.uniques == oracle["n_su"]
     assert found.dis.pairs == oracle["n_cells_with_count_2"]
-    assert found.dis.value == pytest.approx(oracle["DIS_est"], rel=1e-12)
-    assert found.pu == pytest.approx(oracle["true_PrPU"], rel=1e-12)
-    assert found.pu_given_su == pytest.approx(oracle["true_PrPU_SU"], rel=1e-12)
-    assert found.cm_given_um == pytest.approx(oracle["true_PrCM_UM"], rel=1e-12)
-    assert found.cm_given_su == pytest.approx(oracle["true_PrCM_SU"], rel=1e-12)
+    measured = (found.dis.value, found.pu, found.pu_given_su, found.cm_given_um, found.cm_given_su)
+    names = ("DIS_est", "true_PrPU", "true_PrPU_SU", "true_PrCM_UM", "true_PrCM_SU")
+    assert measured == pytest.approx(tuple(oracle[name] for name in names), rel=1e-12)
     assert found.dis.low < found.cm_given_um < found.dis.high
 
 

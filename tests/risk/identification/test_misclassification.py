@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from gemel.common.errors import GemelError
-from gemel.risk.commands.disclosure import app
 from gemel.risk.identification.file_level import file_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import log_linear_risk
 from gemel.risk.identification.misclassification import Perturbation, aligned, misclassification_risk, swapping_matrix
 from gemel.risk.identification.reader import read_theta
 from research._swapping import observed_matrix, random_swap
+from tests.risk.identification.small_files import identified, refusal
 
 
 def matrix(draw, levels):
@@ -96,7 +95,7 @@ def test_without_misclassification_it_is_one_over_the_population_count():
     file = KeyFile.from_columns({n: v[chosen] for n, v in population.items()}, 0.05, population=population)
     found = misclassification_risk(file, {"a": np.eye(6)})
     measures = file_measures(file)
-    assert found.tau == pytest.approx(measures.cm_given_su * measures.n_uniques)
+    assert found.tau == pytest.approx(measures.cm_given_su * len(file.uniques))
     assert found.tau_approximate == pytest.approx(found.tau)
     model = log_linear_risk(file, "independence")
     assert misclassification_risk(file, {}, model).tau_estimated == pytest.approx(model.tau2)
@@ -233,22 +232,18 @@ def test_the_command_with_a_matrix(tmp_path):
     rows = [f"{r},{a}" for r, a in zip(rng.choice(["n", "s", "no"], 60), rng.integers(0, 9, 60), strict=True)]
     (tmp_path / "r.csv").write_text("\n".join(["region,age", *rows]) + "\n", encoding="utf-8")
     (tmp_path / "t.yaml").write_text(YAML, encoding="utf-8")
-    arguments = ["identify", str(tmp_path / "r.csv"), "--keys", "region,age", "--fraction", "0.1"]
-    outputs = ["--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]
-    done = CliRunner().invoke(app, [*arguments, "--theta", str(tmp_path / "t.yaml"), *outputs])
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "r.json").read_text())
+    records, theta = tmp_path / "r.csv", tmp_path / "t.yaml"
+    arguments = f"--keys region,age --fraction 0.1 --theta {theta}"
+    _, found, page = identified(records, arguments)
     assert found["misclassification"]["theta"] == {"region": {"unchanged_min": 0.7, "unchanged_max": 1.0}}
     tau2 = next(m["value"] for m in found["measures"] if m["name"] == "tau2")
     assert 0.7 * tau2 < found["misclassification"]["tau_estimated"] < tau2
-    assert "With misclassified values" in (tmp_path / "r.html").read_text()
+    assert "With misclassified values" in page
     for wrong, words in (
-        ((str(tmp_path / "none.yaml"),), "no such file"),
-        (("region",), "--theta"),
-        ((f"age={tmp_path / 'r.csv'}",), "`true` or `observed`"),
-        ((str(tmp_path / "t.yaml"), str(tmp_path / "t.yaml")), "two misclassification matrices"),
+        (f"--theta {tmp_path / 'none.yaml'}", "no such file"),
+        ("--theta region", "--theta"),
+        (f"--theta age={records}", "`true` or `observed`"),
+        (f"--theta {theta}", "two misclassification matrices"),
+        ("--swapped region=0.1", "both swapped and given"),
     ):
-        done = CliRunner().invoke(app, [*arguments, *(part for each in wrong for part in ("--theta", each))])
-        assert words in str(done.exception), done.output
-    both = CliRunner().invoke(app, [*arguments, "--theta", str(tmp_path / "t.yaml"), "--swapped", "region=0.1"])
-    assert "both swapped and given" in str(both.exception)
+        assert words in refusal(records, f"{arguments} {wrong}")

@@ -123,8 +123,7 @@ def protect(
 ) -> tuple[Problem, Suppression]:
     primary = primary_cells(found, RULES)
     intruders = Intruders(found, primary, RULES)
-    marks = np.zeros(tables.n_cells, dtype=bool)
-    marks[primary.cells] = True
+    marks = np.isin(np.arange(tables.n_cells), primary.cells)
     problem = Problem(
         tables,
         found.values,
@@ -232,8 +231,7 @@ def test_attacks_that_nothing_withstands_are_listed() -> None:
     tables, found = made((2,), records)
     primary = primary_cells(found, RULES)
     attacks = tuple(Intruders(found, primary, RULES).outside())
-    marks = np.zeros(tables.n_cells, dtype=bool)
-    marks[primary.cells] = True
+    marks = np.isin(np.arange(tables.n_cells), primary.cells)
     for candidates, possible in ((np.zeros(3, dtype=bool), False), (~marks & tables.inner, True)):
         problem = Problem(tables, found.values, False, marks, candidates, found.sizes, attacks)
         chosen = suppress(problem)
