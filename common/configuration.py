@@ -77,7 +77,6 @@ def _listen(text: str) -> str:
 
 
 Listen = Annotated[str, AfterValidator(_listen)]
-"""Where a service listens."""
 
 
 def host_and_port(text: str) -> str:
@@ -90,8 +89,6 @@ def host_and_port(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(host_and_port)]
-"""Where a service is called."""
-
 Size = Annotated[str, AfterValidator(_size)]
 
 
@@ -118,9 +115,8 @@ def load_configuration(path: Path, model: type[Model]) -> Model:
     except UnicodeDecodeError as error:
         raise _unusable(path, f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from None
     except OSError as error:
-        remedy = "name the configuration file with --config, and check its permissions"
         what = f"the configuration cannot be read: {(error.strerror or 'input error').lower()}"
-        raise _unusable(path, what, remedy) from None
+        raise _unusable(path, what, "name the configuration file with --config, and check its permissions") from None
     return parse_configuration(text, model, folder=path.absolute().parent, where=str(path))
 
 
@@ -167,7 +163,6 @@ HttpsAddress = Annotated[str, AfterValidator(_https)]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, by its name or address."""
     if host in LOOPBACK_NAMES:
         return True
     try:

@@ -19,10 +19,8 @@ from gemel.common.errors import ErrorCode, GemelError
 
 @contextmanager
 def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterator[BinaryIO]:
-    """A file to write, which gets its name when the block ends and is removed if the block fails.
-
-    Its mode is less the process's mask. Raises FileExistsError if a file of this name exists and is not to be replaced.
-    """
+    """A file to write, which gets its name when the block ends and is removed if the block fails. Its mode is less the
+    process's mask. Raises FileExistsError if a file of this name exists and is not to be replaced."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 
 
@@ -83,11 +84,7 @@ class GemelError(Exception):
         remedy: str = "",
         retry_seconds: float = 0.0,
     ) -> None:
-        self.code = code
-        self.what = what
-        self.where = where
-        self.got = got
-        self.remedy = remedy
+        self.code, self.what, self.where, self.got, self.remedy = code, what, where, got, remedy
         self.retry_seconds = retry_seconds
         super().__init__(str(self))
 
@@ -101,7 +98,8 @@ class GemelError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not pickle by themselves, and the worker's errors must.
-        return (_rebuild, (int(self.code), self.what, self.where, self.got, self.remedy, self.retry_seconds))
+        made = partial(GemelError, self.code, self.what, where=self.where, got=self.got, remedy=self.remedy)
+        return (partial(made, retry_seconds=self.retry_seconds), ())
 
 
 class GemelErrors(GemelError):
@@ -115,11 +113,7 @@ class GemelErrors(GemelError):
         super().__init__(code, f"{count:,} error{'s' if count != 1 else ''}:{lines}{more}", where=where)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (GemelErrors._rebuilt, (int(self.code), list(self.errors), self.where))
-
-    @staticmethod
-    def _rebuilt(code: int, errors: list[GemelError], where: str) -> GemelErrors:
-        return GemelErrors(ErrorCode(code), errors, where=where)
+        return (partial(GemelErrors, self.code, list(self.errors), where=self.where), ())
 
 
 def parameter(where: str, what: str, got: str = "", remedy: str = "") -> GemelError:
@@ -141,7 +135,3 @@ def file_error(
     if inline:
         return GemelError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)
     return GemelError(code, what, where=str(path), got=reason, remedy=remedy)
-
-
-def _rebuild(code: int, what: str, where: str, got: str, remedy: str, retry_seconds: float) -> GemelError:
-    return GemelError(ErrorCode(code), what, where=where, got=got, remedy=remedy, retry_seconds=retry_seconds)

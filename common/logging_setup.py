@@ -31,6 +31,8 @@ def begin_log(process: str, level: str = "info") -> None:
     """Send everything to standard error; `process` names the process that logs: alice, bob, carole, worker."""
     structlog.configure(
         processors=[
+            # Not a context variable: those of the main thread are not seen in others.
+            _named(process),
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -41,8 +43,6 @@ def begin_log(process: str, level: str = "info") -> None:
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    # Not a context variable: those of the main thread are not seen in others.
-    structlog.configure(processors=[_named(process), *structlog.get_config()["processors"]])
     logging.basicConfig(handlers=[_Foreign()], level=logging.WARNING, force=True)
     sys.excepthook = _uncaught
     threading.excepthook = lambda hook: _uncaught(hook.exc_type, hook.exc_value, hook.exc_traceback)

@@ -7,31 +7,19 @@ from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
 
-EXTRAS = {
-    "adbc_driver_manager": "adbc",
-    "adbc_driver_postgresql": "adbc",
-    "adbc_driver_sqlite": "adbc",
-    "altair": "report",
-    "authlib": "console",
-    "dask": "cluster",
-    "distributed": "cluster",
-    "fastexcel": "records",
-    "httpx": "console",
-    "hvac": "vault",
-    "jinja2": "report",
-    "nbclient": "notebook",
-    "nbformat": "notebook",
-    "obstore": "objects",
-    "pandas": "notebook",
-    "pkcs11": "pkcs11",
-    "psycopg": "postgres",
-    "pyarrow": "notebook",
-    "pyreadstat": "records",
-    "python_multipart": "console",
-    "starlette": "console",
-    "uvicorn": "console",
-    "vl_convert": "report",
+_PACKAGES = {
+    "adbc": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
+    "report": ("altair", "jinja2", "vl_convert"),
+    "console": ("authlib", "httpx", "python_multipart", "starlette", "uvicorn"),
+    "cluster": ("dask", "distributed"),
+    "records": ("fastexcel", "pyreadstat"),
+    "vault": ("hvac",),
+    "notebook": ("nbclient", "nbformat", "pandas", "pyarrow"),
+    "objects": ("obstore",),
+    "pkcs11": ("pkcs11",),
+    "postgres": ("psycopg",),
 }
+EXTRAS = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""
 
 
@@ -53,10 +41,8 @@ def missing_module(error: ModuleNotFoundError) -> GemelError:
     name = error.name or "a module"
     package = name.partition(".")[0]
     if package == "gemel":
-        return GemelError(
-            ErrorCode.MODULE_MISSING,
-            f"{name} is not installed: this installation of Gemel lacks a folder",
-            remedy="install it again with the folders that deploy/README.md lists for this party",
-        )
+        what = f"{name} is not installed: this installation of Gemel lacks a folder"
+        remedy = "install it again with the folders that deploy/README.md lists for this party"
+        return GemelError(ErrorCode.MODULE_MISSING, what, remedy=remedy)
     remedy = installing(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
     return GemelError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)

@@ -25,12 +25,10 @@ class Side(StrEnum):
 
     @property
     def other(self) -> Side:
-        """The other custodian's side."""
         return Side.BOB if self is Side.ALICE else Side.ALICE
 
     @property
     def role(self) -> Role:
-        """The role of the custodian on this side."""
         return Role.CUSTODIAN_A if self is Side.ALICE else Role.CUSTODIAN_B
 
 
@@ -49,12 +47,10 @@ class Party:
 
     @property
     def name(self) -> str:
-        """The name used in commands, folders and the specification."""
         return str(self.side)
 
     @property
     def role(self) -> Role:
-        """The role this party's certificate must carry."""
         return self.side.role
 
 
@@ -81,10 +77,8 @@ class ComputeParty(IntEnum):
 
     @property
     def role(self) -> Role:
-        """The role of the member that is this party."""
         return (Role.LINKER, Role.COORDINATOR, Role.STEWARD)[self]
 
     @property
     def title(self) -> str:
-        """How errors and logs name it."""
         return ("Carole", "the coordinator", "the steward")[self]

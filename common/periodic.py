@@ -9,10 +9,8 @@ from gemel.common.logging_setup import log, place_of
 
 
 class Periodic:
-    """A thread that repeats something, `seconds` after its last time, until it is stopped or `work` returns false.
-
-    The first time is after `seconds` too. An error that it raises is logged, and it is done again.
-    """
+    """A thread that repeats something, `seconds` after its last time, until it is stopped or `work` returns false. The
+    first time is after `seconds` too. An error that it raises is logged, and it is done again."""
 
     def __init__(self, name: str, seconds: float, work: Callable[[], bool]) -> None:
         self._name = name
@@ -22,7 +20,6 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -12,17 +12,14 @@ OPTION = "--with-parent"
 
 
 def end_in_order() -> None:
-    """End this process as SIGTERM does."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def end_with_parent(
     end: Callable[[], object] = end_in_order, hear: Callable[[bytes], object] = lambda line: None
 ) -> None:
-    """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended.
-
-    What the parent writes there is given to `hear`.
-    """
+    """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended. What the parent
+    writes there is given to `hear`."""
 
     def watch() -> None:
         # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.

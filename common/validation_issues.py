@@ -72,10 +72,8 @@ def type_issues(
     present: Container[DocumentPath],
     remedies: Mapping[str, str] = MappingProxyType({}),
 ) -> list[ValidationIssue]:
-    """The issues of a document that does not fit a model, whose keys are proposed for one that is not known.
-
-    `present` are the paths that the document has; remedies are by key. O(issues * depth of the document).
-    """
+    """The issues of a document that does not fit a model, whose keys are proposed for one that is not known. `present`
+    are the paths that the document has; remedies are by key. O(issues * depth of the document)."""
     issues: dict[DocumentPath, ValidationIssue] = {}
     unknown = 0
     for detail in error.errors(include_url=False):
@@ -105,10 +103,8 @@ def type_issues(
 
 
 def _innermost(issues: Mapping[DocumentPath, ValidationIssue]) -> list[ValidationIssue]:
-    """The issues within which there is no other.
-
-    A list one of whose items is wrong is also reported as too short: the item's issue is more precise.
-    """
+    """The issues within which there is no other. A list one of whose items is wrong is also reported as too short: the
+    item's issue is more precise."""
     enclosing = {path[:length] for path in issues for length in range(len(path))}
     return [issue for path, issue in issues.items() if path not in enclosing]
 

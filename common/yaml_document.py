@@ -36,7 +36,6 @@ class DocumentKind:
     noun: str
     """Such as ``a specification``."""
     code: ErrorCode
-    """Code of its errors."""
     max_bytes: int
     """A larger document is refused before it is parsed."""
     shows_values: bool
@@ -71,11 +70,8 @@ class YamlDocument:
 
 
 def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
-    """Read one YAML document; `source` names it in errors.
-
-    Raises `GemelErrors` if it is too large, not YAML, or uses a refused feature. Repeated keys are listed in the
-    document, so that they can be reported with all other issues.
-    """
+    """Read one YAML document; `source` names it in errors. Raises `GemelErrors` if it is too large, not YAML, or uses a
+    refused feature. Repeated keys are listed in the document, so that they can be reported with all other issues."""
     document = YamlDocument(kind, source)
     size = len(text.encode("utf-8", errors="replace"))
     if size > kind.max_bytes:

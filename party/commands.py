@@ -195,7 +195,6 @@ def assemble(
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
 ) -> None:
     """Make the membership list from all requests, certificates and authorities, to be sent to everyone."""
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.pki.certificates import read_public
     from gemel.common.pki.enrolment import assemble as make
     from gemel.common.pki.enrolment_requests import load_enrolment_request
@@ -204,13 +203,10 @@ def assemble(
     enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
     certified = [party for party in enrolment_requests if isinstance(party.certificate, bytes)]
     if len(certified) != len(certificate):
-        raise GemelError(
-            ErrorCode.PARAMETER,
-            "every enrolment request needs its certificate",
-            got=f"{len(certified)} requests and {len(certificate)} certificates",
-            remedy="give --enrolment-request and --certificate equally often, in the same order; no certificate for a "
-            "party whose organisation's own PKI issues it",
-        )
+        what, got = "every enrolment request needs its certificate", f"{len(certified)} requests"
+        equally = "give --enrolment-request and --certificate equally often, in the same order"
+        remedy = f"{equally}; no certificate for a party whose organisation's own PKI issues it"
+        raise parameter("", what, f"{got} and {len(certificate)} certificates", remedy)
     certificates = {
         party.name: read_public(path, "the certificate") for party, path in zip(certified, certificate, strict=True)
     }
@@ -241,10 +237,10 @@ def accept(
     Each party checks its own entry; comparing the list's digest over the phone shows that all have the same list, with
     the keys of all parties.
     """
-    from gemel.common.pki.acceptance import accept as put
+    from gemel.common.pki.acceptance import checked
     from gemel.common.pki.certificates import read_public
 
-    listed = put(
+    acceptance = checked(
         folder,
         name,
         None if certificate is None else read_public(certificate, "the certificate"),
@@ -252,6 +248,7 @@ def accept(
         read_public(authorities, "the authorities"),
         _identity(config, folder),
     )
+    listed = acceptance.put()
     typer.echo("Everything fits. Compare identities and the list's digest with the other parties, over the phone:")
     _show(listed)
 
@@ -268,11 +265,13 @@ def rotate(
     Carole rewraps all she keeps when she starts. A custodian's old secrets stay under the old key until their
     project is over. Only then drop the old keys, with --retire.
     """
-    from gemel.common.keys.vault import retire_wrapping_keys, rotate_wrapping_keys
+    from gemel.common.keys.vault import WrappingKeys
     from gemel.common.pki.folders import PartyFolder
 
     path = PartyFolder(folder).wrapping
-    keys = (retire_wrapping_keys if retire else rotate_wrapping_keys)(path)
+    former = WrappingKeys.load(path)
+    keys = former.retired() if retire else former.rotated()
+    keys.save(path, replace=True)
     typer.echo(f"{path}: the current wrapping key is {keys.current_id.hex()}. Restart the service.")
     typer.echo("Back the file up, apart from all else: without it, data encrypted at rest cannot be read.")
 
@@ -337,7 +336,6 @@ def _identity(config: Path | None, folder: Path) -> Identity | None:
 
 
 def _show(members: Members) -> None:
-    """The members of a list, and its digest, to compare by telephone."""
     from gemel.common.keys.identity import in_groups
 
     for member in members:
@@ -388,7 +386,6 @@ def _reached(role: Role, address: str, hosts: Sequence[str]) -> list[str]:
 
 
 def _next(place: Place) -> str:
-    """What the member types after the ceremony."""
     config = f"--config {place.configuration}"
     if place.role is Role.COORDINATOR:
         return f"Next, once Carole serves: gemel project run linkage.yaml {config}"

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.language.message_words import listed
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.members import Member, Members
 from gemel.party.configurations import Place
@@ -60,7 +61,9 @@ def compare(membership: Membership, place: Place, typed: Sequence[str]) -> None:
         _require(membership, place.name, given)
         typer.echo(f"The same: {', '.join(given)}")
         return
-    typer.echo(f"\nRead out to {_listed(readers_of(members, place.name))}, over the phone, all of\n")
+    typer.echo(
+        f"\nRead out to {listed([each.name for each in readers_of(members, place.name)])}, over the phone, all of\n"
+    )
     typer.echo(f"    {membership.digits_of(place.name)}\n")
     typer.echo("Each other member has digits of its own. Call it at a number that you know from before, and let no one")
     typer.echo("else tell you its digits.")
@@ -124,8 +127,3 @@ def _refuse_anothers(membership: Membership, own: str, other: str, typed: str) -
             what = f"these are the digits of {'this member itself' if each.name == own else each.name}, not of {other}"
             remedy = f"type what {other} itself reads out: each member has digits of its own"
             raise parameter("authentication string", what, remedy=remedy)
-
-
-def _listed(members: Sequence[Member]) -> str:
-    names = [each.name for each in members]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

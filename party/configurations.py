@@ -33,7 +33,6 @@ class Place:
 
     @property
     def program(self) -> str:
-        """The name of its commands."""
         return PROGRAM[self.role]
 
     @property
@@ -43,7 +42,6 @@ class Place:
 
     @property
     def configuration(self) -> Path:
-        """Its configuration file."""
         return self.folder / f"{self.program}.yaml"
 
     @property
@@ -83,20 +81,6 @@ class Joined:
 
 
 def program(role: Role) -> ModuleType:
-    """The module of what is a role's at the end of the ceremony.
-
-    Raises ModuleNotFoundError if this installation has not what the role runs.
-    """
+    """The module of what is a role's at the end of the ceremony. Raises ModuleNotFoundError if this installation has
+    not what the role runs."""
     return importlib.import_module(WRITERS[role])
-
-
-def configure(joined: Joined) -> str:
-    """The text of the member's configuration."""
-    written: str = program(joined.place.role).configure(joined)
-    return written
-
-
-def complete(joined: Joined) -> str:
-    """Do what is due once the configuration is there; a line about it, if there is anything."""
-    done: str = program(joined.place.role).complete(joined)
-    return done

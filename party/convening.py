@@ -19,26 +19,21 @@ from gemel.common.pki.certificates import (
     read_public,
     spki_fingerprint,
 )
-from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
+from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.enrolment import assemble, certify
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import new_folders, write_public
-from gemel.common.pki.members import Members
 from gemel.party.comparison import compare
 from gemel.party.configurations import Joined, Place, program
 from gemel.party.joining import accepted, finish, own_request, refuse_joined
 from gemel.party.membership_file import FILE, Membership, load_membership
 
 PORT = "7443"
-"""Carole's, unless another is given."""
 
 
 def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str:
-    """Where Carole is reached: as given, or at the only host that her enrolment request names.
-
-    Raises PARAMETER if it is no address; CONFIGURATION if her request does not name this host, or, with none given, not
-    exactly one.
-    """
+    """Where Carole is reached: as given, or at the only host that her enrolment request names. Raises PARAMETER if it
+    is no address; CONFIGURATION if her request does not name this host, or, with none given, not exactly one."""
     linkers = [each for each in requests if each.role is Role.LINKER]
     if len(linkers) != 1:
         raise _unfit(f"there must be exactly one {Role.LINKER}", f"{len(linkers)} enrolment requests", "give hers")
@@ -49,16 +44,13 @@ def carole_address(requests: Iterable[EnrolmentRequest], given: str = "") -> str
     if not given:
         if len(known) == 1:
             return address_of(known[0], PORT)
-        raise _unfit(
-            "the linker's request does not name exactly one host", ", ".join(known) or "none", "give --address"
-        )
+        what = "the linker's request does not name exactly one host"
+        raise _unfit(what, ", ".join(known) or "none", "give --address")
     host, port = host_of(given)
     if host.lower() not in known:
-        raise _unfit(
-            "the linker's enrolment request is for another host than --address",
-            f"{host}, where the request has {', '.join(known) or 'none'}",
-            "compare the address with the linkage unit; one of the two is wrong",
-        )
+        what = "the linker's enrolment request is for another host than --address"
+        got = f"{host}, where the request has {', '.join(known) or 'none'}"
+        raise _unfit(what, got, "compare the address with the linkage unit; one of the two is wrong")
     return address_of(host, port)
 
 
@@ -99,22 +91,12 @@ def convene(
 
 def is_of(membership: Membership, requests: Sequence[EnrolmentRequest], carole: str) -> bool:
     """Whether a file has been made of exactly these requests: then it need not be made, nor sent, again."""
-    return membership.carole == carole and _keys(membership.members) == {
-        (each.name, each.role, _known_by(each), each.identity.hex, each.sealing.hex) for each in requests
+    listed = {
+        (each.name, each.role, getattr(each.certificate, "key", each.certificate), each.identity, each.sealing)
+        for each in membership.members
     }
-
-
-def _keys(members: Members) -> set[tuple[str, Role, str | CertifiedNames, str, str]]:
-    return {
-        (
-            each.name,
-            each.role,
-            each.certificate.key if isinstance(each.certificate, PinnedKey) else each.certificate,
-            each.identity.hex,
-            each.sealing.hex,
-        )
-        for each in members
-    }
+    asked = {(each.name, each.role, _known_by(each), each.identity, each.sealing) for each in requests}
+    return membership.carole == carole and listed == asked
 
 
 def _known_by(party: EnrolmentRequest) -> str | CertifiedNames:
@@ -150,33 +132,22 @@ def make_and_join(
         raise GemelError(ErrorCode.CONFIGURATION, what, where=f"the enrolment requests, {place.name}", remedy=remedy)
     carole = carole_address(others, address)
     requests = [*others, own_request(place)]
-    membership = _made(place, requests, carole, certificates, authorities, authority_name)
+    path = place.folder / FILE
+    if path.exists() and is_of(former := load_membership(path), requests, carole):
+        # Members may have it already.
+        typer.echo(f"{path} is there already, of the same requests. Send it to every member.")
+        membership = former
+    else:
+        given = [read_public(each, "the certificate") for each in certificates]
+        known = b"".join(read_public(each, "the authority") for each in authorities)
+        needed = sum(isinstance(each.certificate, bytes) for each in requests) > len(given)
+        membership = convene(requests, carole, _authority(place, authority_name) if needed else None, given, known)
+        again = " again: what members have received before is void" if path.exists() else ""
+        write_public(path, membership.text.encode())
+        typer.echo(f"Wrote {path}{again}. Send it to every member.")
     acceptance = accepted(place, membership)
     compare(membership, place, typed)
     finish(Joined(place, membership), acceptance)
-
-
-def _made(
-    place: Place,
-    requests: Sequence[EnrolmentRequest],
-    carole: str,
-    certificates: Sequence[Path],
-    authorities: Sequence[Path],
-    authority_name: str,
-) -> Membership:
-    """The file, as it was made before of the same requests: members may have it already."""
-    path = place.folder / FILE
-    if path.exists() and is_of(former := load_membership(path), requests, carole):
-        typer.echo(f"{path} is there already, of the same requests. Send it to every member.")
-        return former
-    given = [read_public(each, "the certificate") for each in certificates]
-    known = b"".join(read_public(each, "the authority") for each in authorities)
-    needed = sum(isinstance(each.certificate, bytes) for each in requests) > len(given)
-    membership = convene(requests, carole, _authority(place, authority_name) if needed else None, given, known)
-    again = " again: what members have received before is void" if path.exists() else ""
-    write_public(path, membership.text.encode())
-    typer.echo(f"Wrote {path}{again}. Send it to every member.")
-    return membership
 
 
 def _authority(place: Place, name: str) -> Authority:

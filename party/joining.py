@@ -17,7 +17,7 @@ from gemel.common.pki.enrolment import enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import write_public
 from gemel.party.comparison import compare
-from gemel.party.configurations import Joined, Place, complete, configure, program
+from gemel.party.configurations import Joined, Place, program
 from gemel.party.membership_file import FILE, Membership, load_membership
 from gemel.records.sources import Source
 
@@ -63,7 +63,6 @@ def refuse_joined(place: Place) -> None:
 
 
 def own_request(place: Place, hosts: Iterable[str] = (), suite: Suite = Suite.DEFAULT) -> EnrolmentRequest:
-    """The member's enrolment request, with its keys if there are none yet."""
     if not place.keys.path.exists():
         enrol(place.keys.path, place.name, place.role, hosts, suite=suite)
         typer.echo(f"Made the keys of {place.name} in {place.keys.path}. They never leave this machine.")
@@ -99,9 +98,10 @@ def finish(joined: Joined, acceptance: Acceptance) -> None:
     """Put the received files into the member's folder, and its configuration."""
     place = joined.place
     acceptance.put()
-    write_public(place.configuration, configure(joined).encode())
+    own = program(place.role)
+    write_public(place.configuration, own.configure(joined).encode())
     try:
-        done = complete(joined)
+        done = own.complete(joined)
     except BaseException:
         # The same command is then typed again, and makes it again.
         place.configuration.unlink()

@@ -61,24 +61,19 @@ def authentication_key(content: bytes) -> bytes:
 
 
 def authentication_string(key: bytes, name: str) -> str:
-    """The digits that the member of this name reads out, in six groups of four.
-
-    HMAC-SHA256 of the name under `authentication_key`, modulo 10^24.
-    """
+    """The digits that the member of this name reads out, in six groups of four. HMAC-SHA256 of the name under
+    `authentication_key`, modulo 10^24."""
     derived = hmac.digest(key, name.encode(), "sha256")
     return grouped(f"{int.from_bytes(derived) % 10**DIGITS:0{DIGITS}d}")
 
 
 def grouped(digits: str) -> str:
-    """Digits in groups of four."""
     return " ".join(digits[start : start + _GROUP] for start in range(0, len(digits), _GROUP))
 
 
 def typed_string(text: str) -> str:
-    """Digits as they were typed, in any grouping, in groups of four.
-
-    Raises PARAMETER if there are not 24 of them: nothing is compared in part.
-    """
+    """Digits as they were typed, in any grouping, in groups of four. Raises PARAMETER if there are not 24 of them:
+    nothing is compared in part."""
     digits = re.sub(r"[\s.,:-]", "", text)
     if not re.fullmatch(f"[0-9]{{{DIGITS}}}", digits, re.ASCII):
         what = f"expected all {DIGITS} digits that another member reads out"
@@ -88,7 +83,6 @@ def typed_string(text: str) -> str:
 
 
 FILE = "membership.yaml"
-"""What the file is called."""
 
 
 class _MembershipFile(Configuration):
@@ -104,7 +98,6 @@ class Membership:
     """What the file says."""
 
     carole: str
-    """Where Carole is reached, host:port."""
     members: Members
     authorities: bytes
     """Certificates of all authorities involved, PEM."""
@@ -113,18 +106,17 @@ class Membership:
 
     @classmethod
     def parse(cls, text: str, where: str = FILE) -> Membership:
-        """Read the text of such a file.
-
-        Raises CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is
-        malformed or is not the one in the list.
-        """
+        """Read the text of such a file. Raises CONFIGURATION if it is malformed, or another file of the ceremony;
+        CERTIFICATE if a certificate is malformed or is not the one in the list."""
         if "\nrequest: " in text or "\npki:" in text:
             raise _another("an enrolment request, which goes to the coordinator", where)
         if text.startswith("-----BEGIN"):
             raise _another("a certificate alone", where)
         file = parse_configuration(text, _MembershipFile, folder=Path(), where=where)
         members = Members.parse(file.members, where)
-        certificates = {name: _one(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
+        read = {name: read_certificates(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
+        # Each, and what is behind it, as it is always written.
+        certificates = {name: b"".join(map(certificate_pem, chain)) for name, chain in read.items()}
         _check(members, certificates, where)
         known = read_certificates(file.authorities.encode(), f"{where}, the authorities")
         return cls(file.carole, members, b"".join(map(certificate_pem, known)), certificates)
@@ -167,11 +159,6 @@ def _block(key: str, text: str, indent: int) -> list[str]:
     return [f"{margin}{key}: |", *(f"{margin}  {line}" for line in text.splitlines())]
 
 
-def _one(pem: bytes, where: str) -> bytes:
-    """The certificate, and what is behind it, as it is always written."""
-    return b"".join(certificate_pem(each) for each in read_certificates(pem, where))
-
-
 def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> None:
     """Refuse a file that does not fit together, which is not what `gemel party convene` has written."""
     pinned = {each.name: each.certificate.key for each in members if isinstance(each.certificate, PinnedKey)}
@@ -187,10 +174,6 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
 
 
 def _another(what: str, where: str) -> GemelError:
-    return GemelError(
-        ErrorCode.CONFIGURATION,
-        "expected the file that `gemel party convene` has written for all members",
-        where=where,
-        got=what,
-        remedy=f"take {FILE}, which the coordinator sends to everyone",
-    )
+    expected = "expected the file that `gemel party convene` has written for all members"
+    remedy = f"take {FILE}, which the coordinator sends to everyone"
+    return GemelError(ErrorCode.CONFIGURATION, expected, where=where, got=what, remedy=remedy)

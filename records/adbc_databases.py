@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import polars as pl
@@ -39,23 +39,8 @@ _BY_COLUMN = frozenset({"bool", "int2", "int4", "int8", "float4", "float8", "dat
 Cells = Iterator[list[pl.Series]]
 
 
-class Database(Protocol):
-    """What differs from database to database; a connection is one of the driver's `dbapi`.
-
-    `driver` is the package of its driver, `first` are statements by which the transaction may not write.
-    """
-
-    driver: str
-    first: tuple[str, ...]
-
-    def uri(self, url: str) -> str:
-        """The driver's own form of a URL; CONFIGURATION where there is none."""
-
-    def names(self, connection: Any, query: str) -> list[str]:
-        """Names of the query's columns."""
-
-    def cells(self, connection: Any, query: str, width: int, chosen: Mapping[str, int]) -> Cells:
-        """The columns with these names at these places, of so many, as text, some rows at a time."""
+# What differs from database to database. `driver` is the package of its driver, whose `dbapi` makes a connection;
+# `first` are statements by which the transaction may not write.
 
 
 class Sqlite:
@@ -136,12 +121,11 @@ class Postgresql:
             before += batch.num_rows
 
 
+Database = Sqlite | Postgresql
 DATABASES: dict[str, Database] = {"postgresql": Postgresql(), "sqlite": Sqlite()}
-"""By the dialect in the URL."""
 
 
 def _batches(connection: Any, query: str, options: dict[str, str]) -> Iterator[Any]:
-    """Record batches of a query."""
     with connection.cursor(adbc_stmt_kwargs=options) as cursor:
         cursor.execute(query)
         yield from cursor.fetch_record_batch()

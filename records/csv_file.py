@@ -13,16 +13,15 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.records.csv_form import as_found, likely_separator
+from gemel.records.csv_form import MARKS, as_found, likely_separator
 from gemel.records.sources import CsvSource
-from gemel.records.table import NO_COLUMN_FOUND, SourceTable, cells_frame, require_columns, trimmed, unreadable
+from gemel.records.table import NO_COLUMN_FOUND, SourceTable, line_tables, require_columns, trimmed, unreadable
 
 # The quick way to read a CSV file that is plain, ten times as fast as the strict reader of `csv_file`.
 #
@@ -131,13 +130,6 @@ def _chunks(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
 _ROWS_AT_ONCE = 50_000
 _LONGEST_LINE = 1 << 20
 _BLOCK = 1 << 20
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 
 
 def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
@@ -164,8 +156,7 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
                 if plain.names:
                     header, lines, encoding = plain.names, plain.lines, "utf-8"
             with io.TextIOWrapper(file, encoding=encoding, errors="strict", newline="") as text:
-                for frame, positions in _strictly(text, path, source, columns, header, lines):
-                    yield SourceTable(frame, positions, "line", str(path))
+                yield from _strictly(text, path, source, columns, header, lines)
     except UnicodeError:
         raise undecodable(path, source.encoding) from None
     except OSError as error:
@@ -179,7 +170,7 @@ def _strictly(
     selected: Sequence[str] | None,
     header: Sequence[str] | None,
     before: int,
-) -> Iterator[tuple[pl.DataFrame, NDArray[np.int64]]]:
+) -> Iterator[SourceTable]:
     """The rest of a file and the line of each row, after so many lines; `header` if its first line is among these."""
     reader = csv.reader(lines_of(file, path, before), delimiter=source.separator, strict=True)
     try:
@@ -194,31 +185,27 @@ def _strictly(
         columns = named if selected is None else selected
         require_columns(named, columns, str(path), _separator_hint(header, source.separator))
         places = [header.index(name) for name in columns]
-        width = len(header)
-        positions: list[int] = []
-        cells: list[list[str]] = [[] for _ in places]
-        last_line = before + reader.line_num
-        for row in reader:
-            if len(row) != width:
-                if not row:
-                    last_line = before + reader.line_num
-                    continue
-                raise _ragged(path, last_line + 1, width, len(row), source.separator)
-            positions.append(last_line + 1)
-            last_line = before + reader.line_num
-            for kept, place in zip(cells, places, strict=True):
-                kept.append(row[place])
-            if len(positions) == _ROWS_AT_ONCE:
-                yield cells_frame(columns, cells), np.array(positions, dtype=np.int64)
-                cells, positions = [[] for _ in places], []
+        rows = _rows(reader, path, before, len(header), source.separator)
+        yield from line_tables(
+            ((line, [row[place] for place in places]) for line, row in rows), columns, str(path), _ROWS_AT_ONCE
+        )
     except csv.Error as error:
+        what = f"not a table: {error}"
+        remedy = "check the quotation marks: a cell that begins with one ends with one, and one inside it is doubled"
         raise GemelError(
-            ErrorCode.SOURCE,
-            f"not a table: {error}",
-            where=f"{path}, up to line {before + reader.line_num}",
-            remedy="check the quotation marks: a cell that begins with one ends with one, and one inside it is doubled",
+            ErrorCode.SOURCE, what, where=f"{path}, up to line {before + reader.line_num}", remedy=remedy
         ) from None
-    yield cells_frame(columns, cells), np.array(positions, dtype=np.int64)
+
+
+def _rows(reader: Any, path: Path, before: int, width: int, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Each row, wholly empty ones left out, and the line in which it begins."""
+    last_line = before + reader.line_num
+    for row in reader:
+        if row and len(row) != width:
+            raise _ragged(path, last_line + 1, width, len(row), separator)
+        if row:
+            yield last_line + 1, row
+        last_line = before + reader.line_num
 
 
 def _separator_hint(header: Sequence[str], declared: str) -> str:
@@ -255,8 +242,7 @@ def refuse_other_mark(path: Path, encoding: str) -> None:
     with path.open("rb") as file:
         head = file.read(4)
     declared = codecs.lookup(encoding).name
-    for mark, found in _MARKS.items():
-        # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
+    for mark, found in MARKS:
         if head.startswith(mark):
             if not declared.startswith(found):
                 what = f"the file is declared as {encoding} but begins with the byte order mark of {found}"
@@ -288,13 +274,12 @@ def undecodable(path: Path, encoding: str) -> GemelError:
             if not block:
                 at = done
                 break
-    return GemelError(
-        ErrorCode.TEXT_ENCODING,
-        f"the file is not in {encoding}",
-        where=f"{path}, line {line + 1}, byte {at}",
-        remedy="mend that line, or declare the file's encoding in the configuration, such as `encoding: cp1252` (in a"
-        " trial --encoding), or save it as UTF-8",
+    what = f"the file is not in {encoding}"
+    remedy = (
+        "mend that line, or declare the file's encoding in the configuration, such as `encoding: cp1252` (in a"
+        " trial --encoding), or save it as UTF-8"
     )
+    return GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, line {line + 1}, byte {at}", remedy=remedy)
 
 
 def decoder_lines(data: bytes, encoding: str) -> int:

@@ -40,7 +40,7 @@ _ALIKE = 0.8
 _OUTSIDE = re.compile(r"[^\x00-\x7f]")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """What a byte that is not UTF-8 is decoded to."""
-_MARKS = (
+MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -59,10 +59,8 @@ class CsvOptions:
 
     @classmethod
     def of_files(cls, encodings: Sequence[str], separators: Sequence[str]) -> tuple[CsvOptions, CsvOptions]:
-        """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each.
-
-        Raises `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator.
-        """
+        """Those of Alice's and of Bob's file: an option given once holds for both, given twice for one each. Raises
+        `GemelError`: PARAMETER for more than two values, or one that is no encoding or no separator."""
         pairs = []
         for option, values in (("--encoding", encodings), ("--separator", separators)):
             if len(values) > 2:
@@ -158,7 +156,7 @@ def likely_separator(header: str) -> str | None:
 def _encoding_of(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    for mark, encoding in _MARKS:
+    for mark, encoding in MARKS:
         if head.startswith(mark):
             return encoding
     even, odd = (head[start::2].count(0) for start in (0, 1))

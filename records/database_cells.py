@@ -11,6 +11,7 @@ import decimal
 import os
 import zoneinfo
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,6 @@ from gemel.records.table import SourceTable, trimmed
 
 
 def stated_url(source: DatabaseSource) -> str:
-    """The URL of a source, as it is written."""
     if source.url_file is not None:
         return read_private(source.url_file, "the database's URL").decode("utf-8", errors="replace").strip()
     if source.url_variable is not None:
@@ -49,14 +49,11 @@ def parts(url: str) -> URL:
 
 def unknown_url() -> GemelError:
     """The error (CONFIGURATION) for a URL that names no known database."""
-    return bad_url(
-        "the database's URL is not one that SQLAlchemy knows",
-        "write it as dialect+driver://user:password@host:port/database",
-    )
+    what = "the database's URL is not one that SQLAlchemy knows"
+    return bad_url(what, "write it as dialect+driver://user:password@host:port/database")
 
 
 def bad_url(what: str, remedy: str) -> GemelError:
-    """An error (CONFIGURATION) about the URL."""
     return GemelError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
 
 
@@ -66,7 +63,6 @@ _WHOLE = 2**53
 _PLAIN_DECIMAL = r"^-?[1-9]\d*(\.\d+)?$|^-?0\.\d{1,6}$|^0$"
 """Decimals that `str` of one writes as they are, without an exponent."""
 _DAYS = (datetime.date.min.toordinal() - 719_163, datetime.date.max.toordinal() - 719_163)
-"""First and last day of the years 1 to 9999, counted from 1970."""
 _RANGES = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """Least and greatest count of what Python's own types hold; PostgreSQL has infinity and years after 9999."""
 
@@ -85,7 +81,6 @@ def refused_query(kind: str) -> GemelError:
 
 
 def no_text(column: str, kind: str) -> GemelError:
-    """The error (SOURCE) for a column whose values cannot be written as text."""
     what = f"column '{column}' is of a type that has no text form"
     remedy = "cast it to text, number or date in the query"
     return GemelError(ErrorCode.SOURCE, what, where=WHERE, got=kind, remedy=remedy)
@@ -123,7 +118,7 @@ def cell_text(value: object, column: str) -> str | None:
 
 def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
     """`cell_text` of each value of a column of text, numbers, booleans, dates or times without a zone."""
-    kind = values.dtype
+    kind, text_of = values.dtype, partial(cell_text, column=column)
     _check_range(values, column, before)
     if kind == pl.String:
         return values
@@ -134,7 +129,7 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
         return column_text(values.cast(pl.String).cast(pl.Float64), column, before)
     if kind == pl.Float64:
         whole = (values == values.floor()) & (values.abs() < _WHOLE)
-        return _except(values.cast(pl.Int64, strict=False).cast(pl.String), ~whole, values, _own_text(column))
+        return _except(values.cast(pl.Int64, strict=False).cast(pl.String), ~whole, values, text_of)
     if kind == pl.Date:
         return values.dt.to_string("%Y-%m-%d")
     if isinstance(kind, pl.Datetime) and kind.time_zone is None:
@@ -142,14 +137,16 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
         days = values.dt.to_string("%Y-%m-%d")
         return days.zip_with(~other, values.dt.to_string("%Y-%m-%dT%H:%M:%S"))
     if kind == pl.Time:
-        return _each(values, _own_text(column))
+        return _each(values, text_of)
     raise no_text(column, str(kind.base_type()))
 
 
 def decimal_text(values: pl.Series, column: str) -> pl.Series:
     """`cell_text` of decimals that are given in digits, as the database writes them."""
     whole = values.str.replace(r"^(-?\d+)\.0+$", "${1}")
-    return _except(whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: _decimal(text, column))
+    return _except(
+        whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: cell_text(decimal.Decimal(str(text)), column)
+    )
 
 
 def uuid_text(values: pl.Series) -> pl.Series:
@@ -159,10 +156,8 @@ def uuid_text(values: pl.Series) -> pl.Series:
 
 
 def zoned_text(values: pl.Series, column: str, zone: zoneinfo.ZoneInfo, before: int = 0) -> pl.Series:
-    """`cell_text` of moments in UTC as a clock in a time zone showed them.
-
-    By Python's own table of zones, which drivers use too; polars has another, which differs for years before 1970.
-    """
+    """`cell_text` of moments in UTC as a clock in a time zone showed them. By Python's own table of zones, which
+    drivers use too; polars has another, which differs for years before 1970."""
     _check_range(values, column, before)
     texts: list[str | None] = []
     for row, moment in enumerate(values.to_list(), before + 1):
@@ -198,11 +193,3 @@ def _except(texts: pl.Series, rest: pl.Series, values: pl.Series, text: Callable
 def _each(values: pl.Series, text: Callable[[object], str | None]) -> pl.Series:
     texts = [None if value is None else text(value) for value in values.to_list()]
     return pl.Series(values.name, texts, dtype=pl.String)
-
-
-def _own_text(column: str) -> Callable[[object], str | None]:
-    return lambda value: cell_text(value, column)
-
-
-def _decimal(text: object, column: str) -> str | None:
-    return cell_text(decimal.Decimal(str(text)), column)

@@ -43,10 +43,8 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
 
 
 def check_database(source: DatabaseSource) -> None:
-    """Find that the URL is well formed and its driver installed; the database is not called.
-
-    Raises `GemelError`: CONFIGURATION, MODULE_MISSING.
-    """
+    """Find that the URL is well formed and its driver installed; the database is not called. Raises `GemelError`:
+    CONFIGURATION, MODULE_MISSING."""
     url = stated_url(source)
     if is_adbc(url):
         database_of(url)
@@ -90,7 +88,6 @@ def _batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[So
 
 
 def _engine(url: str) -> sqlalchemy.Engine:
-    """An engine for the database; it is not called yet."""
     try:
         return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):

@@ -82,14 +82,13 @@ def _sheet(names: Sequence[str], source: ExcelSource) -> str:
         remedy = f"its sheets are: {', '.join(names)}"
         raise GemelError(ErrorCode.NOT_FOUND, what, where=str(source.path), remedy=remedy)
     if len(names) != 1:
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "the workbook has several sheets, and none is named",
-            where=str(source.path),
-            got=f"{len(names)}: {', '.join(names)}",
-            remedy="name the one with the records: `excel: {path: ..., sheet: ...}` in a configuration, or in a YAML"
-            " file that is given to a command in place of the workbook",
+        what = "the workbook has several sheets, and none is named"
+        got = f"{len(names)}: {', '.join(names)}"
+        remedy = (
+            "name the one with the records: `excel: {path: ..., sheet: ...}` in a configuration, or in a YAML"
+            " file that is given to a command in place of the workbook"
         )
+        raise GemelError(ErrorCode.SOURCE, what, where=str(source.path), got=got, remedy=remedy)
     return names[0]
 
 
@@ -118,13 +117,13 @@ def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, 
     day, time = split.to_series(0), split.to_series(1)
     wrong = (day < "1900-03-01").fill_null(False)
     if wrong.any():
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "a workbook can hold no date before March 1900 and no time without a date as what it was meant to be",
-            where=f"{where}, row {positions[int(wrong.arg_true()[0])]}, column '{name}'",
-            got=f"{int(wrong.sum())} such cells in this column",
-            remedy="store these cells as text, for instance 1890-05-17",
+        what = "a workbook can hold no date before March 1900 and no time without a date as what it was meant to be"
+        cell = f"{where}, row {positions[int(wrong.arg_true()[0])]}, column '{name}'"
+        got, remedy = (
+            f"{int(wrong.sum())} such cells in this column",
+            "store these cells as text, for instance 1890-05-17",
         )
+        raise GemelError(ErrorCode.SOURCE, what, where=cell, got=got, remedy=remedy)
     written = pl.select(
         pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
     )

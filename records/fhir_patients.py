@@ -1,38 +1,21 @@
 """FHIR resources Patient, one as JSON on each line, flattened to columns.
 
 A patient may have several names, addresses and identifiers; of each one is taken, by its `use`: of names official, then
-usual, then one without a use; of addresses home, then one without a use; of both, old ones last. The columns:
-
-=================== ====================================================================================
-column              content
-=================== ====================================================================================
-id                  the resource's own id
-family, given       of that name; several given names with blanks between
-prefix, suffix      of that name
-maiden_family       family of the name whose use is maiden
-birth_date          as it is there: YYYY-MM-DD, YYYY-MM or YYYY
-gender              male, female, other, unknown
-deceased_date       day or time of death, where it is known
-address_line        of that address; several lines with blanks between
-city, district, state, postal_code, country
-                    of that address
-phone, email        the first of each that is not old
-identifier.SYSTEM   the identifier of that system, for each system that occurs, as its URI is written
-=================== ====================================================================================
+usual, then one without a use; of addresses home, then one without a use; of both, old ones last. The columns
+are in docs/records.md; several given names, and several lines of an address, have blanks between.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import FhirSource
-from gemel.records.table import SourceTable, cells_frame, require_columns, unreadable
+from gemel.records.table import SourceTable, line_tables, require_columns, unreadable
 
 IDENTIFIER = "identifier."
 """What the name of an identifier's column begins with."""
@@ -58,46 +41,39 @@ class _MalformedError(Exception):
 
 
 def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped.
-
-    Where identifiers are selected, the file is read twice, first for the systems that occur.
-    """
+    """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped. Where identifiers are
+    selected, the file is read twice, first for the systems that occur."""
     path, where = source.path, str(source.path)
     available = list(_COLUMNS)
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
         available += [IDENTIFIER + system for system in _systems(path)]
     chosen = available if columns is None else columns
     require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/records.md")
-    cells: list[list[str | None]] = [[] for _ in chosen]
-    positions: list[int] = []
+    yield from line_tables(_rows(path, chosen), chosen, where, _ROWS_AT_ONCE)
+
+
+def _rows(path: Path, chosen: Sequence[str]) -> Iterator[tuple[int, list[str | None]]]:
     for number, patient in _patients(path):
-        try:
+        with _refusing_malformed(path, number):
             row = _flattened(patient)
-        except _MalformedError as error:
-            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
-        for kept, name in zip(cells, chosen, strict=True):
-            kept.append(row.get(name))
-        positions.append(number)
-        if len(positions) == _ROWS_AT_ONCE:
-            yield _table(cells, positions, chosen, where)
-            cells, positions = [[] for _ in chosen], []
-    yield _table(cells, positions, chosen, where)
+        yield number, [row.get(name) for name in chosen]
 
 
-def _table(cells: list[list[str | None]], positions: list[int], chosen: Sequence[str], where: str) -> SourceTable:
-    return SourceTable(cells_frame(chosen, cells), np.array(positions, dtype=np.int64), "line", where)
+@contextmanager
+def _refusing_malformed(path: Path, number: int) -> Iterator[None]:
+    try:
+        yield
+    except _MalformedError as error:
+        raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
 
 
 def _systems(path: Path) -> list[str]:
     """Systems of identifiers, in the order in which they occur."""
     found: dict[str, None] = {}
     for number, patient in _patients(path):
-        try:
-            found |= dict.fromkeys(
-                system for each in _objects(patient, "identifier") if (system := _text(each, "system"))
-            )
-        except _MalformedError as error:
-            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+        with _refusing_malformed(path, number):
+            named = [_text(each, "system") for each in _objects(patient, "identifier")]
+        found |= dict.fromkeys(system for system in named if system)
         if len(found) > MAX_SYSTEMS:
             raise _refused(path, number, f"there are more than {MAX_SYSTEMS} systems of identifiers up to here")
     return list(found)

@@ -14,10 +14,8 @@ Records: TypeAlias = Any
 
 
 def frame_of(records: Records, where: str) -> pl.DataFrame:
-    """The same table of polars (also lazy), pandas or pyarrow in polars; errors call it `where`.
-
-    Raises SOURCE for something else, or a column of values of several types; MODULE_MISSING where pandas needs pyarrow.
-    """
+    """The same table of polars (also lazy), pandas or pyarrow in polars; errors call it `where`. Raises SOURCE for
+    something else, or a column of values of several types; MODULE_MISSING where pandas needs pyarrow."""
     if isinstance(records, pl.DataFrame):
         return records
     if isinstance(records, pl.LazyFrame):

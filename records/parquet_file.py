@@ -11,21 +11,19 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import ParquetSource
-from gemel.records.table import SourceTable, require_columns, text_tables
+from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
 
 
 def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
-    """Read the selected columns of a Parquet file, or all, as text, some rows at a time.
-
-    Columns of numbers and times are read twice: how they are written depends on all of their values.
-    """
+    """Read the selected columns of a Parquet file, or all, as text, some rows at a time. Columns of numbers and times
+    are read twice: how they are written depends on all of their values."""
     path = source.path
     with _refusing(path):
         schema = pl.read_parquet_schema(path)
-        undecided = [name for name, kind in schema.items() if _is_undecided(kind)]
+        undecided = [n for n, kind in schema.items() if kind.is_float() or isinstance(kind, pl.Decimal | pl.Datetime)]
         yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
 
 
@@ -55,18 +53,7 @@ def _refusing(path: Path) -> Iterator[None]:
         raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size} bytes", remedy=remedy) from None
 
 
-def _is_undecided(kind: pl.DataType) -> bool:
-    return kind.is_float() or isinstance(kind, pl.Decimal | pl.Datetime)
-
-
 def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Some rows after the other; one frame without rows for a file without any."""
     # The path is no pattern of paths, and read as it is.
     file = pl.scan_parquet(path, glob=False).select(columns)
-    begin, height = 0, _ROWS_AT_ONCE
-    while height == _ROWS_AT_ONCE:
-        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
-        height = frame.height
-        if height or not begin:
-            yield frame
-        begin += height
+    return frame_parts(lambda begin, rows: file.slice(begin, rows).collect(), _ROWS_AT_ONCE)

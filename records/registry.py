@@ -12,9 +12,8 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 import polars as pl
 
 from gemel.common.configuration import load_configuration
@@ -32,7 +31,6 @@ from gemel.records.sources import (
     DatabaseSource,
     ExcelSource,
     FhirSource,
-    FixedColumn,
     FixedWidthSource,
     OmopSource,
     ParquetSource,
@@ -41,7 +39,7 @@ from gemel.records.sources import (
 )
 from gemel.records.statistical_file import ENDINGS as STATISTICAL
 from gemel.records.statistical_file import pyreadstat_module, statistical_batches
-from gemel.records.table import SourceTable, cells_frame, joined, no_records, require_columns, unreadable
+from gemel.records.table import SourceTable, joined, line_tables, no_records, require_columns, unreadable
 
 # A text file without a header, in whose lines each column is at the same characters: the configuration says which.
 #
@@ -57,9 +55,9 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
     names = [column.name for column in source.columns]
     chosen = names if columns is None else columns
     require_columns(names, chosen, where, "name the columns in the configuration: `columns: [{name, start, width}]`")
-    places = {column.name: column for column in source.columns}
-    width = max(column.end for column in source.columns)
-    needed = 0 if source.short_lines else width
+    slices = {column.name: slice(column.start - 1, column.end) for column in source.columns}
+    places = [slices[name] for name in chosen]
+    needed = 0 if source.short_lines else max(column.end for column in source.columns)
     encoding = source.encoding
     try:
         if encoding == DETECT:
@@ -67,42 +65,26 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
         refuse_other_mark(path, encoding)
         decoder = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
         with path.open("rb") as file, io.TextIOWrapper(file, encoding=decoder, errors="strict") as text:
-            lines: list[str] = []
-            positions: list[int] = []
-            for number, line in enumerate(lines_of(text, path, 0), 1):
-                bare = line.rstrip("\n")
-                if not bare.strip():
-                    continue
-                if len(bare) < needed:
-                    raise _short(where, number, needed, len(bare))
-                lines.append(bare)
-                positions.append(number)
-                if len(lines) == _ROWS_AT_ONCE:
-                    yield _table(lines, positions, chosen, places, where)
-                    lines, positions = [], []
-            yield _table(lines, positions, chosen, places, where)
+            yield from line_tables(_cells(text, path, places, needed), chosen, where, _ROWS_AT_ONCE)
     except UnicodeError:
         raise undecodable(path, encoding) from None
     except OSError as error:
         raise unreadable(path, error) from None
 
 
-def _table(
-    lines: list[str], positions: list[int], chosen: Sequence[str], places: dict[str, FixedColumn], where: str
-) -> SourceTable:
-    parts = [slice(places[name].start - 1, places[name].end) for name in chosen]
-    frame = cells_frame(chosen, [[line[part] for line in lines] for part in parts])
-    return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
-
-
-def _short(where: str, line: int, needed: int, found: int) -> GemelError:
-    what = f"every line must have {needed} characters, up to the end of the last column"
-    remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
-    return GemelError(ErrorCode.SOURCE, what, where=f"{where}, line {line}", got=f"{found}", remedy=remedy)
+def _cells(text: IO[str], path: Path, places: Sequence[slice], needed: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines_of(text, path, 0), 1):
+        bare = line.rstrip("\n")
+        if not bare.strip():
+            continue
+        if len(bare) < needed:
+            what = f"every line must have {needed} characters, up to the end of the last column"
+            remedy = "check that line and the columns' places; `short_lines: true` where blanks at the ends are cut off"
+            raise GemelError(ErrorCode.SOURCE, what, where=f"{path}, line {number}", got=str(len(bare)), remedy=remedy)
+        yield number, [bare[place] for place in places]
 
 
 FOUND = CsvOptions()
-"""Nothing of a file's form is given."""
 ROWS_AT_ONCE = 1 << 16
 """Rows of a batch at most: some 10 MB of text."""
 DESCRIPTIONS = frozenset({".yaml", ".yml"})
@@ -118,9 +100,7 @@ class Kind:
     endings: tuple[str, ...]
     """Those of a file's name by which a command knows the kind; none where a path alone is not enough."""
     model: type
-    """What a source of this kind states."""
     batches: Callable[[Any, Sequence[str] | None], Iterator[SourceTable]]
-    """Reads columns, or all."""
 
 
 def _database(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
@@ -142,11 +122,9 @@ KINDS = (
 """Every kind; a file whose ending none of them has is read as CSV."""
 
 BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
-"""Kinds by the endings of files."""
 
 
 def kind_of(source: Source) -> Kind:
-    """The kind of a source."""
     return next(kind for kind in KINDS if getattr(source, kind.name) is not None)
 
 
@@ -175,10 +153,8 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
 
 
 def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
-    """Read the selected columns, each once, or all, as text, at most so many rows at a time.
-
-    Raises as the kind's reader; EMPTY_SOURCE for a source without records.
-    """
+    """Read the selected columns, each once, or all, as text, at most so many rows at a time. Raises as the kind's
+    reader; EMPTY_SOURCE for a source without records."""
     selected = None if columns is None else list(dict.fromkeys(columns))
     records = 0
     for table in kind_of(source).batches(source.chosen, selected):
@@ -190,11 +166,8 @@ def source_batches(source: Source, columns: Sequence[str] | None, rows: int = RO
 
 
 def check_driver(source: Source) -> None:
-    """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
-
-    Raises `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or
-    malformed.
-    """
+    """Find that what is needed to read a source is installed, before a project needs it; nothing is read. Raises
+    `GemelError`: MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed."""
     match source.chosen:
         case DatabaseSource() as chosen:
             from gemel.records.database_query import check_database

@@ -189,7 +189,6 @@ class Source(Configuration):
 
     @property
     def chosen(self) -> AnySource:
-        """The one that was given."""
         return self._given()[0]
 
     @property

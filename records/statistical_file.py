@@ -18,7 +18,7 @@ import polars as pl
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.missing_module import imported
 from gemel.records.sources import StatisticalSource
-from gemel.records.table import SourceTable, require_columns, text_tables
+from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables
 
 ENDINGS = {
     ".dta": ("read_dta", "Stata"),
@@ -45,13 +45,11 @@ def statistical_batches(source: StatisticalSource, columns: Sequence[str] | None
     own = described.variable_value_labels if source.values == "labels" else {}
 
     def frames(names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        begin, height = 0, _ROWS_AT_ONCE
-        while height == _ROWS_AT_ONCE:
-            frame = _read(path, names, source.encoding, row_offset=begin, row_limit=_ROWS_AT_ONCE)
-            height = frame.height
-            if height or not begin:
-                yield with_labels(frame, own, path)
-            begin += height
+        def read(begin: int, rows: int) -> pl.DataFrame:
+            frame = _read(path, names, source.encoding, row_offset=begin, row_limit=rows)
+            return with_labels(frame, own, path)
+
+        return frame_parts(read, _ROWS_AT_ONCE)
 
     yield from text_tables(stored, numbers, frames, columns, str(path))
 
@@ -71,10 +69,8 @@ def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
 
 
 def with_labels(table: pl.DataFrame, found: Labels, path: Path) -> pl.DataFrame:
-    """Codes replaced by their labels; a code without a label stays.
-
-    Raises `GemelError`: PARAMETER if two codes of a column have one label.
-    """
+    """Codes replaced by their labels; a code without a label stays. Raises `GemelError`: PARAMETER if two codes of a
+    column have one label."""
     for name in table.columns:
         own = found.get(name)
         if not own or table[name].dtype == pl.Null:
@@ -134,7 +130,6 @@ def pyreadstat_module(path: Path) -> Any:
 
 
 def _whole(column: pl.Series) -> pl.Series:
-    """A column of whole numbers as integers."""
     if not column.dtype.is_float():
         return column
     column = column.fill_nan(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,6 @@ class Positions:
 
     @classmethod
     def of_rows(cls, n_rows: int) -> Positions:
-        """Rows by their own numbers."""
         return cls(np.arange(1, n_rows + 1, dtype=np.int64))
 
 
@@ -52,7 +52,6 @@ class Found:
         self._unit = "row"
 
     def add(self, positions: Positions, chosen: NDArray[np.bool_]) -> None:
-        """Add the chosen rows of a table."""
         here = positions.numbers[chosen]
         self.count += len(here)
         self._unit = positions.unit
@@ -82,12 +81,10 @@ class SourceTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.frame.height
 
     @property
     def places(self) -> Positions:
-        """Where the rows are, for messages."""
         return Positions(self.positions, self.unit)
 
     def slices(self, rows: int) -> Iterator[SourceTable]:
@@ -116,8 +113,23 @@ def trimmed(column: pl.Series) -> pl.Series:
 
 
 def cells_frame(names: Iterable[str], cells: Iterable[Sequence[str | None]]) -> pl.DataFrame:
-    """Columns of cells as a table, `trimmed`."""
     return pl.DataFrame([trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)])
+
+
+def line_tables(
+    rows: Iterable[tuple[int, Sequence[str | None]]], names: Sequence[str], where: str, at_once: int
+) -> Iterator[SourceTable]:
+    """Tables of so many rows, each with the line it is in; the last one has the rest, which may be none."""
+    left = iter(rows)
+    while True:
+        part = list(islice(left, at_once))
+        cells: Iterable[Sequence[str | None]] = (
+            zip(*(row for _, row in part), strict=True) if part else [()] * len(names)
+        )
+        lines = np.array([line for line, _ in part], dtype=np.int64)
+        yield SourceTable(cells_frame(names, cells), lines, "line", where)
+        if len(part) < at_once:
+            return
 
 
 def unreadable(path: Path, error: OSError, remedy: str = "check the path and the file's permissions") -> GemelError:
@@ -127,9 +139,7 @@ def unreadable(path: Path, error: OSError, remedy: str = "check the path and the
 
 def can_shorten(column: pl.Series) -> bool:
     """Whether the numbers of a column are all whole, or its times of day all midnight; of other types it says nothing.
-
-    Whether a column as a whole can follows from its parts.
-    """
+    Whether a column as a whole can follows from its parts."""
     kind = column.dtype
     if kind.is_float() or isinstance(kind, pl.Decimal):
         whole = (column.fill_nan(None) if kind.is_float() else column).drop_nulls()
@@ -180,10 +190,8 @@ def numbers_of(column: pl.Series) -> pl.Series:
 def require_columns(
     available: Sequence[str], selected: Collection[str], where: str, none_found: str = NO_COLUMN_FOUND
 ) -> None:
-    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
-
-    Raises `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
-    """
+    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are. Raises
+    `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice."""
     present = set(available)
     missing = [name for name in selected if name not in present]
     # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
@@ -199,14 +207,8 @@ def require_columns(
         raise GemelError(ErrorCode.FIELD_MISSING, what, where=where, got=got, remedy=none_found)
     for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:
-            errors.append(
-                GemelError(
-                    ErrorCode.SOURCE,
-                    f"column '{name}' occurs {count} times",
-                    where=where,
-                    remedy="rename all but one of them",
-                )
-            )
+            what, remedy = f"column '{name}' occurs {count} times", "rename all but one of them"
+            errors.append(GemelError(ErrorCode.SOURCE, what, where=where, remedy=remedy))
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -220,10 +222,8 @@ def no_records(where: str) -> GemelError:
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
-    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated.
-
-    Raises `GemelError`: DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
-    """
+    """The custodian's own identifiers, shape (n_rows,), none missing and none repeated. Raises `GemelError`:
+    DUPLICATE_IDENTIFIER, with counts and positions and never the identifier."""
     identifiers = table.frame.get_column(column)
     missing = identifiers.is_null().to_numpy()
     repeated = identifiers.is_duplicated().to_numpy() & ~missing
@@ -235,10 +235,8 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
 
 
 def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
-    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
-
-    Raises `GemelError`: DUPLICATE_IDENTIFIER.
-    """
+    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have. Raises
+    `GemelError`: DUPLICATE_IDENTIFIER."""
     problems = []
     if without.count:
         problems.append(f"{without.count} rows without one ({without})")
@@ -248,6 +246,17 @@ def refuse_identifiers(column: str, where: str, without: Found, repeated: Found,
         what = f"every row needs an identifier of its own in column '{column}'"
         remedy = "give every record one row with its own identifier, or name another column as the identifier"
         raise GemelError(ErrorCode.DUPLICATE_IDENTIFIER, what, where=where, got=" and ".join(problems), remedy=remedy)
+
+
+def frame_parts(read: Callable[[int, int], pl.DataFrame], at_once: int) -> Iterator[pl.DataFrame]:
+    """The frames that `read` gives from a row on, of so many rows; one without rows for a file without any."""
+    begin, height = 0, at_once
+    while height == at_once:
+        frame = read(begin, at_once)
+        height = frame.height
+        if height or not begin:
+            yield frame
+        begin += height
 
 
 Frames = Callable[[Sequence[str]], Iterator[pl.DataFrame]]

@@ -20,7 +20,6 @@ from gemel.records.sources import Values
 
 
 def chosen_values(text: str) -> Values:
-    """The value of ``--values``."""
     if text == "codes":
         return "codes"
     if text == "labels":

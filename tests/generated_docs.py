@@ -8,14 +8,12 @@ from pathlib import Path
 
 from gemel.carole.projects.project import State
 from gemel.carole.projects.transitions import TRANSITIONS, Action, Actor
-from gemel.common.documents.disclosure_measures import measures_table
-from gemel.common.documents.reference import reference
-from gemel.common.documents.result_warning import warnings_tables
 from gemel.common.parties import CUSTODIANS, Role
-from gemel.common.specification.text.reference import specification_reference
 from gemel.party.comparison import TYPES
 from tests.command_reference import commands_reference
+from tests.document_reference import measures_table, reference, warnings_tables
 from tests.drawn_docs import DRAWINGS
+from tests.specification_reference import specification_reference
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -49,7 +49,6 @@ class Checkpoint:
 
     @classmethod
     def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
-        """A checkpoint signed with the linker's identity."""
         return cls(log, size, root, at, identity.sign(SigningPurpose.CHECKPOINT, *_parts(log, size, root, at)))
 
     def noted(self, identity: Identity) -> Checkpoint:
@@ -57,10 +56,8 @@ class Checkpoint:
         return replace(self, note=sign_note(identity, self.log, self.size, self.root))
 
     def verify(self, linker: PublicIdentity) -> None:
-        """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there.
-
-        Raises AUDIT for an impossible size or root; SIGNATURE.
-        """
+        """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there. Raises
+        AUDIT for an impossible size or root; SIGNATURE."""
         lengths = len(self.signature), len(self.note)
         signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
@@ -80,19 +77,14 @@ class Checkpoint:
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self, *cosigned: NoteLine) -> str:
-        """As a signed note, to be kept or compared.
-
-        The note has a second line by the log: time and signature in Gemel's own form, which others ignore. Those of
-        witnesses follow.
-        """
+        """As a signed note, to be kept or compared. The note has a second line by the log: time and signature in
+        Gemel's own form, which others ignore. Those of witnesses follow."""
         return str(CheckpointNote(self.log, self.size, self.root, (*self._lines(), *cosigned)))
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Checkpoint:
-        """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left.
-
-        Raises AUDIT if it is anything else.
-        """
+        """Read what `to_text` wrote; it is not verified. Other signatures in it, such as cosignatures, are left. Raises
+        AUDIT if it is anything else."""
         note = CheckpointNote.read(text, where)
         own, at, signature, standard = _own_key_id(note.log), 0, b"", b""
         for line in note.lines:
@@ -142,28 +134,21 @@ class Witness:
 
     @property
     def size(self) -> int:
-        """Size of the log as last verified."""
         return 0 if self.seen is None else self.seen.size
 
     def believe(self, shown: Checkpoint, proof: Sequence[bytes], who: str = "the linkage unit") -> Witness:
-        """The witness after seeing a checkpoint not smaller than its own, with the proof from its own to that.
-
-        Raises SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen.
-        """
+        """The witness after seeing a checkpoint not smaller than its own, with the proof from its own to that. Raises
+        SIGNATURE; AUDIT if the log shown is another one, is shorter, or does not begin with what was seen."""
         shown.verify(self.linker)
         if self.seen is None:
             return Witness(self.linker, shown)
         self._same_log(shown, who)
         if shown.size < self.seen.size:
-            raise _rewritten(
-                f"{who} shows an audit log shorter than it has shown before",
-                f"{shown.size} entries after {self.seen.size}",
-            )
+            what = f"{who} shows an audit log shorter than it has shown before"
+            raise _rewritten(what, f"{shown.size} entries after {self.seen.size}")
         if not verify_consistency(self.seen.size, shown.size, self.seen.root, shown.root, proof):
-            raise _rewritten(
-                f"the audit log that {who} shows does not begin with the one it has shown before",
-                f"{shown.size} entries that do not continue the {self.seen.size} seen",
-            )
+            what = f"the audit log that {who} shows does not begin with the one it has shown before"
+            raise _rewritten(what, f"{shown.size} entries that do not continue the {self.seen.size} seen")
         return Witness(self.linker, shown if shown.size > self.seen.size else self.seen)
 
     def compare(self, others: Checkpoint, proof: Sequence[bytes], who: str) -> None:
@@ -178,10 +163,8 @@ class Witness:
         self._same_log(others, who)
         old, new = sorted((self.seen, others), key=lambda checkpoint: checkpoint.size)
         if not verify_consistency(old.size, new.size, old.root, new.root, proof):
-            raise _rewritten(
-                f"the linkage unit has shown {who} another audit log",
-                f"{others.size} entries there, {self.seen.size} here, and neither continues the other",
-            )
+            got = f"{others.size} entries there, {self.seen.size} here, and neither continues the other"
+            raise _rewritten(f"the linkage unit has shown {who} another audit log", got)
 
     def _same_log(self, shown: Checkpoint, who: str) -> None:
         if self.seen is not None and shown.log != self.seen.log:

@@ -54,7 +54,6 @@ class AuditEntry:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The details as they were given."""
         found: dict[str, Any] = json.loads(self.text)
         return found
 
@@ -65,5 +64,4 @@ def canonical(details: Mapping[str, Any]) -> str:
 
 
 def new_salt() -> bytes:
-    """A salt for one entry."""
     return secrets.token_bytes(SALT_BYTES)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 
 HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
-"""Root of the tree without leaves."""
-
 Node = Callable[[int, int], bytes]
 """`node(height, position)`: hash over the leaves position * 2^height .. (position + 1) * 2^height - 1."""
 
@@ -45,10 +43,8 @@ def root(size: int, node: Node) -> bytes:
 
 
 def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
-    """Hashes that lead from leaf `index` to the root of the first `size` leaves.
-
-    Raises ValueError if there is no such leaf.
-    """
+    """Hashes that lead from leaf `index` to the root of the first `size` leaves. Raises ValueError if there is no such
+    leaf."""
     if not 0 <= index < size:
         raise ValueError(f"leaf {index} is not among {size}")
     return _path(index, 0, size, node)
@@ -56,10 +52,7 @@ def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
 
 def consistency_proof(old: int, new: int, node: Node) -> list[bytes]:
     """Hashes that show that the tree of `new` leaves begins with the tree of `old`; none if they are the same or the
-    old one is empty.
-
-    Raises ValueError if the old tree is the larger one.
-    """
+    old one is empty. Raises ValueError if the old tree is the larger one."""
     if not 0 <= old <= new:
         raise ValueError(f"a tree of {new} leaves does not begin with one of {old}")
     return _subproof(old, 0, new, True, node) if 0 < old < new else []
@@ -120,22 +113,18 @@ class Tree:
         self.size = 0
 
     def append(self, leaf: bytes) -> None:
-        """Add the hash of a leaf."""
         for height, position, value in completed(self.size, leaf, self.node):
             self._nodes[height, position] = value
         self.size += 1
 
     def node(self, height: int, position: int) -> bytes:
-        """A full node, as the functions of this module request it."""
         return self._nodes[height, position]
 
     @property
     def root(self) -> bytes:
-        """Root over all leaves."""
         return root(self.size, self.node)
 
     def root_at(self, size: int) -> bytes:
-        """Root over the first `size` leaves."""
         if not 0 <= size <= self.size:
             raise ValueError(f"{size} leaves are not among {self.size}")
         return root(size, self.node)

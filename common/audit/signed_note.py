@@ -42,7 +42,6 @@ def origin(log: str) -> str:
 
 
 def witness_name(log: str, member: str) -> str:
-    """A member's name as a witness of a log."""
     return f"{origin(log)}/{member}"
 
 
@@ -93,7 +92,6 @@ class CheckpointNote:
 
 
 def notes_in(content: str) -> Iterator[str]:
-    """The notes of a text that has several, one after another."""
     part: list[str] = []
     for line in content.splitlines():
         if not line.startswith(_DASH) and any(each.startswith(_DASH) for each in part):
@@ -125,11 +123,9 @@ class Cosignature:
     at: int
     """In seconds since 1970, UTC."""
     signature: bytes
-    """64 bytes."""
 
     @classmethod
     def make(cls, identity: Identity, at: int, log: str, size: int, root: bytes) -> Cosignature:
-        """Sign as a witness, at this time."""
         return cls(at, identity.sign_text(_cosigned(at, log, size, root)))
 
     def verify(self, witness: PublicIdentity, log: str, size: int, root: bytes) -> None:
@@ -139,7 +135,6 @@ class Cosignature:
             raise _unsigned("a cosignature of a checkpoint's note")
 
     def line(self, log: str, member: str, witness: PublicIdentity) -> NoteLine:
-        """Its line in a note."""
         name = witness_name(log, member)
         identifier = key_id(name, _COSIGNATURE, witness)
         return NoteLine(name, identifier + self.at.to_bytes(TIME_BYTES, "big") + self.signature)
@@ -160,8 +155,7 @@ def _no_note(where: str) -> GemelError:
 
 
 def _unsigned(what: str) -> GemelError:
+    remedy = "compare the identity's fingerprint with its owner by phone; if it is right, the content was changed"
     return GemelError(
-        ErrorCode.SIGNATURE,
-        f"{what} was not made by the expected identity over these contents",
-        remedy="compare the identity's fingerprint with its owner by phone; if it is right, the content was changed",
+        ErrorCode.SIGNATURE, f"{what} was not made by the expected identity over these contents", remedy=remedy
     )

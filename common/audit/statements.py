@@ -18,10 +18,8 @@ MAX_REASON = 1000
 
 
 def normalized_reason(reason: str) -> str:
-    """The reason as recorded in the log: one line of printable characters.
-
-    Raises PARAMETER if it is too short or too long.
-    """
+    """The reason as recorded in the log: one line of printable characters. Raises PARAMETER if it is too short or too
+    long."""
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
         what = f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters"
@@ -39,7 +37,6 @@ class Statement(ABC):
     def parts(self) -> tuple[bytes, ...]: ...
 
     def sign(self, identity: Identity) -> bytes:
-        """The signature: 64 bytes."""
         return identity.sign(self.PURPOSE, *self.parts())
 
     def verify(self, identity: PublicIdentity, signature: bytes) -> None:
@@ -108,7 +105,6 @@ class HandOver(Statement):
     """The owner, and the coordinator that may take the project over: names in the membership list."""
     seen: Checkpoint
     reason: str
-    """As `normalized_reason` returns it."""
 
     def parts(self) -> tuple[bytes, ...]:
         return (*_of_owners(self), self.reason.encode())
@@ -173,8 +169,6 @@ class RestorationDecision(Statement):
 
 
 MAX_ORIGIN = 200
-"""Characters of `origin`."""
-
 MAX_RECORDS = 1 << 40
 
 TOLERANCE = 0.05
@@ -193,7 +187,6 @@ class FileStatement:
     """
 
     records: int
-    """Number of records."""
     origin: str = ""
     """Where they come from, in a line of at most `MAX_ORIGIN` printable characters; empty if that is not stated."""
 
@@ -204,11 +197,9 @@ class FileStatement:
             raise _wrong("origin", f"a line of at most {MAX_ORIGIN} characters", f"{len(self.origin)} characters")
 
     def sign(self, identity: Identity, project: str, specification_digest: bytes) -> bytes:
-        """The signature over the statement, 64 bytes."""
         return identity.sign(SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def verify(self, identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes) -> None:
-        """Refuse a statement that this identity has not signed."""
         identity.verify(signature, SigningPurpose.FILE, *self._parts(project, specification_digest))
 
     def _parts(self, project: str, specification_digest: bytes) -> tuple[bytes, ...]:
@@ -217,19 +208,13 @@ class FileStatement:
 
 def check_contributed(stated: int, contributed: int, where: str) -> None:
     """Refuse (UPLOAD_LIMIT) a contribution of another number of records, without decoys and dummies, than was stated.
-
-    They may differ by `TOLERANCE` of those stated, or by `SPARE`.
-    """
+    They may differ by `TOLERANCE` of those stated, or by `SPARE`."""
     if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
-        raise GemelError(
-            ErrorCode.UPLOAD_LIMIT,
-            f"a contribution must have the number of records that its custodian has stated with its approval,"
-            f" {stated:,}, within {TOLERANCE:.0%}",
-            where=where,
-            got=f"{contributed:,} records",
-            remedy="contribute the file that was stated; if it has changed since, decline the specification and approve"
-            " it again",
-        )
+        stated_with = "a contribution must have the number of records that its custodian has stated with its approval"
+        what = f"{stated_with}, {stated:,}, within {TOLERANCE:.0%}"
+        otherwise = "if it has changed since, decline the specification and approve it again"
+        remedy = f"contribute the file that was stated; {otherwise}"
+        raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=f"{contributed:,} records", remedy=remedy)
 
 
 def _wrong(where: str, what: str, got: str) -> GemelError:

@@ -43,7 +43,6 @@ INVENTED = StewardQuestion(
     "A custodian that adds records of its own making learns from the links what the other file has.",
 )
 QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS, INVENTED, RIGHT)
-"""In the order of the report."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class DisclosureMeasure:
 
     name: str
     title: str
-    """Heading in the report."""
     meaning: str
     """One sentence, for editors of specifications and the manual."""
     intruder: str
@@ -60,7 +58,6 @@ class DisclosureMeasure:
     sentence: str
     """One sentence for a steward; ``{value}`` is replaced by the number."""
     method: str
-    """How it is computed, in brief."""
     question: StewardQuestion
     """Which of the steward's questions it answers."""
     place: int = 0
@@ -77,16 +74,13 @@ class DisclosureMeasure:
     """Whether a release is judged together with the project's earlier ones."""
     minimum: float = 0.0
     maximum: float = 1.0
-    """Range of its limit."""
     default: float | None = None
     """The limit where a specification gives none, and has what it needs; None: then there is none."""
 
     def shown(self, value: float) -> str:
-        """A value as it reads in a sentence."""
         return f"{value:.3g}" if self.unit == "probability" else f"{100 * value:.3g} %"
 
     def words(self, value: float) -> str:
-        """The sentence for a steward."""
         return self.sentence.format(value=self.shown(value))
 
 
@@ -103,17 +97,10 @@ def register(measures: Iterable[DisclosureMeasure]) -> None:
 
 
 def report_order() -> list[tuple[StewardQuestion, list[DisclosureMeasure]]]:
-    """The measures by question, as the report shows them."""
     return [
         (question, sorted((m for m in MEASURES.values() if m.question == question), key=lambda m: m.place))
         for question in QUESTIONS
     ]
-
-
-def measures_table() -> str:
-    """The table of measures in docs/assessment.md."""
-    head = "| measure | what it is | it assumes | method |\n|---|---|---|---|\n"
-    return head + "".join(f"| `{m.name}` | {m.meaning} | {m.intruder} | {m.method} |\n" for m in MEASURES.values())
 
 
 _KEYS = "An intruder who knows a person's values of all key variables"

@@ -55,8 +55,6 @@ def attribute_docstrings(model: type[BaseModel]) -> Mapping[str, str]:
 
 
 MAX_BYTES = 64 << 20
-"""Longest document that is read."""
-
 MAX_SHOWN = 20
 """Errors of one document that are reported."""
 
@@ -73,7 +71,6 @@ class Part(DescribedModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
     def plain(self) -> dict[str, Any]:
-        """Plain dictionaries and lists, with the entries that were given."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -82,10 +79,8 @@ class Document(Part):
 
     @classmethod
     def of(cls, content: object, where: str) -> Self:
-        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors.
-
-        Raises `GemelErrors`: PARAMETER, with every error and its place; never a value.
-        """
+        """Check plain dictionaries and lists, as read from JSON; `where` is the document's name in errors. Raises
+        `GemelErrors`: PARAMETER, with every error and its place; never a value."""
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -107,7 +102,6 @@ class Document(Part):
 
 
 def one_length(**arrays: list[Any]) -> None:
-    """Refuse arrays of different lengths."""
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {length}" for name, length in lengths.items())
@@ -131,7 +125,6 @@ CLASSES = (
     " pairs"
 )
 EXACT = "the chance that the two records are of one person, given both files, to the last digit"
-
 
 LINKED_FILES = {"links": "linked.parquet", "draws": "linked_draws.parquet"}
 """In a custodian's folder of results: its links, and drawn links, with columns that the other custodian has sent."""
@@ -166,10 +159,8 @@ class Provenance(Document):
 
 
 def read_provenance(path: Path) -> Provenance:
-    """The provenance in a Parquet file.
-
-    Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance; PARAMETER if that is malformed.
-    """
+    """The provenance in a Parquet file. Raises `GemelError`: SOURCE if the file is no Parquet, or has no provenance;
+    PARAMETER if that is malformed."""
     import polars as pl  # what most documents are read without
 
     try:

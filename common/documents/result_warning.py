@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import field_validator
 
 from gemel.common.documents.document import Part
-from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES, Severity
+from gemel.common.documents.warning_codes import SEVERITIES, WARNING_CODES, Severity
 
 
 class ResultWarning(Part):
@@ -30,7 +30,6 @@ class ResultWarning(Part):
 
     @property
     def line(self) -> str:
-        """As a terminal shows it: severity, text, remedy."""
         return f"{self.severity}: {self.text}" + (f" {self.remedy}" if self.remedy else "")
 
 
@@ -46,13 +45,3 @@ def result_warning(code: str, **figures: str | float) -> ResultWarning:
 def by_severity(warnings: Iterable[ResultWarning]) -> list[ResultWarning]:
     """Each warning once, the most serious first, otherwise in the order given."""
     return sorted(dict.fromkeys(warnings), key=lambda warning: -SEVERITIES.index(warning.severity))
-
-
-def warnings_tables() -> str:
-    """The tables of warnings in docs/documents.md."""
-    head = "| code | severity | meaning | what to do |\n|---|---|---|---|\n"
-    return "\n".join(
-        f"### {subject}\n\n{head}"
-        + "".join(f"| `{each.code}` | {each.severity} | {each.meaning} | {each.remedy or '-'} |\n" for each in entries)
-        for subject, entries in BY_SUBJECT.items()
-    )

@@ -65,7 +65,6 @@ class HiddenSecret:
 
     @classmethod
     def generate(cls) -> Self:
-        """Make new ones from the operating system's random source."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     def reveal(self) -> bytes:

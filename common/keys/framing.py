@@ -36,11 +36,8 @@ def frame(*parts: bytes) -> bytes:
 
 
 def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
-    """Split what `frame` joined, refusing everything that is not exactly the `expected` parts.
-
-    Raises FramingError if a part is missing, cut off, or of a length outside its bounds, or if bytes follow the last
-    one.
-    """
+    """Split what `frame` joined, refusing everything that is not exactly the `expected` parts. Raises FramingError if a
+    part is missing, cut off, or of a length outside its bounds, or if bytes follow the last one."""
     parts = []
     position = 0
     for part in expected:
@@ -49,7 +46,8 @@ def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
             raise FramingError(f"the part '{part.name}' is missing")
         length = int.from_bytes(data[position:start], "big")
         if not part.minimum <= length <= part.maximum:
-            raise FramingError(f"the part '{part.name}' must have {_bounds(part)} bytes, its prefix gives {length}")
+            bounds = " to ".join(map(str, dict.fromkeys((part.minimum, part.maximum))))
+            raise FramingError(f"the part '{part.name}' must have {bounds} bytes, its prefix gives {length}")
         if start + length > len(data):
             raise FramingError(f"the part '{part.name}' is cut off")
         parts.append(data[start : start + length])
@@ -57,7 +55,3 @@ def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
     if position != len(data):
         raise FramingError(f"{len(data) - position} bytes follow the last part")
     return parts
-
-
-def _bounds(part: Part) -> str:
-    return str(part.minimum) if part.minimum == part.maximum else f"{part.minimum} to {part.maximum}"

@@ -31,7 +31,6 @@ class SigningPurpose(StrEnum):
     """Each is signed with the contents. Never change one: former signatures would not verify."""
 
     APPROVAL = "approve-specification"
-    """A member consents to a specification."""
     AGREEMENT_OFFER = "seed agreement: offer"
     AGREEMENT_CONFIRMATION = "seed agreement: confirmation"
     HANDLES = "give-handles"
@@ -41,7 +40,6 @@ class SigningPurpose(StrEnum):
     RESULT = "resolve-run"
     """A resolver answers for its result."""
     DECISION = "decide-release"
-    """A steward releases a held result, or refuses it."""
     CHECKPOINT = "audit-checkpoint"
     """Carole states the size and root of the audit log."""
     WITNESS = "audit-witness"
@@ -49,7 +47,6 @@ class SigningPurpose(StrEnum):
     RESTORATION = "accept-restored-log"
     """A party accepts a log that was put back from a backup, or refuses it."""
     ENROLMENT = "enrolment request"
-    """A party requests to become a member."""
     DECLINE = "decline-specification"
     """A custodian does not take part under a specification, or no longer."""
     FILE = "state-file"
@@ -74,19 +71,15 @@ _GROUP = 4
 
 
 def fingerprint(public: bytes) -> bytes:
-    """SHA-256 of a raw public key, 32 bytes."""
     return hashlib.sha256(public).digest()
 
 
 def in_groups(digest: bytes) -> str:
-    """Hexadecimal digits in groups of four: ``"1f3a 77c0 ..."``."""
     text = digest.hex()
     return " ".join(text[start : start + _GROUP] for start in range(0, len(text), _GROUP))
 
 
 PUBLIC_BYTES = 32
-"""Of a public key on Curve25519."""
-
 StoredKey = Ed25519PrivateKey | X25519PrivateKey | MLKEM768PrivateKey | MLKEM1024PrivateKey | EllipticCurvePrivateKey
 
 _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\r?\n?", re.DOTALL)
@@ -99,11 +92,8 @@ class PublicKey:
     raw: bytes
 
     KIND: ClassVar[str]
-    """Its name in messages."""
     CODE: ClassVar[ErrorCode]
-    """Code of the errors about it."""
     LENGTHS: ClassVar[tuple[int, ...]] = (PUBLIC_BYTES,)
-    """In bytes."""
 
     def __post_init__(self) -> None:
         if len(self.raw) not in self.LENGTHS:
@@ -112,10 +102,8 @@ class PublicKey:
 
     @classmethod
     def from_hex(cls, text: str) -> Self:
-        """Read the hexadecimal digits of a membership list.
-
-        Raises with the kind's code if the text is anything else.
-        """
+        """Read the hexadecimal digits of a membership list. Raises with the kind's code if the text is anything
+        else."""
         try:
             raw = bytes.fromhex(text)
         except ValueError:
@@ -125,7 +113,6 @@ class PublicKey:
 
     @property
     def hex(self) -> str:
-        """The key as written in a membership list."""
         return self.raw.hex()
 
     @property
@@ -153,7 +140,6 @@ def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
 
 
 def unexpected(path: Path, expected: str, remedy: str) -> GemelError:
-    """The error of a file that holds something else."""
     what = f"expected {expected} as unencrypted PKCS #8 PEM"
     return GemelError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)
 
@@ -183,7 +169,6 @@ class PublicIdentity(PublicKey):
             raise GemelError(ErrorCode.SIGNATURE, what, remedy="ask its owner for a key made by 'gemel init'")
 
     def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
-        """Whether `signature` was made by this identity for `purpose` over `parts`."""
         return self._is_signed(signature, _message(purpose, parts))
 
     def is_text_signed(self, signature: bytes, text: str) -> bool:
@@ -217,10 +202,8 @@ class Signer(Protocol):
         """The public half: 32 bytes."""
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, by Ed25519 without a prehash.
-
-        Raises VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
-        """
+        """The signature of `message`, by Ed25519 without a prehash. Raises VAULT if the key cannot be used; UNAVAILABLE
+        if what has it does not answer."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +214,6 @@ class Identity:
 
     @property
     def public(self) -> PublicIdentity:
-        """The public half."""
         return PublicIdentity(self._signer.public)
 
     def sign(self, purpose: SigningPurpose, *parts: bytes) -> bytes:
@@ -255,12 +237,10 @@ class Identity:
     def _sign(self, message: bytes, what: str) -> bytes:
         signature = self._signer.sign(message)
         if not self.public._is_signed(signature, message):
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"what holds the identity has signed {what} wrongly, or by another key",
-                got=f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}",
-                remedy="check `identity` in the configuration, and restart: the key may have been replaced",
-            )
+            wrong = f"what holds the identity has signed {what} wrongly, or by another key"
+            got = f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}"
+            remedy = "check `identity` in the configuration, and restart: the key may have been replaced"
+            raise GemelError(ErrorCode.VAULT, wrong, got=got, remedy=remedy)
         return signature
 
 
@@ -279,32 +259,25 @@ class IdentityKey:
 
     @classmethod
     def create(cls) -> IdentityKey:
-        """A new key from the operating system's randomness."""
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
     def load(cls, path: Path) -> IdentityKey:
-        """Read the key from a PKCS #8 PEM file that only its owner may read.
-
-        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
+        """Read the key from a PKCS #8 PEM file that only its owner may read. Raises CONFIGURATION if the file is
+        missing, open to others, or holds something else."""
         keys = load_keys(path, "the Ed25519 identity")
         if len(keys) != 1 or not isinstance(keys[0], Ed25519PrivateKey):
             raise unexpected(path, "an Ed25519 private key", _LOST)
         return cls(keys[0])
 
     def save(self, path: Path) -> None:
-        """Write the key to a new file with mode 0600; an existing file is never overwritten.
-
-        Raises EXISTS or CONFIGURATION.
-        """
+        """Write the key to a new file with mode 0600; an existing file is never overwritten. Raises EXISTS or
+        CONFIGURATION."""
         save_keys(path, self._key)
 
     @property
     def public(self) -> bytes:
-        """The public half."""
         return self._key.public_key().public_bytes_raw()
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`."""
         return self._key.sign(message)

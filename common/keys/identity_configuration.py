@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from gemel.common.configuration import Configuration
 from gemel.common.keys.identity import PUBLIC_BYTES, Identity, IdentityKey, SigningPurpose
-from gemel.common.keys.key_wrapper import IDENTITY, Name, TokenPlace, VaultPlace, not_configured, unusable
+from gemel.common.keys.key_wrapper import IDENTITY, KeyPlace, Name, TokenPlace, VaultPlace, not_configured, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
-from gemel.common.keys.transit_engine import TransitEngine
+from gemel.common.keys.transit_engine import TransitEngine, decoded, encoded
 
 # An identity on a token of hardware, by PKCS#11: it is made there, signs there by EdDSA, and never leaves it.
 
@@ -32,10 +31,8 @@ class Pkcs11Signer:
         self.public = b""
 
     def checked(self) -> Pkcs11Signer:
-        """Itself, with both halves looked at.
-
-        Raises VAULT if the token or the key is not there, the PIN is wrong, or the key could leave the token.
-        """
+        """Itself, with both halves looked at. Raises VAULT if the token or the key is not there, the PIN is wrong, or
+        the key could leave the token."""
         attribute = self._pkcs11.Attribute
 
         def work(session: Any) -> tuple[bool, bytes]:
@@ -52,17 +49,14 @@ class Pkcs11Signer:
         return self
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, made on the token."""
         mechanism = self._pkcs11.Mechanism.EDDSA
         return self._token.use(
             lambda session: bytes(self._half(session, "PRIVATE_KEY").sign(message, mechanism=mechanism))
         )
 
     def create(self) -> None:
-        """Make the key on the token, which it never leaves.
-
-        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
-        """
+        """Make the key on the token, which it never leaves. Raises EXISTS if there is one of this label; VAULT if the
+        token does not make it."""
         of, kind = self._pkcs11, self._pkcs11.Attribute
         private = {kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.SIGN: True, kind.DERIVE: False}
 
@@ -103,29 +97,18 @@ class TransitSigner:
         if not isinstance(found, dict):
             remedy = "check `version` under `identity` in the configuration, and the key's oldest version in the vault"
             raise unusable("the key has no such version", self._engine.where, f"none of number {self._version}", remedy)
-        public = _bytes(str(found.get("public_key")))
+        public = decoded(str(found.get("public_key")))
         if len(public) != PUBLIC_BYTES:
             raise self._engine.misread("a public key of another length")
         self.public = public
         return self
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of `message`, made in the vault."""
-        text = base64.b64encode(message).decode("ascii")
-        made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
-        return _bytes(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
+        made = self._engine.request("sign_data", hash_input=encoded(message), key_version=self._version)
+        return decoded(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
 
     def create(self) -> None:
-        """Make the key, if the vault has none of this name."""
         self._engine.create(KIND)
-
-
-def _bytes(text: str) -> bytes:
-    """What is written in base 64; nothing if it is something else."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        return b""
 
 
 class Pkcs11Identity(TokenPlace):
@@ -136,7 +119,6 @@ class Pkcs11Identity(TokenPlace):
 
     @property
     def signer(self) -> Pkcs11Signer:
-        """The signer, unchecked."""
         return Pkcs11Signer(Pkcs11Token(self, IDENTITY), self.key)
 
 
@@ -148,28 +130,11 @@ class VaultIdentity(VaultPlace):
 
     @property
     def signer(self) -> TransitSigner:
-        """The signer, unchecked."""
         return TransitSigner(self, self.version)
 
 
-class IdentityConfiguration(Configuration):
+class IdentityConfiguration(KeyPlace[Pkcs11Identity, VaultIdentity]):
     """Where the identity is, if not in the file."""
-
-    pkcs11: Pkcs11Identity | None = None
-    vault: VaultIdentity | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> IdentityConfiguration:
-        if (self.pkcs11 is None) == (self.vault is None):
-            raise ValueError("expected either pkcs11 or vault")
-        return self
-
-    @property
-    def signer(self) -> Pkcs11Signer | TransitSigner:
-        """The one that is configured, unchecked."""
-        chosen = self.pkcs11 or self.vault
-        assert chosen is not None  # noqa: S101 - the model has checked it
-        return chosen.signer
 
 
 class IdentitySection(Configuration):
@@ -181,11 +146,9 @@ class IdentitySection(Configuration):
 
 
 def open_identity(configured: IdentityConfiguration | None, file: Path) -> Identity:
-    """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``.
-
-    Raises CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used.
-    """
-    return Identity(IdentityKey.load(file) if configured is None else configured.signer.checked())
+    """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``. Raises
+    CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used."""
+    return Identity(IdentityKey.load(file) if configured is None else configured.chosen.signer.checked())
 
 
 def check_identity(configured: IdentityConfiguration | None, file: Path, identity: Identity) -> None:
@@ -198,12 +161,10 @@ def check_identity(configured: IdentityConfiguration | None, file: Path, identit
 
 
 def create_identity(configured: IdentityConfiguration | None) -> Identity:
-    """Make the configured identity on its token or in its vault.
-
-    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
-    """
+    """Make the configured identity on its token or in its vault. Raises CONFIGURATION if neither is configured; EXISTS
+    if the token has the key."""
     if configured is None:
         raise not_configured(IDENTITY)
-    signer = configured.signer
+    signer = configured.chosen.signer
     signer.create()
     return Identity(signer.checked())

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Generic, Protocol, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gemel.common.configuration import Configuration, ConfiguredPath
 from gemel.common.errors import ErrorCode, GemelError
@@ -41,16 +41,12 @@ class KeyWrapper(Protocol):
         """Whether the key with this identifier is here."""
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key, bound to `associated`: `SEALED_BYTES`.
-
-        Raises VAULT if the wrapping key cannot be used; UNAVAILABLE if what has it does not answer.
-        """
+        """A data key sealed under the current key, bound to `associated`: `SEALED_BYTES`. Raises VAULT if the wrapping
+        key cannot be used; UNAVAILABLE if what has it does not answer."""
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
-        """The data key that `wrap` sealed under a known key; None if it was changed or belongs elsewhere.
-
-        Raises as `wrap`.
-        """
+        """The data key that `wrap` sealed under a known key; None if it was changed or belongs elsewhere. Raises as
+        `wrap`."""
 
 
 class KeyWrappers:
@@ -61,19 +57,15 @@ class KeyWrappers:
 
     @property
     def current_id(self) -> bytes:
-        """The identifier of the first wrapper's current key."""
         return self._wrappers[0].current_id
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether one of them has this key."""
         return any(wrapper.knows(identifier) for wrapper in self._wrappers)
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """As the first wrapper."""
         return self._wrappers[0].wrap(key, associated)
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
-        """As the wrapper that has this key."""
         for wrapper in self._wrappers:
             if wrapper.knows(identifier):
                 return wrapper.unwrap(identifier, sealed, associated)
@@ -129,12 +121,33 @@ class VaultPlace(Configuration):
     """Of the vault, where it has several."""
 
 
+OnToken = TypeVar("OnToken", bound=TokenPlace)
+InVault = TypeVar("InVault", bound=VaultPlace)
+
+
+class KeyPlace(Configuration, Generic[OnToken, InVault]):
+    """Where keys are, if not in the file."""
+
+    pkcs11: OnToken | None = None
+    vault: InVault | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.pkcs11 is None) == (self.vault is None):
+            raise ValueError("expected either pkcs11 or vault")
+        return self
+
+    @property
+    def chosen(self) -> OnToken | InVault:
+        place = self.pkcs11 or self.vault
+        assert place is not None  # noqa: S101 - the model has checked it
+        return place
+
+
 def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
-    """A key that cannot be used."""
     return GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
 
 
 def not_configured(use: KeyUse) -> GemelError:
-    """The error where a key is to be made and no place is configured."""
     remedy = f"add `{use.section}` to the configuration, or use the file that `gemel init` has made"
     return GemelError(ErrorCode.CONFIGURATION, "no token and no vault is configured", where=use.section, remedy=remedy)

@@ -36,10 +36,8 @@ class Pkcs11Token:
         return f"Pkcs11Token({self._module!r}, {self.label!r})"
 
     def use(self, work: Callable[[Any], Result]) -> Result:
-        """What `work` returns of the session; called once more, with a new one, if the token fails.
-
-        Raises UNAVAILABLE if it fails again.
-        """
+        """What `work` returns of the session; called once more, with a new one, if the token fails. Raises UNAVAILABLE
+        if it fails again."""
         with _ONE_THREAD:
             for attempt in (1, 2):
                 try:
@@ -47,22 +45,21 @@ class Pkcs11Token:
                 except self.library.PKCS11Error as error:
                     self._session = None
                     if attempt == 2:
-                        raise self._away(type(error).__name__) from None
+                        what = f"the token of the {self._use.keys} does not answer"
+                        where, remedy = f"token {self.label}", "check that it is connected and its service runs"
+                        got = type(error).__name__
+                        raise GemelError(ErrorCode.UNAVAILABLE, what, where=where, got=got, remedy=remedy) from None
         raise AssertionError("the loop returns or raises")
 
     def look(self, key: str, work: Callable[[Any], Result]) -> Result:
-        """What `work` finds out about a key with the session.
-
-        Raises VAULT if the token or the key is not there, or the PIN is wrong.
-        """
+        """What `work` finds out about a key with the session. Raises VAULT if the token or the key is not there, or the
+        PIN is wrong."""
         with _ONE_THREAD, self._stated(f"the key {key} cannot be used"):
             return work(self._opened())
 
     def make(self, key: str, kind: Any, work: Callable[[Any], object]) -> None:
-        """Make a key, by `work`, with a session that may write.
-
-        Raises EXISTS if an object of this kind has the key's label; VAULT if the token does not make it.
-        """
+        """Make a key, by `work`, with a session that may write. Raises EXISTS if an object of this kind has the key's
+        label; VAULT if the token does not make it."""
         attribute = self.library.Attribute
         with _ONE_THREAD, self._stated("the token did not make the key"):
             writing = self._open(rw=True)
@@ -72,12 +69,10 @@ class Pkcs11Token:
             writing.close()
 
     def may_leave(self, key: Any) -> bool:
-        """Whether a key could be read from outside."""
         attribute = self.library.Attribute
         return bool(key[attribute.EXTRACTABLE] or not key[attribute.SENSITIVE])
 
     def fault(self, what: str, got: str) -> GemelError:
-        """The error about a token that cannot be used."""
         remedy = (
             f"check module, token, label and PIN under `{self._use.section}` in the configuration, and that the token "
             "is there"
@@ -112,8 +107,3 @@ class Pkcs11Token:
         except self.library.exceptions.UserAlreadyLoggedIn:
             # A login is of the process: another session of it has made one.
             return token.open(rw=rw)
-
-    def _away(self, got: str) -> GemelError:
-        what = f"the token of the {self._use.keys} does not answer"
-        remedy = "check that it is connected and its service runs"
-        return GemelError(ErrorCode.UNAVAILABLE, what, where=f"token {self.label}", got=got, remedy=remedy)

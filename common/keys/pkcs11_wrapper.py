@@ -23,20 +23,16 @@ class Pkcs11Wrapper:
         self.current_id = _identifier(token.label, self._newest)
 
     def checked(self) -> Pkcs11Wrapper:
-        """Itself, with every key looked at.
-
-        Raises VAULT if the token or a key is not there, the PIN is wrong, or a key could leave the token.
-        """
+        """Itself, with every key looked at. Raises VAULT if the token or a key is not there, the PIN is wrong, or a key
+        could leave the token."""
         for label in self._labels.values():
             self._check(label)
         return self
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the key with this identifier is configured."""
         return identifier in self._labels
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key, on the token."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed: bytes | None = self._use("encrypt", self.current_id, key, nonce, associated)
         if sealed is None or len(sealed) != KEY_BYTES + TAG_BYTES:
@@ -48,10 +44,8 @@ class Pkcs11Wrapper:
         return self._use("decrypt", identifier, sealed[NONCE_BYTES:], sealed[:NONCE_BYTES], associated)
 
     def create(self) -> None:
-        """Make the current key on the token, which it never leaves.
-
-        Raises EXISTS if there is one of this label; VAULT if the token does not make it.
-        """
+        """Make the current key on the token, which it never leaves. Raises EXISTS if there is one of this label; VAULT
+        if the token does not make it."""
         of, kind = self._pkcs11, self._pkcs11.Attribute
         attributes = {
             kind.SENSITIVE: True, kind.EXTRACTABLE: False, kind.ENCRYPT: True, kind.DECRYPT: True,
@@ -88,8 +82,6 @@ class Pkcs11Wrapper:
         return session.get_key(object_class=of.ObjectClass.SECRET_KEY, key_type=of.KeyType.AES, label=label)
 
     def _check(self, label: str) -> None:
-        """Refuse a key that is not there, or that could leave the token."""
-
         def work(session: Any) -> tuple[bool, int]:
             key = self._key(session, label)
             return self._token.may_leave(key), 8 * key[self._pkcs11.Attribute.VALUE_LEN]

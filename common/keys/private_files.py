@@ -16,11 +16,8 @@ _FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
-    """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all.
-
-    An existing file stays and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it
-    protects.
-    """
+    """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all. An existing file stays
+    and is an error (EXISTS) unless it is to be replaced: overwriting a key loses what it protects."""
     try:
         with whole_file(path, replace=replace) as file:
             file.write(data)
@@ -38,39 +35,33 @@ def unwritable(path: Path, error: OSError) -> GemelError:
 
 
 def read_private(path: Path, content: str) -> bytes:
-    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``.
-
-    Raises CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
-    """
+    """Read a file that holds a secret; `content` says what, for messages: ``"the Ed25519 identity"``. Raises
+    CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        raise file_error(
-            ErrorCode.CONFIGURATION, f"cannot read {content}", path, error, "check the path in the configuration"
-        ) from None
+        what, remedy = f"cannot read {content}", "check the path in the configuration"
+        raise file_error(ErrorCode.CONFIGURATION, what, path, error, remedy) from None
     try:
         # The status of the open file, not of its name, which might lead elsewhere a moment later.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise GemelError(
-                ErrorCode.CONFIGURATION, f"expected a file with {content}", where=str(path), got="no plain file"
-            )
+            raise _unfit(path, f"expected a file with {content}", "no plain file")
         mode = stat.S_IMODE(status.st_mode)
         if mode & _FORBIDDEN:
-            what = f"{content} is open to other users of this machine"
             remedy = f"run: chmod 600 '{path}'; if others had access to the machine, make a new key"
-            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=f"mode {mode:04o}", remedy=remedy)
+            raise _unfit(path, f"{content} is open to other users of this machine", f"mode {mode:04o}", remedy)
         if status.st_uid not in (os.geteuid(), 0):
-            what = f"{content} belongs to another user"
-            where = str(path)
             remedy = "run the service as the owner of its keys"
-            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=f"owner {status.st_uid}", remedy=remedy)
+            raise _unfit(path, f"{content} belongs to another user", f"owner {status.st_uid}", remedy)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(LIMIT + 1)
     finally:
         os.close(descriptor)
     if len(data) > LIMIT:
-        raise GemelError(
-            ErrorCode.CONFIGURATION, f"expected {content}", where=str(path), got=f"more than {LIMIT} bytes"
-        )
+        raise _unfit(path, f"expected {content}", f"more than {LIMIT} bytes")
     return data
+
+
+def _unfit(path: Path, what: str, got: str, remedy: str = "") -> GemelError:
+    return GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=got, remedy=remedy)

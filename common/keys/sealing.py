@@ -21,9 +21,10 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InternalError, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM
@@ -32,7 +33,7 @@ from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.identity import PUBLIC_BYTES
-from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey
+from gemel.common.keys.sealing_key import ALGORITHMS, APPROVED_PUBLIC_BYTES, SealingKey, SealingPublicKey, new_key
 from gemel.common.keys.suite import Suite
 
 DEFAULT = b"gemel sealed 1\n"
@@ -57,12 +58,22 @@ def hpke_suite(suite: Suite) -> hpke.Suite:
     return hpke.Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
+def require_suite(suite: Suite, where: str) -> None:
+    """Refuse a suite whose keys cannot be made and used by this installation; less than a millisecond."""
+    try:
+        hpke_suite(suite).encrypt(b"", new_key(suite).public.hpke, info=b"")
+    except (UnsupportedAlgorithm, InternalError):
+        what = f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them"
+        got = f"a specification with `cryptography: {suite}`"
+        remedy = "install Gemel with a library that has them (docs/fips.md), or decline the specification"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, got=got, remedy=remedy) from None
+
+
 class UnopenedError(ValueError):
     """A header does not open; the message says why, for a person."""
 
 
 def mark_of(recipient: SealingPublicKey) -> bytes:
-    """The mark of what is sealed to a key."""
     return APPROVED if recipient.suite is Suite.APPROVED else DEFAULT
 
 
@@ -74,7 +85,6 @@ def domain_of(mark: bytes) -> bytes:
 
 
 def header_bytes(mark: bytes) -> int:
-    """Length of a header, its mark included."""
     return MARK_BYTES + _REST[mark]
 
 
@@ -86,7 +96,6 @@ def new_content_key(recipient: SealingPublicKey, info: bytes) -> tuple[bytes, by
 
 
 def read_content_key(key: SealingKey, header: bytes, info: bytes) -> bytes:
-    """The content key in a header of `header_bytes`."""
     mark, rest = header[:MARK_BYTES], header[MARK_BYTES:]
     suite = Suite.APPROVED if mark == APPROVED else Suite.DEFAULT
     keys = [each for each in key.keys if each.public.suite is suite]
@@ -165,7 +174,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
         cipher = AESGCM(read_content_key(key, header, associated))
     except UnopenedError as error:
         raise _refusal(context, str(error)) from None
-    for index, (chunk, last) in enumerate(_chunks(_chain(rest, chunks), _SEALED_CHUNK)):
+    for index, (chunk, last) in enumerate(_chunks(chain([rest], chunks), _SEALED_CHUNK)):
         try:
             content = cipher.decrypt(_nonce(index, last), chunk, associated)
         except InvalidTag:
@@ -177,10 +186,8 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
 
 
 def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], destination: Path) -> None:
-    """Open a sealed message into a file of mode 0600 that appears only if all of it was opened.
-
-    Raises SEALED as `open_sealed`; nothing is left behind then.
-    """
+    """Open a sealed message into a file of mode 0600 that appears only if all of it was opened. Raises SEALED as
+    `open_sealed`; nothing is left behind then."""
     with whole_file(destination) as file:
         for content in open_sealed(key, context, sealed):
             file.write(content)
@@ -217,16 +224,8 @@ def _chunks(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]
     yield bytes(held), True
 
 
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
-
-
 def _refusal(context: SealContext, what: str) -> GemelError:
-    return GemelError(
-        ErrorCode.SEALED,
-        what,
-        where=f"project {context.project}, run {context.run}, sealed for {context.recipient}",
-        remedy="fetch it again; if it still does not open, check that the membership list has the fingerprint "
-        "of this party's sealing key",
-    )
+    where = f"project {context.project}, run {context.run}, sealed for {context.recipient}"
+    check = "check that the membership list has the fingerprint of this party's sealing key"
+    remedy = f"fetch it again; if it still does not open, {check}"
+    return GemelError(ErrorCode.SEALED, what, where=where, remedy=remedy)

@@ -59,10 +59,8 @@ _LOST = "restore the file from its backup; what was sealed to a lost key cannot 
 
 @dataclass(frozen=True)
 class SealingPublicKey(PublicKey):
-    """A recipient's public key, of either suite.
-
-    Raises SEALED if `raw` has another length, or a part that can be checked is no public key.
-    """
+    """A recipient's public key, of either suite. Raises SEALED if `raw` has another length, or a part that can be
+    checked is no public key."""
 
     KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384)"
     CODE = ErrorCode.SEALED
@@ -80,7 +78,6 @@ class SealingPublicKey(PublicKey):
 
     @property
     def suite(self) -> Suite:
-        """The suite that it is of."""
         return Suite.APPROVED if len(self.raw) == APPROVED_PUBLIC_BYTES else Suite.DEFAULT
 
     @property
@@ -106,23 +103,19 @@ class DefaultKey:
 
     @classmethod
     def create(cls) -> DefaultKey:
-        """A new key from the operating system's randomness."""
         return cls(MLKEM768PrivateKey.generate(), X25519PrivateKey.generate())
 
     @property
     def public(self) -> SealingPublicKey:
-        """The public half."""
         halves = self.mlkem.public_key().public_bytes_raw(), self.x25519.public_key().public_bytes_raw()
         return SealingPublicKey(b"".join(halves))
 
     @property
     def private(self) -> MLKEM768X25519PrivateKey:
-        """The key, for HPKE."""
         return MLKEM768X25519PrivateKey(self.mlkem, self.x25519)
 
     @property
     def stored(self) -> tuple[StoredKey, ...]:
-        """The keys as they stand in a file."""
         return self.mlkem, self.x25519
 
 
@@ -135,22 +128,18 @@ class ApprovedKey:
 
     @classmethod
     def create(cls) -> ApprovedKey:
-        """A new key from the operating system's randomness."""
         return cls(MLKEM1024PrivateKey.generate(), generate_private_key(SECP384R1()))
 
     @property
     def public(self) -> SealingPublicKey:
-        """The public half."""
         return SealingPublicKey(self.mlkem.public_key().public_bytes_raw() + p384_bytes(self.p384))
 
     @property
     def private(self) -> MLKEM1024P384PrivateKey:
-        """The key, for HPKE."""
         return MLKEM1024P384PrivateKey(self.mlkem, self.p384)
 
     @property
     def stored(self) -> tuple[StoredKey, ...]:
-        """The keys as they stand in a file."""
         return self.mlkem, self.p384
 
 
@@ -158,7 +147,6 @@ AnyKey = DefaultKey | ApprovedKey
 
 
 def new_key(suite: Suite) -> AnyKey:
-    """A new key of a suite from the operating system's randomness."""
     return ApprovedKey.create() if suite is Suite.APPROVED else DefaultKey.create()
 
 
@@ -188,7 +176,6 @@ class SealingKey:
 
     @classmethod
     def create(cls, suite: Suite = Suite.DEFAULT) -> SealingKey:
-        """A new key of a suite from the operating system's randomness."""
         return cls(new_key(suite))
 
     def renewed(self, suite: Suite = Suite.DEFAULT) -> SealingKey:
@@ -197,25 +184,20 @@ class SealingKey:
 
     @property
     def keys(self) -> tuple[AnyKey, ...]:
-        """All of them, the newest first."""
         return (self.newest,) if self.before is None else (self.newest, self.before)
 
     @property
     def public(self) -> SealingPublicKey:
-        """The public half of the newest."""
         return self.newest.public
 
     @property
     def publics(self) -> tuple[SealingPublicKey, ...]:
-        """The public halves of all, the newest first."""
         return tuple(key.public for key in self.keys)
 
     @classmethod
     def load(cls, path: Path) -> SealingKey:
-        """Read the file of `save`.
-
-        Raises CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
+        """Read the file of `save`. Raises CONFIGURATION if the file is missing, open to others, or holds something
+        else."""
         stored = load_keys(path, _CONTENT)
         keys: list[AnyKey] = []
         while stored:

@@ -5,6 +5,7 @@ A key stays in the vault, which works with it for those whose token lets them.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,18 @@ from gemel.common.keys.private_files import read_private
 from gemel.common.missing_module import imported
 
 TIMEOUT_SECONDS = 10
+
+
+def encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def decoded(text: str) -> bytes:
+    """What is written in base 64; nothing if it is something else."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
 
 
 class TransitEngine:
@@ -47,7 +60,6 @@ class TransitEngine:
         return found
 
     def create(self, kind: str) -> None:
-        """Make the key, if the vault has none of this name."""
         self.request("create_key", key_type=kind)
 
     def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
@@ -64,13 +76,11 @@ class TransitEngine:
         try:
             answer = call(self._place.key, mount_point=self._place.mount, **arguments)
         except (of.Forbidden, of.Unauthorized):
-            raise unusable(
-                "the vault refuses its token", self.where, "permission denied", "renew the token, or widen its policy"
-            ) from None
+            what, remedy = "the vault refuses its token", "renew the token, or widen its policy"
+            raise unusable(what, self.where, "permission denied", remedy) from None
         except of.InvalidPath:
-            raise unusable(
-                "the vault has no such key", self.where, "none", f"make it by `{self._use.command}`"
-            ) from None
+            remedy = f"make it by `{self._use.command}`"
+            raise unusable("the vault has no such key", self.where, "none", remedy) from None
         except of.InvalidRequest as error:
             if refused:
                 return None
@@ -86,5 +96,4 @@ class TransitEngine:
         return data if isinstance(data, dict) else {}
 
     def misread(self, got: str) -> GemelError:
-        """The error about an answer of another form."""
         return unusable("the vault answers in another form", self.where, got, "check its version")

@@ -6,12 +6,11 @@ transit/keys/NAME/rotate` makes a new one, which counts from the next start on.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 
 from gemel.common.keys.framing import frame
 from gemel.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES, WRAPPING, VaultPlace
-from gemel.common.keys.transit_engine import TransitEngine
+from gemel.common.keys.transit_engine import TransitEngine, decoded, encoded
 
 KIND = "aes256-gcm96"
 
@@ -40,13 +39,11 @@ class TransitWrapper:
         return self
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the version with this identifier was there at the start."""
         return identifier in self._versions
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current version, in the vault."""
         made = self._engine.request(
-            "encrypt_data", plaintext=_text(key), associated_data=_text(associated), key_version=self._current
+            "encrypt_data", plaintext=encoded(key), associated_data=encoded(associated), key_version=self._current
         )
         sealed = _sealed(str(made.get("ciphertext")), self._current)
         if sealed is None:
@@ -55,19 +52,18 @@ class TransitWrapper:
 
     def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
         """The data key that `wrap` sealed; None if it was changed or belongs elsewhere."""
-        ciphertext = f"vault:v{self._versions[identifier]}:{_text(sealed)}"
+        ciphertext = f"vault:v{self._versions[identifier]}:{encoded(sealed)}"
         found = self._engine.request(
-            "decrypt_data", refused=True, ciphertext=ciphertext, associated_data=_text(associated)
+            "decrypt_data", refused=True, ciphertext=ciphertext, associated_data=encoded(associated)
         )
         if found is None:
             return None
-        key = _bytes(str(found.get("plaintext")))
-        if key is None or len(key) != KEY_BYTES:
+        key = decoded(str(found.get("plaintext")))
+        if len(key) != KEY_BYTES:
             raise self._engine.misread("no key of the length of a data key")
         return key
 
     def create(self) -> None:
-        """Make the key, if the vault has none of this name."""
         self._engine.create(KIND)
 
 
@@ -77,20 +73,8 @@ def _identifier(place: VaultPlace, version: int) -> bytes:
     return hashlib.sha256(frame(*parts, str(version).encode())).digest()[:KEY_ID_BYTES]
 
 
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")
-
-
 def _sealed(ciphertext: str, version: int) -> bytes | None:
     """The bytes of ``vault:v1:...``: nonce, ciphertext and tag, as everywhere else."""
     prefix = f"vault:v{version}:"
-    sealed = _bytes(ciphertext.removeprefix(prefix)) if ciphertext.startswith(prefix) else None
-    return sealed if sealed is not None and len(sealed) == SEALED_BYTES else None
-
-
-def _bytes(text: str) -> bytes | None:
-    """What is written in base 64; None if it is something else."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        return None
+    sealed = decoded(ciphertext.removeprefix(prefix)) if ciphertext.startswith(prefix) else b""
+    return sealed if len(sealed) == SEALED_BYTES else None

@@ -60,17 +60,14 @@ class DataKey:
     def encrypt(self, index: int, content: bytes) -> bytes:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
         if not 0 <= index < _MAX_CHUNKS:
-            raise GemelError(
-                ErrorCode.VAULT, "a chunk index must be between 0 and 2^32 - 1", where=self.subject, got=str(index)
-            )
+            what = "a chunk index must be between 0 and 2^32 - 1"
+            raise GemelError(ErrorCode.VAULT, what, where=self.subject, got=str(index))
         nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
         return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))
 
     def decrypt(self, index: int, encrypted: bytes | memoryview) -> bytes:
-        """Decrypt the chunk `index`.
-
-        Raises VAULT if the chunk was changed, or belongs to another subject or another index.
-        """
+        """Decrypt the chunk `index`. Raises VAULT if the chunk was changed, or belongs to another subject or another
+        index."""
         try:
             return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
         except (InvalidTag, ValueError):
@@ -95,10 +92,8 @@ class Vault:
         return DataKey(subject, key), self._wrap(subject, key)
 
     def unwrap(self, subject: str, wrapped: bytes) -> DataKey:
-        """The data key of `subject` from its wrapped form.
-
-        Raises VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
-        """
+        """The data key of `subject` from its wrapped form. Raises VAULT if it was changed, is another subject's, or was
+        wrapped by a key that is not here."""
         identifier = wrapped[1 : 1 + KEY_ID_BYTES]
         if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
             what = f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes"
@@ -116,10 +111,8 @@ class Vault:
         return DataKey(subject, data_key)
 
     def rewrap(self, subject: str, wrapped: bytes) -> bytes:
-        """Wrap a data key by the current wrapping key instead of the one it was wrapped by.
-
-        Raises VAULT as `unwrap`.
-        """
+        """Wrap a data key by the current wrapping key instead of the one it was wrapped by. Raises VAULT as
+        `unwrap`."""
         return self._wrap(subject, self.unwrap(subject, wrapped)._key)
 
     def is_current(self, wrapped: bytes) -> bool:
@@ -154,10 +147,8 @@ _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES
 
 @dataclass(frozen=True)
 class WrappingKeys:
-    """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`.
-
-    Raises VAULT if there is none, or one is not 32 bytes, or one is repeated.
-    """
+    """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`. Raises VAULT if there
+    is none, or one is not 32 bytes, or one is repeated."""
 
     _keys: tuple[bytes, ...] = field(repr=False)
 
@@ -169,22 +160,17 @@ class WrappingKeys:
 
     @classmethod
     def create(cls) -> WrappingKeys:
-        """One new key from the operating system's randomness."""
         return cls((secrets.token_bytes(KEY_BYTES),))
 
     @classmethod
     def load(cls, path: Path) -> WrappingKeys:
-        """Read a file that only its owner may read.
-
-        Raises CONFIGURATION if the file is missing, open to others or not of the form above.
-        """
+        """Read a file that only its owner may read. Raises CONFIGURATION if the file is missing, open to others or not
+        of the form above."""
         lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
         keys = []
-        for number, line in enumerate(lines, start=1):
-            if number == 1:
-                if line != _HEADER:
-                    raise _malformed(path, number, f"the line '{_HEADER}'")
-                continue
+        if lines and lines[0] != _HEADER:
+            raise _malformed(path, 1, f"the line '{_HEADER}'")
+        for number, line in enumerate(lines[1:], start=2):
             match = _LINE.fullmatch(line)
             if match is None:
                 raise _malformed(path, number, "an identifier and a key in hexadecimal digits")
@@ -197,10 +183,8 @@ class WrappingKeys:
         return cls(tuple(keys))
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the file with mode 0600.
-
-        Raises EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
-        """
+        """Write the file with mode 0600. Raises EXISTS if the file is there and `replace` is false; CONFIGURATION if it
+        cannot be written."""
         lines = [_HEADER, *(f"{identifier_of(key).hex()} {key.hex()}" for key in self._keys)]
         write_private(path, "".join(f"{line}\n" for line in lines).encode("ascii"), replace=replace)
 
@@ -210,11 +194,9 @@ class WrappingKeys:
         return identifier_of(self._keys[-1])
 
     def knows(self, identifier: bytes) -> bool:
-        """Whether the key with this identifier is here."""
         return self._find(identifier) is not None
 
     def wrap(self, key: bytes, associated: bytes) -> bytes:
-        """A data key sealed under the current key."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         return nonce + AESGCM(self._keys[-1]).encrypt(nonce, key, associated)
 
@@ -229,11 +211,11 @@ class WrappingKeys:
             return None
 
     def rotated(self) -> WrappingKeys:
-        """These keys, and a new one as the current."""
+        """These keys, and a new one as the current: what the others have wrapped can be rewrapped."""
         return WrappingKeys((*self._keys, secrets.token_bytes(KEY_BYTES)))
 
     def retired(self) -> WrappingKeys:
-        """The current key alone."""
+        """The current key alone. Data keys still wrapped by the others are lost: rewrap first."""
         return WrappingKeys(self._keys[-1:])
 
     def _find(self, identifier: bytes) -> bytes | None:
@@ -243,20 +225,6 @@ class WrappingKeys:
 def identifier_of(key: bytes) -> bytes:
     """The identifier of a wrapping key: eight bytes of a hash of it."""
     return hashlib.sha256(frame(b"gemel wrapping key 1", key)).digest()[:KEY_ID_BYTES]
-
-
-def rotate_wrapping_keys(path: Path) -> WrappingKeys:
-    """Add a new current key to the file, keeping the others so that what they wrapped can be rewrapped."""
-    keys = WrappingKeys.load(path).rotated()
-    keys.save(path, replace=True)
-    return keys
-
-
-def retire_wrapping_keys(path: Path) -> WrappingKeys:
-    """Drop every key but the current one. Data keys still wrapped by the others are lost: rewrap first."""
-    keys = WrappingKeys.load(path).retired()
-    keys.save(path, replace=True)
-    return keys
 
 
 def _malformed(path: Path, line: int, expected: str) -> GemelError:

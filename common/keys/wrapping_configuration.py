@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from gemel.common.configuration import Configuration
 from gemel.common.keys.key_wrapper import (
     WRAPPING,
+    KeyPlace,
     KeyWrapper,
     KeyWrappers,
     Name,
@@ -31,7 +32,6 @@ class Pkcs11Configuration(TokenPlace):
 
     @property
     def wrapper(self) -> Pkcs11Wrapper:
-        """The wrapper, unchecked."""
         return Pkcs11Wrapper(Pkcs11Token(self, WRAPPING), self.keys)
 
 
@@ -40,28 +40,11 @@ class VaultConfiguration(VaultPlace):
 
     @property
     def wrapper(self) -> TransitWrapper:
-        """The wrapper, unchecked."""
         return TransitWrapper(self)
 
 
-class WrappingConfiguration(Configuration):
+class WrappingConfiguration(KeyPlace[Pkcs11Configuration, VaultConfiguration]):
     """Where the wrapping keys are, if not in the file."""
-
-    pkcs11: Pkcs11Configuration | None = None
-    vault: VaultConfiguration | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> WrappingConfiguration:
-        if (self.pkcs11 is None) == (self.vault is None):
-            raise ValueError("expected either pkcs11 or vault")
-        return self
-
-    @property
-    def wrapper(self) -> Pkcs11Wrapper | TransitWrapper:
-        """The one that is configured, unchecked."""
-        chosen = self.pkcs11 or self.vault
-        assert chosen is not None  # noqa: S101 - the model has checked it
-        return chosen.wrapper
 
 
 class WrappingSection(Configuration):
@@ -81,15 +64,13 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
     """
     if configured is None:
         return WrappingKeys.load(file)
-    wrapper = configured.wrapper.checked()
+    wrapper = configured.chosen.wrapper.checked()
     return KeyWrappers([wrapper, WrappingKeys.load(file)]) if file.exists() else wrapper
 
 
 def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: Vault) -> None:
-    """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`.
-
-    Raises as `open_wrapper`.
-    """
+    """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`. Raises as
+    `open_wrapper`."""
     if configured is None:
         # They are in memory; what is checked is whether a restart could read them.
         WrappingKeys.load(file)
@@ -98,12 +79,10 @@ def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: 
 
 
 def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
-    """Make the configured key on its token or in its vault; its identifier.
-
-    Raises CONFIGURATION if neither is configured; EXISTS if the token has the key.
-    """
+    """Make the configured key on its token or in its vault; its identifier. Raises CONFIGURATION if neither is
+    configured; EXISTS if the token has the key."""
     if configured is None:
         raise not_configured(WRAPPING)
-    wrapper = configured.wrapper
+    wrapper = configured.chosen.wrapper
     wrapper.create()
     return wrapper.checked().current_id.hex()

@@ -24,20 +24,6 @@ from gemel.common.language.language import (
 from gemel.common.language.numbers import clauses, day, decimals, listed, moment, named, written
 
 __all__ = [
-    "LANGUAGES",
-    "Language",
-    "LanguageCode",
-    "clauses",
-    "console_language",
-    "current",
-    "day",
-    "decimals",
-    "gettext",
-    "in_language",
-    "listed",
-    "marked",
-    "moment",
-    "named",
-    "ngettext",
-    "written",
-]
+    "LANGUAGES", "Language", "LanguageCode", "clauses", "console_language", "current", "day", "decimals", "gettext",
+    "in_language", "listed", "marked", "moment", "named", "ngettext", "written",
+]  # fmt: skip

@@ -24,7 +24,6 @@ class Language:
     """How a language writes."""
 
     code: str
-    """As in HTML's attribute ``lang``."""
     decimal: str = "."
     thousands: str = ","
     """What stands before decimals, and between groups of three digits."""
@@ -65,10 +64,8 @@ def _with_catalogue(code: str, name: str) -> Language:
 
 @contextmanager
 def in_language(language: LanguageCode | Language) -> Iterator[Language]:
-    """Write in a language whatever is rendered inside of the block, by this thread or task.
-
-    Raises PARAMETER if there is no such language.
-    """
+    """Write in a language whatever is rendered inside of the block, by this thread or task. Raises PARAMETER if there
+    is no such language."""
     chosen = language if isinstance(language, Language) else _language(language)
     before = _current.set(chosen)
     try:
@@ -78,7 +75,6 @@ def in_language(language: LanguageCode | Language) -> Iterator[Language]:
 
 
 def current() -> Language:
-    """The language that is written at present."""
     return _current.get()
 
 

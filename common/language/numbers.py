@@ -8,19 +8,9 @@ from datetime import datetime
 from gemel.common.language.language import current, gettext, marked
 
 _MONTHS = (
-    marked("January"),
-    marked("February"),
-    marked("March"),
-    marked("April"),
-    marked("May"),
-    marked("June"),
-    marked("July"),
-    marked("August"),
-    marked("September"),
-    marked("October"),
-    marked("November"),
-    marked("December"),
-)
+    marked("January"), marked("February"), marked("March"), marked("April"), marked("May"), marked("June"),
+    marked("July"), marked("August"), marked("September"), marked("October"), marked("November"), marked("December"),
+)  # fmt: skip
 
 
 def decimals(text: str) -> str:
@@ -61,5 +51,4 @@ def clauses(texts: Iterable[str]) -> str:
 
 
 def named(name: str, text: str) -> str:
-    """What something is: ``age: 5 %``."""
     return gettext("{name}: {text}").format(name=name, text=text)

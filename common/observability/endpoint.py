@@ -29,11 +29,8 @@ Ready = Callable[[], dict[str, State]]
 
 
 class Endpoint:
-    """A listening endpoint, ``IP:port``; port 0 takes a free one, which `address` has then.
-
-    The registry is what ``/metrics`` shows, `ready` what ``/readyz`` does. Raises CONFIGURATION if the address cannot
-    be listened on.
-    """
+    """A listening endpoint, ``IP:port``; port 0 takes a free one, which `address` has then. The registry is what
+    ``/metrics`` shows, `ready` what ``/readyz`` does. Raises CONFIGURATION if the address cannot be listened on."""
 
     def __init__(self, listen: str, registry: CollectorRegistry, ready: Ready) -> None:
         host, port = host_and_port(listen)

@@ -19,10 +19,8 @@ DAY_SECONDS = 86_400.0
 
 
 def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
-    """Every certificate (PEM) that a service works with, by ``own``, ``linker-1``, ``callers-1`` and so on.
-
-    Authorities are named by their place: no organisation is named.
-    """
+    """Every certificate (PEM) that a service works with, by ``own``, ``linker-1``, ``callers-1`` and so on. Authorities
+    are named by their place: no organisation is named."""
     found = {"own": read_certificates(own, "own")[0]}
     for name, bundle in (("linker", linker), ("callers", callers)):
         found |= {f"{name}-{i}": each for i, each in enumerate(read_certificates(bundle, name), 1)}
@@ -35,12 +33,10 @@ def days_left(end: datetime) -> float:
 
 
 def gauge(name: str, help_text: str, value: float) -> Metric:
-    """A gauge without labels."""
     return GaugeMetricFamily(name, help_text, value=value)
 
 
 def labelled(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
-    """A gauge with one label: its values by the label's."""
     family = GaugeMetricFamily(name, help_text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)

@@ -24,13 +24,8 @@ def check_writable(folder: Path, what: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise file_error(
-            ErrorCode.DATABASE,
-            f"{what} cannot be written to",
-            folder,
-            error,
-            "check that the disk is mounted and has free space, and that the service may write there",
-        ) from None
+        remedy = "check that the disk is mounted and has free space, and that the service may write there"
+        raise file_error(ErrorCode.DATABASE, f"{what} cannot be written to", folder, error, remedy) from None
 
 
 class Usage(NamedTuple):
@@ -86,17 +81,12 @@ def check_disks(folders: Mapping[str, Path]) -> str:
         check_writable(there, f"the folder of {what}")
         usage = disk_usage(there)
         if usage is not None and usage.free < _LOW_DISK:
-            raise GemelError(
-                ErrorCode.STORAGE_FULL,
-                f"the disk of the folder of {what} is nearly full",
-                where=str(folder),
-                got=f"{mib(usage.free)} free",
-                remedy="free some: what is uploaded is written whole before it is used",
-            )
+            nearly, got = f"the disk of the folder of {what} is nearly full", f"{mib(usage.free)} free"
+            remedy = "free some: what is uploaded is written whole before it is used"
+            raise GemelError(ErrorCode.STORAGE_FULL, nearly, where=str(folder), got=got, remedy=remedy)
         shown.append(f"{what}: {mib(usage.free)} free" if usage is not None else what)
     return ", ".join(shown)
 
 
 def mib(size: int) -> str:
-    """Bytes as MiB, rounded up."""
     return f"{-(-size // (1 << 20)):,} MiB"

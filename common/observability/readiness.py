@@ -65,7 +65,6 @@ class State(StrEnum):
     OK = "ok"
     FAILED = "failed"
     NO_ANSWER = "no answer"
-    """It has not ended in time."""
 
 
 Check = Callable[[], None]
@@ -73,10 +72,8 @@ Check = Callable[[], None]
 
 
 class Readiness:
-    """The checks of one service, by the name that is shown to whoever may probe.
-
-    Why a check failed is in the log only, once per failure.
-    """
+    """The checks of one service, by the name that is shown to whoever may probe. Why a check failed is in the log only,
+    once per failure."""
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = dict(checks)
@@ -85,7 +82,6 @@ class Readiness:
         self._recent = Recent(self._run, REMEMBERED_SECONDS)
 
     def __call__(self) -> dict[str, State]:
-        """The state of every check, in order."""
         self._recent()
         found = self._found
         return {name: found.get(name, State.NO_ANSWER) for name in self._checks}
@@ -112,5 +108,4 @@ class Readiness:
 
 
 def is_ready(checks: Mapping[str, State]) -> bool:
-    """Whether every check is well."""
     return all(state is State.OK for state in checks.values())

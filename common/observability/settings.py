@@ -34,7 +34,6 @@ def local(party: str) -> str:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The two parts of ``IP:port``, the IP without brackets."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 
@@ -66,7 +65,6 @@ class Observability(Configuration):
 
 
 def section(listen: str = "", *, allow_remote: bool = False) -> str:
-    """The section of a template, as YAML."""
     remote = "  allow_remote: true         # others than this machine may read it: restrict who, by the network\n"
     return (
         "observability:\n"

@@ -24,9 +24,7 @@ _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": Span
 
 def begin_tracing(process: str) -> None:
     """Export spans if an endpoint is configured; called once, when a service (alice, bob, carole, worker) starts.
-
-    Raises CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed.
-    """
+    Raises CONFIGURATION if an endpoint is configured and the extra ``tracing`` is not installed."""
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         return
     try:
@@ -47,10 +45,8 @@ def begin_tracing(process: str) -> None:
 def begin_span(
     name: str, *, kind: Literal["server", "client", "internal"] = "internal", request: str = "", run: str = ""
 ) -> Span:
-    """Begin a span; whoever began it ends it. It has no parent, since none may come from another thread.
-
-    Spans are joined by the ids of request and run.
-    """
+    """Begin a span; whoever began it ends it. It has no parent, since none may come from another thread. Spans are
+    joined by the ids of request and run."""
     given = {"gemel.request": request, "gemel.run": run}
     attributes = {key: value for key, value in given.items() if value}
     return trace.get_tracer("gemel").start_span(name, kind=_KINDS[kind], attributes=attributes)

@@ -1,17 +1,15 @@
 """Certificates, membership and the provisioning of parties.
 
-- `authority`, `certificate_requests`: a private certificate authority, and requests to it.
-- `certificates`, `checks`: the content of a certificate, reading it, and checking it.
+- `authority`: a private certificate authority; `certificates`, `checks`: what a certificate says, and checking it.
 - `certified_names`: certificates of an organisation's own PKI, known by their names.
 - `members`, `member_entries`, `admission`: ``members.yaml``, and the identification of callers.
-- `own_keys`, `own_certificate`: what a party has, compared with it.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
 - `sealing_renewal`: a new sealing key for a party that goes on with all else.
 - `provisioning`: all parties at once, on one machine.
 """
 
-from gemel.common.pki.acceptance import accept
+from gemel.common.pki.acceptance import checked
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Names, Validity, server_name
@@ -22,20 +20,6 @@ from gemel.common.pki.members import Member, Members
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
-    "PARTIES",
-    "Admission",
-    "Authority",
-    "EnrolmentRequest",
-    "Member",
-    "Members",
-    "Names",
-    "PartyFolder",
-    "Provisioned",
-    "Validity",
-    "accept",
-    "assemble",
-    "certify",
-    "enrol",
-    "provision",
-    "server_name",
-]
+    "PARTIES", "Admission", "Authority", "EnrolmentRequest", "Member", "Members", "Names", "PartyFolder", "Provisioned",
+    "Validity", "assemble", "certify", "checked", "enrol", "provision", "server_name",
+]  # fmt: skip

@@ -38,24 +38,11 @@ class Acceptance:
     """The party in it."""
     _files: tuple[tuple[Path, bytes], ...]
 
-    def put(self) -> None:
-        """Put the files into the folder, replacing former ones; again changes nothing."""
+    def put(self) -> Members:
+        """Put the files into the folder, replacing former ones; again changes nothing. The list that is there now."""
         for path, content in self._files:
             write_public(path, content)
-
-
-def accept(
-    folder: Path,
-    name: str,
-    certificate: bytes | None,
-    members: str,
-    authorities: bytes,
-    identity: Identity | None = None,
-) -> Members:
-    """Check certificate, membership list and authorities, and put them into a party's folder; as `checked`."""
-    found = checked(folder, name, certificate, members, authorities, identity)
-    found.put()
-    return found.members
+        return self.members
 
 
 def checked(

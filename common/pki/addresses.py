@@ -19,7 +19,6 @@ def host_of(address: str) -> tuple[str, str]:
 
 
 def address_of(host: str, port: str) -> str:
-    """Both as one text, with the brackets of IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

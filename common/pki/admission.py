@@ -27,6 +27,7 @@ from gemel.common.pki.members import Member, Members
 # The rules are RFC 5280's, as the library `cryptography` has them: signatures, dates, basic constraints, key usages,
 # path lengths and name constraints. Constraints on URIs it does not know, and refuses.
 
+_ADD = "add the certificate of the authority {}"
 MAX_INTERMEDIATES = 4
 MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
 """Of every key in a chain: with others one verification takes as long as its maker likes."""
@@ -35,7 +36,6 @@ MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
 def check_chain(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: datetime, where: str
 ) -> None:
-    """Refuse a leaf from which no chain leads to one of `authorities`."""
     leaf, *intermediates = chain
     if is_authority(leaf):
         raise GemelError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
@@ -74,10 +74,7 @@ def _is_bounded(certificate: x509.Certificate) -> bool:
 
 class Admission:
     """Finds the member behind a peer's certificate, by default among all members: a custodian's own service admits
-    itself alone.
-
-    Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
-    """
+    itself alone. Raises CONFIGURATION if a member to be admitted has an authority that is not among `authorities`."""
 
     def __init__(
         self, members: Members, authorities: Iterable[x509.Certificate], *, only: Iterable[str] | None = None
@@ -89,24 +86,19 @@ class Admission:
             for authority in sorted(authorities, key=lambda each: each.not_valid_after_utc)
         }
         self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
-        missing = [
-            GemelError(
-                ErrorCode.CONFIGURATION,
-                "the certificate of the authority pinned for this member is missing",
-                where=f"member {member.name}",
-                got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
-                remedy=f"add the certificate of the authority {authority[:16]}",
-            )
-            for member in members
-            for authority in member.certificate.authorities
-            if member.name in self._only and authority not in self._authorities
+        code, what = ErrorCode.CONFIGURATION, "the certificate of the authority pinned for this member is missing"
+        got = f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}"
+        pinned = [(member, digits) for member in members for digits in member.certificate.authorities]
+        errors = [
+            GemelError(code, what, where=f"member {member.name}", got=got, remedy=_ADD.format(digits[:16]))
+            for member, digits in pinned
+            if member.name in self._only and digits not in self._authorities
         ]
-        if missing:
-            raise GemelErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
+        if errors:
+            raise GemelErrors(code, errors, where="membership list")
 
     @classmethod
     def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
-        """As the constructor, with the authorities as PEM."""
         return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
 
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
@@ -124,9 +116,8 @@ class Admission:
         except GemelError as error:
             if error.code is ErrorCode.NOT_ADMITTED:
                 raise
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, error.what, where=error.where, got=error.got, remedy=error.remedy
-            ) from None
+            code = ErrorCode.NOT_ADMITTED
+            raise GemelError(code, error.what, where=error.where, got=error.got, remedy=error.remedy) from None
         except Exception as error:  # noqa: BLE001 - its maker chooses what fails, and reads no exception of ours
             # A part that is parsed only when it is accessed: an extension, a name, the public key.
             got = type(error).__name__
@@ -141,15 +132,11 @@ class Admission:
             if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate)
         ]
         if len(found) != 1:
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED,
-                "the names of several members are in one certificate"
-                if found
-                else "no member has this public key, or these names",
-                where="the caller's certificate",
-                got=f"public key {spki_fingerprint(certificate)[:16]}",
-                remedy="if this is a new certificate, change the membership list",
-            )
+            none, several = "no member has this public key, or these names", "the names of several members"
+            what = f"{several} are in one certificate" if found else none
+            where, got = "the caller's certificate", f"public key {spki_fingerprint(certificate)[:16]}"
+            remedy = "if this is a new certificate, change the membership list"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=where, got=got, remedy=remedy)
         return found[0]
 
     def _check(self, member: Member, chain: Sequence[x509.Certificate], now: datetime, where: str) -> None:
@@ -173,7 +160,6 @@ class Admission:
 
 
 def is_for(certificate: x509.Certificate, usage: x509.ObjectIdentifier) -> bool:
-    """Whether a certificate states this extended key usage."""
     try:
         uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:

@@ -94,34 +94,20 @@ class Authority:
 
     @classmethod
     def create(cls, name: str, validity: Validity | None = None) -> Authority:
-        """A new authority, valid for ten years by default.
-
-        Raises CERTIFICATE if `name` is empty or longer than 64 characters.
-        """
+        """A new authority, valid for ten years by default. Raises CERTIFICATE if `name` is empty or longer than 64
+        characters."""
         key = new_key()
         span = validity or Validity.lasting(AUTHORITY_LIFETIME)
         subject = subject_of(name)
-        certificate = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(span.not_before)
-            .not_valid_after(span.not_after)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(authority=True), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .sign(key, hashes.SHA256())
-        )
+        own_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        builder = _builder(subject, subject, key.public_key(), span, authority=True)
+        certificate = builder.add_extension(own_id, critical=False).sign(key, hashes.SHA256())
         return cls(certificate, key)
 
     @classmethod
     def load(cls, folder: Path) -> Authority:
-        """Read the authority that `save` wrote.
-
-        Raises CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
-        """
+        """Read the authority that `save` wrote. Raises CONFIGURATION if a file is missing or open to others;
+        CERTIFICATE if the two do not belong together."""
         certificate = load_certificate(folder / CERTIFICATE_FILE)
         key = load_key(folder / KEY_FILE)
         if public_key_bytes(key) != public_key_bytes(certificate) or not is_authority(certificate):
@@ -131,16 +117,13 @@ class Authority:
         return cls(certificate, key)
 
     def save(self, folder: Path) -> None:
-        """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten.
-
-        Raises EXISTS or CONFIGURATION.
-        """
+        """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten. Raises
+        EXISTS or CONFIGURATION."""
         write_private(folder / KEY_FILE, key_pem(self._key))
         (folder / CERTIFICATE_FILE).write_bytes(self.pem)
 
     @property
     def pem(self) -> bytes:
-        """The authority's certificate as PEM; public."""
         return certificate_pem(self.certificate)
 
     @property
@@ -165,9 +148,8 @@ class Authority:
         certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
-            raise GemelError(
-                ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=name, got=public_key.curve.name
-            )
+            what = "a party's key must be on the curve P-256"
+            raise GemelError(ErrorCode.CERTIFICATE, what, where=name, got=public_key.curve.name)
         if names and role is not Role.LINKER:
             what = "only the linker's certificate names hosts: no other party is called from outside"
             got = f"host names for a {role}"
@@ -204,17 +186,9 @@ class Authority:
         span: Validity,
     ) -> x509.Certificate:
         issuer_id = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        builder = _builder(subject_of(name), self.certificate.subject, public_key, span, authority=False)
         return (
-            x509.CertificateBuilder()
-            .subject_name(subject_of(name))
-            .issuer_name(self.certificate.subject)
-            .public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(span.not_before)
-            .not_valid_after(span.not_after)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(authority=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+            builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
             .add_extension(x509.SubjectAlternativeName(general), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_id), critical=False)
@@ -242,15 +216,22 @@ class Authority:
         return self.issue(key, name, role, Names.of(host_names(requested)), validity)
 
 
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        encipher_only=False,
-        decipher_only=False,
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, span: Validity, *, authority: bool
+) -> x509.CertificateBuilder:
+    never = (
+        "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+        "encipher_only", "decipher_only",
+    )  # fmt: skip
+    signs = {"digital_signature": not authority, "key_cert_sign": authority, "crl_sign": authority}
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(span.not_before)
+        .not_valid_after(span.not_after)
+        .add_extension(x509.BasicConstraints(ca=authority, path_length=0 if authority else None), critical=True)
+        .add_extension(x509.KeyUsage(**signs, **dict.fromkeys(never, False)), critical=True)
     )

@@ -58,10 +58,8 @@ class Names:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
-        """Distinguish host names from addresses.
-
-        Raises CERTIFICATE if a name is neither, or belongs to Gemel's own ``gemel.internal``.
-        """
+        """Distinguish host names from addresses. Raises CERTIFICATE if a name is neither, or belongs to Gemel's own
+        ``gemel.internal``."""
         dns: list[str] = []
         addresses: list[Address] = []
         for name in dict.fromkeys(names):
@@ -76,39 +74,31 @@ class Names:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A new TLS key on the curve P-256."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     """The key as unencrypted PKCS #8 PEM. Secret."""
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """The certificate as PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Read a TLS key that only its owner may read.
-
-    Raises CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
-    """
+    """Read a TLS key that only its owner may read. Raises CONFIGURATION if the file is missing or open to others;
+    CERTIFICATE if it holds no P-256 key."""
     pem = read_private(path, "the private key")
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM",
-            where=str(path),
-            remedy="restore the file from its backup, or make a new key and have it certified",
-        )
+        what = "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM"
+        remedy = "restore the file from its backup, or make a new key and have it certified"
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=str(path), remedy=remedy)
     return key
 
 
@@ -122,7 +112,6 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
 
 
 def read_certificate(pem: bytes, where: str) -> x509.Certificate:
-    """The one certificate in `pem`."""
     certificates = read_certificates(pem, where)
     if len(certificates) != 1:
         what = "expected one certificate, not a chain"
@@ -133,10 +122,8 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
 
 
 def load_certificate(path: Path) -> x509.Certificate:
-    """Read a party's certificate, the first in its file; what follows are intermediate authorities.
-
-    Raises CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
-    """
+    """Read a party's certificate, the first in its file; what follows are intermediate authorities. Raises
+    CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`."""
     return read_certificates(read_public(path, "the certificate"), str(path))[0]
 
 
@@ -145,17 +132,11 @@ def read_public(path: Path, content: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise file_error(
-            ErrorCode.CONFIGURATION,
-            f"cannot read {content}",
-            path,
-            error,
-            "check the path in the configuration; 'gemel init' makes this file",
-        ) from None
+        remedy = "check the path in the configuration; 'gemel init' makes this file"
+        raise file_error(ErrorCode.CONFIGURATION, f"cannot read {content}", path, error, remedy) from None
 
 
 def role_urn(role: Role) -> str:
-    """The URI by which a certificate names its role."""
     return _URN + role.value
 
 
@@ -179,10 +160,8 @@ def uris(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list
 
 
 def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
-    """The one role that a certificate, or a request for one, names.
-
-    Raises CERTIFICATE if it names none, several, or one that does not exist.
-    """
+    """The one role that a certificate, or a request for one, names. Raises CERTIFICATE if it names none, several, or
+    one that does not exist."""
     named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:
@@ -194,7 +173,6 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
 
 
 def host_names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list[str]:
-    """DNS names and addresses in a certificate or a request, as text."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -209,7 +187,6 @@ def spki_fingerprint(certificate: x509.Certificate | x509.CertificateSigningRequ
 
 
 def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePrivateKey) -> bytes:
-    """The SubjectPublicKeyInfo of a certificate, a request or a private key."""
     return holder.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -55,7 +55,6 @@ class CertifiedNames:
 
 
 def host_name(text: str) -> str:
-    """A host's name as a certificate has it."""
     try:
         names = Names.of([text])
     except GemelError as error:

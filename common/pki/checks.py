@@ -16,17 +16,13 @@ def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: 
     if begin <= now <= end:
         return
     state = "has expired" if now > end else "is not valid yet"
-    raise GemelError(
-        ErrorCode.CERTIFICATE,
-        f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC",
-        where=where,
-        got=f"{now:%Y-%m-%d %H:%M} UTC by this machine's clock",
-        remedy="have it renewed" if now > end else "check this machine's clock, or wait",
-    )
+    dates = f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
+    got = f"{now:%Y-%m-%d %H:%M} UTC by this machine's clock"
+    remedy = "have it renewed" if now > end else "check this machine's clock, or wait"
+    raise GemelError(ErrorCode.CERTIFICATE, dates, where=where, got=got, remedy=remedy)
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether a certificate may sign others."""
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
@@ -52,5 +48,4 @@ def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now
 
 
 def utc_now() -> datetime:
-    """The time by this machine's clock."""
     return datetime.now(UTC)

@@ -39,10 +39,8 @@ class EndingCertificate:
     left: timedelta
     """Until then; negative once it has ended."""
     is_urgent: bool
-    """Whether hardly any time is left."""
 
     def figures(self) -> dict[str, str | int]:
-        """For a line of a log."""
         return {"ends": f"{self.ends:%Y-%m-%d %H:%M} UTC", "days": self.left.days}
 
     def described(self, whose: str) -> str:
@@ -59,7 +57,6 @@ class EndingCertificate:
 
 
 def urgency(certificate: x509.Certificate, now: datetime) -> Urgency:
-    """How soon a certificate ends."""
     ends = certificate.not_valid_after_utc
     lasts, left = ends - certificate.not_valid_before_utc, ends - now
     if left < min(URGENT, lasts / 10):
@@ -68,7 +65,6 @@ def urgency(certificate: x509.Certificate, now: datetime) -> Urgency:
 
 
 def ending(certificate: x509.Certificate, now: datetime) -> EndingCertificate | None:
-    """The certificate's end, if it comes soon."""
     found = urgency(certificate, now)
     if found is Urgency.NONE:
         return None

@@ -1,13 +1,8 @@
 """How an organisation becomes a member without sending a private key anywhere.
 
-1. Each organisation, on its own machine, runs `enrol`: it makes its keys and an *enrolment request*, which holds its
-   public keys and a certificate request and is signed by its identity.
-2. It sends the enrolment request to whoever certifies: the coordinator's authority, or an authority of its own.
-   `certify` checks it and issues the certificate.
-3. From all enrolment requests, certificates and authorities the coordinator makes the membership list with `assemble`,
-   and sends list and authorities to everyone, and each party its certificate.
-4. Each organisation compares the fingerprints of the others' identities over the phone (`Member.identity`), and puts
-   the received files into its folder with `accept`, which checks that its own keys are in the list.
+Each organisation, on its own machine, makes its keys and an *enrolment request* with its public keys by `enrol`, which
+its identity signs; `certify` checks it and issues the certificate. From all of them the coordinator makes the
+membership list by `assemble`, and everyone takes it (`acceptance`) after comparing fingerprints over the phone.
 
 `provision` does all of it at once for parties that share a machine.
 """
@@ -81,7 +76,6 @@ def make_keys(
     pki: CertifiedNames | None = None,
     suite: Suite = Suite.DEFAULT,
 ) -> EnrolmentRequest:
-    """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
     sealing = SealingKey.create(suite)
@@ -104,10 +98,8 @@ def make_keys(
 
 
 def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
-    """Issue the certificate (PEM) of an enrolment request.
-
-    Raises CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
-    """
+    """Issue the certificate (PEM) of an enrolment request. Raises CERTIFICATE as `Authority.certify`, or if the party's
+    own PKI issues its certificates."""
     request = enrolment_request.certificate
     if isinstance(request, CertifiedNames):
         what = "this party's certificates are issued by its organisation's own PKI"

@@ -56,11 +56,8 @@ class EnrolmentRequest:
 
     @classmethod
     def parse(cls, text: str, where: str = "enrolment-request.yaml") -> EnrolmentRequest:
-        """Read an enrolment request.
-
-        Raises CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if its
-        request is not signed by the key in it or names another role.
-        """
+        """Read an enrolment request. Raises CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the
+        identity in it; CERTIFICATE if its request is not signed by the key in it or names another role."""
         file = parse_configuration(text, _EnrolmentRequestFile, folder=Path(), where=where)
         enrolment_request = cls(
             file.name,
@@ -81,7 +78,6 @@ class EnrolmentRequest:
         return enrolment_request
 
     def signed(self, identity: Identity) -> str:
-        """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
             "version: 1",
@@ -110,6 +106,5 @@ class EnrolmentRequest:
 
 
 def load_enrolment_request(path: Path) -> EnrolmentRequest:
-    """Read an enrolment request from a file; as `EnrolmentRequest.parse`."""
     text = read_public(path, "the enrolment request").decode("utf-8", errors="replace")
     return EnrolmentRequest.parse(text, str(path))

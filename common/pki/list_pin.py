@@ -51,10 +51,8 @@ class ListPin:
 
     @property
     def digest(self) -> str | None:
-        """The pinned digest, in hexadecimal; None if no list is pinned.
-
-        Raises CONFIGURATION if the configuration cannot be read.
-        """
+        """The pinned digest, in hexadecimal; None if no list is pinned. Raises CONFIGURATION if the configuration
+        cannot be read."""
         if self.configuration is None:
             return None
         return load_configuration(self.configuration, MembersSection).members_digest
@@ -82,4 +80,3 @@ class ListPin:
 
 
 UNPINNED = ListPin()
-"""Takes every list."""

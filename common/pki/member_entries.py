@@ -15,7 +15,6 @@ from gemel.common.parties import Role
 from gemel.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-"""The form of a member's name."""
 
 
 def _digits(text: str) -> str:
@@ -73,7 +72,6 @@ class PkiNames(Configuration):
 
     @property
     def names(self) -> CertifiedNames:
-        """What the file states."""
         return CertifiedNames(self.authorities, self.dns or "", self.spiffe or "")
 
 
@@ -96,7 +94,6 @@ class MemberEntry(Configuration):
 
     @property
     def known_by(self) -> PinnedKey | CertifiedNames:
-        """What its certificate is known by."""
         return self.pki.names if self.pki else PinnedKey(self.authority or "", self.certificate or "")
 
 
@@ -108,14 +105,12 @@ class MembersFile(Configuration):
 
 
 def pki_lines(names: CertifiedNames) -> list[str]:
-    """As they stand in a list, or an enrolment request."""
     lines = ["pki:", "  authorities: [" + ", ".join(f'"{digits}"' for digits in names.authorities) + "]"]
     found = {"dns": names.dns, "spiffe": names.spiffe}
     return lines + [f'  {key}: "{value}"' for key, value in found.items() if value]
 
 
 def certificate_lines(certificate: PinnedKey | CertifiedNames) -> list[str]:
-    """As they stand in a list."""
     if isinstance(certificate, CertifiedNames):
         return pki_lines(certificate)
     return [f'authority: "{certificate.authority}"', f'certificate: "{certificate.key}"']

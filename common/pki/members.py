@@ -24,7 +24,7 @@ all in hexadecimal digits. A member whose certificates come from its organisatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,9 +67,10 @@ class Members:
 
     def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
         self._members = tuple(members)
-        issues = _shared(self._members, where) + _roles(self._members, where) + _unnamed(self._members, where)
-        if issues:
-            raise GemelErrors(ErrorCode.CONFIGURATION, issues, where=where)
+        code = ErrorCode.CONFIGURATION
+        issues = _issues(self._members)
+        if errors := [GemelError(code, what, where=where, got=got, remedy=remedy) for what, got, remedy in issues]:
+            raise GemelErrors(code, errors, where=where)
         self._by_key = {
             member.certificate.key: member for member in self._members if isinstance(member.certificate, PinnedKey)
         }
@@ -81,7 +82,6 @@ class Members:
 
     @classmethod
     def parse(cls, text: str, where: str = "members.yaml") -> Members:
-        """Read the text of a membership list; as `load`."""
         return cls._of(parse_configuration(text, MembersFile, folder=Path(), where=where), where)
 
     @classmethod
@@ -101,7 +101,6 @@ class Members:
         )
 
     def dump(self) -> str:
-        """The list as the text of ``members.yaml``."""
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
         lines += ["version: 1", "members:"]
@@ -134,10 +133,8 @@ class Members:
         raise GemelError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
 
     def in_role(self, role: Role) -> Member:
-        """The one member in a role that only one may have: either custodian, or the linker.
-
-        Raises NOT_FOUND if there is none or several.
-        """
+        """The one member in a role that only one may have: either custodian, or the linker. Raises NOT_FOUND if there
+        is none or several."""
         found = [member for member in self._members if member.role is role]
         if len(found) != 1:
             what = f"expected one member in the role {role}"
@@ -145,7 +142,6 @@ class Members:
         return found[0]
 
     def with_role(self, role: Role) -> tuple[Member, ...]:
-        """The members in a role that several may have: coordinators, stewards, analysts."""
         return tuple(member for member in self._members if member.role is role)
 
     def holding(self, key: SealingKey) -> Member:
@@ -157,12 +153,11 @@ class Members:
         raise GemelError(ErrorCode.NOT_FOUND, "no member has this sealing key", where="membership list", remedy=remedy)
 
     def with_key(self, fingerprint: str) -> Member | None:
-        """The member that is known by this public key in its certificate."""
         return self._by_key.get(fingerprint)
 
 
-def _shared(members: tuple[Member, ...], where: str) -> list[GemelError]:
-    issues: list[GemelError] = []
+def _issues(members: tuple[Member, ...]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong, what was got, and the remedy."""
     for what, values in (
         ("a name", [member.name for member in members]),
         ("a certificate key", [getattr(member.certificate, "key", "") for member in members]),
@@ -175,52 +170,21 @@ def _shared(members: tuple[Member, ...], where: str) -> list[GemelError]:
         for member, value in zip(members, values, strict=True):
             if value:
                 owners.setdefault(value, []).append(member.name)
-        issues += [
-            GemelError(
-                ErrorCode.CONFIGURATION,
-                f"every member must have {what} of its own",
-                where=where,
-                got=f"the same for {' and '.join(names)}",
-                remedy="enter the values of each party's own enrolment request",
-            )
-            for names in owners.values()
-            if len(names) > 1
-        ]
-    return issues
-
-
-def _unnamed(members: tuple[Member, ...], where: str) -> list[GemelError]:
-    return [
-        GemelError(
-            ErrorCode.CONFIGURATION,
-            f"the certificate of a {member.role} needs a DNS name, by which its service is called",
-            where=where,
-            got=f"a SPIFFE ID alone for {member.name}",
-            remedy="have its PKI add a DNS name, and enter it as `dns`",
-        )
-        for member in members
-        if member.role in SERVERS and not member.server_name
-    ]
-
-
-def _roles(members: tuple[Member, ...], where: str) -> list[GemelError]:
+        remedy = "enter the values of each party's own enrolment request"
+        for names in owners.values():
+            if len(names) > 1:
+                yield f"every member must have {what} of its own", f"the same for {' and '.join(names)}", remedy
     held = [member.role for member in members]
-    issues = [
-        GemelError(
-            ErrorCode.CONFIGURATION,
-            f"there must be exactly one {role}",
-            where=where,
-            got=str(held.count(role)),
-            remedy="name one member with this role",
-        )
-        for role in _ONE_EACH
-        if held.count(role) != 1
-    ]
+    for role in _ONE_EACH:
+        if held.count(role) != 1:
+            yield f"there must be exactly one {role}", str(held.count(role)), "name one member with this role"
     if Role.COORDINATOR not in held:
-        issues.append(
-            GemelError(ErrorCode.CONFIGURATION, "there must be at least one coordinator", where=where, got="0")
-        )
-    return issues
+        yield "there must be at least one coordinator", "0", ""
+    for member in members:
+        if member.role in SERVERS and not member.server_name:
+            what = f"the certificate of a {member.role} needs a DNS name, by which its service is called"
+            got = f"a SPIFFE ID alone for {member.name}"
+            yield what, got, "have its PKI add a DNS name, and enter it as `dns`"
 
 
 _REMEDY = "have the coordinator name three members of three organisations in `compute`, or link in mode block_keyed"
@@ -242,10 +206,13 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
 def _named(members: Members, party: ComputeParty, name: str) -> Member:
     found = [member for member in members if member.name == name]
     if not found or found[0].role is not party.role:
-        what = f"compute.{party.role} must name a member in the role {party.role}"
         got = f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member"
-        raise GemelError(ErrorCode.SPECIFICATION, what, where="membership list", got=got, remedy=_REMEDY)
+        raise _unfit(f"compute.{party.role} must name a member in the role {party.role}", got)
     return found[0]
+
+
+def _unfit(what: str, got: str) -> GemelError:
+    return GemelError(ErrorCode.SPECIFICATION, what, where="membership list", got=got, remedy=_REMEDY)
 
 
 def require_apart(members: Iterable[Member]) -> None:
@@ -255,13 +222,9 @@ def require_apart(members: Iterable[Member]) -> None:
         for what in _belongings(member):
             other = owners.setdefault(what, member)
             if other is not member:
-                raise GemelError(
-                    ErrorCode.SPECIFICATION,
-                    f"in mode shared {other.role} and {member.role} must be two machines, and have {what[0]} in common",
-                    where="membership list",
-                    got=f"{other.name!r} and {member.name!r}: one machine's key in two roles",
-                    remedy=_REMEDY,
-                )
+                problem = f"in mode shared {other.role} and {member.role} must be two machines, and have {what[0]}"
+                got = f"{other.name!r} and {member.name!r}: one machine's key in two roles"
+                raise _unfit(f"{problem} in common", got)
 
 
 def _belongings(member: Member) -> list[tuple[str, object]]:
@@ -271,11 +234,8 @@ def _belongings(member: Member) -> list[tuple[str, object]]:
     else:
         names = (("a DNS name", certificate.dns), ("a SPIFFE ID", certificate.spiffe))
         known = [(what, name) for what, name in names if name]
-    keys = [("a sealing key", part) for part in _parts(member.sealing)]
-    return [("a name", member.name), ("an identity", member.identity.raw), *known, *keys]
-
-
-def _parts(key: SealingPublicKey) -> Sequence[bytes]:
-    """The public keys of which a sealing key is: none may be in another's."""
+    # A sealing key is of two public keys, none of which may be in another's.
+    key = member.sealing
     first = MLKEM1024_PUBLIC_BYTES if key.suite is Suite.APPROVED else MLKEM_PUBLIC_BYTES
-    return key.raw[:first], key.raw[first:]
+    keys = [("a sealing key", part) for part in (key.raw[:first], key.raw[first:])]
+    return [("a name", member.name), ("an identity", member.identity.raw), *known, *keys]

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Role
-from gemel.common.pki.acceptance import accept
+from gemel.common.pki.acceptance import checked
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Names, Validity
 from gemel.common.pki.enrolment import assemble, certify, make_keys
@@ -96,7 +96,7 @@ def provision(
         members = assemble(enrolment_requests, certificates, authority.pem)
         text = members.dump()
         for name in parties:
-            accept(staging / name, name, certificates[name], text, authority.pem)
+            checked(staging / name, name, certificates[name], text, authority.pem).put()
             if configure and name in configure:
                 _write_configuration(PartyFolder(staging / name), configure[name], members)
     return Provisioned(root, {name: PartyFolder(root / name) for name in parties}, members)

@@ -18,17 +18,14 @@ class Reader:
     """The party that opens the sealed handles: the coordinator's process, or Carole."""
 
     name: str
-    """Its name in the membership list."""
     members: Members
     """Among them the custodians, who must have signed the handles."""
     key: SealingKey = field(repr=False)
 
     @classmethod
     def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
-        """From a party's key folder; the membership list too, unless it is given.
-
-        Raises CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
-        """
+        """From a party's key folder; the membership list too, unless it is given. Raises CONFIGURATION, CERTIFICATE;
+        NOT_FOUND if the list does not have the folder's sealing key."""
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
         member = known.holding(key)
         if member.role is not role:

@@ -1,11 +1,8 @@
 """A new sealing key for a party that goes on with its identity, its certificate and its projects.
 
-1. The party runs `renew_sealing_key`: its file then holds the new key and, behind it, the one that the membership list
-   still has; its enrolment request has the new one, signed by its identity. Its service is started again.
-2. The coordinator assembles the list again from this request and the others, and every party accepts it.
-3. From then on everything is sealed to the new key. What was sealed to the one before still opens, until the next
-   renewal.
-
+The party's file then holds the new key and, behind it, the one that the membership list still has; the coordinator
+makes the list again from its new enrolment request. What was sealed to the key before still opens, until the next
+renewal.
 So a party comes to a key of the approved suite, too, without which it can take part in no project of that suite.
 """
 

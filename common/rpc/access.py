@@ -81,7 +81,6 @@ READING = frozenset(
 )
 """Full names of the methods by which a dry run may call: they show a state and change none."""
 
-
 PROTOCOL_KEY = "gemel-protocol"
 """Metadata of calls and of answers."""
 

@@ -40,13 +40,10 @@ class Call:
 
     method: str
     request: str
-    """Its id, 16 hexadecimal digits."""
     member: Member | None = None
-    """The caller; None until the gate knows it, and if it is no member."""
     error: ErrorCode | None = None
     """The code of the error that it was answered with; None for none."""
     status: str = "OK"
-    """Name of its gRPC status."""
     seconds: float = 0.0
     """From its turn to its end."""
     received: int = 0
@@ -55,7 +52,6 @@ class Call:
     _begun: float = field(default_factory=time.monotonic, repr=False)
 
     def end(self, context: grpc.ServicerContext) -> None:
-        """Note how it ended."""
         self.seconds = time.monotonic() - self._begun
         code = context.code()
         if code is not None:
@@ -64,6 +60,7 @@ class Call:
             self.status = grpc.StatusCode.CANCELLED.name  # by the caller, or by its deadline
 
 
+Behaviour = Callable[[Any, Any], Any]
 Observer = Callable[[Call], None]
 """Called with every call that has ended; must neither block nor raise."""
 
@@ -71,7 +68,6 @@ _calls: dict[int, Call] = {}
 
 
 def note_caller(context: grpc.ServicerContext, member: Member) -> None:
-    """Note who makes a call."""
     if (call := _calls.get(id(context))) is not None:
         call.member = member
 
@@ -83,7 +79,6 @@ def request_of(context: grpc.ServicerContext) -> str:
 
 
 def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
-    """Note the error that a call is answered with."""
     if (call := _calls.get(id(context))) is not None:
         call.error = code
 
@@ -105,7 +100,6 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         self._label_members = label_members
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
-        """Return the method's handler with the recording around it."""
         handler = continuation(details)
         if handler is None:
             return None
@@ -117,10 +111,9 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         return handler._replace(unary_unary=recorded(details.method, request, handler.unary_unary))
 
     def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
-        """Count a call that was refused before its turn."""
         self._count(Call(method, "", member, error, status_of(error).name))
 
-    def _unary(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def _unary(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         def recorded(request: Any, context: grpc.ServicerContext) -> Any:
             with self._recording(method, request_id, request, context) as call:
                 response = behaviour(request, context)
@@ -129,7 +122,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return recorded
 
-    def _awaited(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def _awaited(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         async def recorded(request: Any, context: grpc.ServicerContext) -> Any:
             with self._recording(method, request_id, request, context) as call:
                 response = await behaviour(request, context)
@@ -138,9 +131,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return recorded
 
-    def _stream(
-        self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]
-    ) -> Callable[[Any, Any], Iterator[Any]]:
+    def _stream(self, method: str, request_id: str, behaviour: Behaviour) -> Behaviour:
         def recorded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             with self._recording(method, request_id, request, context) as call:
                 for response in behaviour(request, context):
@@ -180,17 +171,9 @@ def log_call(call: Call) -> None:
     """An observer: one line of the log for each call."""
     if call.method in _FREQUENT and call.error is None:
         return
-    log.info(
-        "call",
-        request=call.request,
-        method=call.method,
-        member="" if call.member is None else call.member.name,
-        role="" if call.member is None else str(call.member.role),
-        status=call.status,
-        seconds=round(call.seconds, 4),
-        received=call.received,
-        sent=call.sent,
-    )
+    name, role = ("", "") if call.member is None else (call.member.name, str(call.member.role))
+    figures = {"seconds": round(call.seconds, 4), "received": call.received, "sent": call.sent}
+    log.info("call", request=call.request, method=call.method, member=name, role=role, status=call.status, **figures)
 
 
 CLOCK_KEY = "gemel-clock"
@@ -203,15 +186,12 @@ _MILLISECONDS = re.compile(r"[0-9]{1,15}")
 
 
 def own_clock() -> tuple[str, str]:
-    """This machine's time, as metadata."""
     return CLOCK_KEY, str(time.time_ns() // 1_000_000)
 
 
 def seconds_ahead(metadata: Iterable[Any], called: float, answered: float) -> float | None:
-    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time.
-
-    The service's time is taken to be from in between the call and its answer, in seconds since 1970.
-    """
+    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time. The service's
+    time is taken to be from in between the call and its answer, in seconds since 1970."""
     named = [str(value) for key, value in metadata if key == CLOCK_KEY]
     if len(named) != 1 or not _MILLISECONDS.fullmatch(named[0]):
         return None

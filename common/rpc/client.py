@@ -9,7 +9,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import grpc
@@ -111,31 +110,24 @@ class GuardedChannel(grpc.Channel):  # type: ignore[misc]
             return make(*arguments, **named)
 
     def unary_unary(self, *arguments: Any, **named: Any) -> Any:
-        """A method of one message and one answer."""
         return self._prepared(self._channel.unary_unary, *arguments, **named)
 
     def unary_stream(self, *arguments: Any, **named: Any) -> Any:
-        """A method of one message and a stream."""
         return self._prepared(self._channel.unary_stream, *arguments, **named)
 
     def stream_unary(self, *arguments: Any, **named: Any) -> Any:
-        """A method of a stream and one answer."""
         return self._prepared(self._channel.stream_unary, *arguments, **named)
 
     def stream_stream(self, *arguments: Any, **named: Any) -> Any:
-        """A method of two streams."""
         return self._prepared(self._channel.stream_stream, *arguments, **named)
 
     def subscribe(self, callback: Any, try_to_connect: bool | None = False) -> None:
-        """Have changes of the connection reported."""
         self._prepared(self._channel.subscribe, callback, try_to_connect=try_to_connect)
 
     def unsubscribe(self, callback: Any) -> None:
-        """No longer have them reported."""
         self._channel.unsubscribe(callback)
 
     def close(self) -> None:
-        """Close the channel; calls under way are cancelled."""
         with self._lock:
             self._closed = True
             self._channel.close()
@@ -143,9 +135,7 @@ class GuardedChannel(grpc.Channel):  # type: ignore[misc]
     def __enter__(self) -> GuardedChannel:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -182,7 +172,7 @@ class Connection:
         self.address = address
         self._closed = threading.Event()
         self._former: list[tuple[float, grpc.Channel]] = []
-        options: list[tuple[str, Any]] = [
+        self._options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.keepalive_time_ms", 60_000),
@@ -191,7 +181,6 @@ class Connection:
             # A proxy from the environment must not be used between two parties.
             ("grpc.enable_http_proxy", 0),
         ]
-        self._options = options
         self._server_name = server_name
         self._calls = OutgoingCalls(address, share=share_request_ids)
         self._withheld = (WithheldCalls(address),) if dry_run else ()
@@ -210,9 +199,7 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -237,10 +224,8 @@ class Connection:
         return grpc.intercept_channel(channel, *self._withheld, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
-        """The generated client of a service, over the channel of the newest credentials at each call.
-
-        Raises UNAVAILABLE once the connection is closed.
-        """
+        """The generated client of a service, over the channel of the newest credentials at each call. Raises
+        UNAVAILABLE once the connection is closed."""
         return cast(StubT, _Stub(stub, self._newest))
 
     def _newest(self) -> grpc.Channel:
@@ -275,10 +260,8 @@ class Connection:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
-        """Iterate over a server's stream until it ends or the deadline comes.
-
-        Raises as `call`; UNAVAILABLE when the stream broke or the deadline came.
-        """
+        """Iterate over a server's stream until it ends or the deadline comes. Raises as `call`; UNAVAILABLE when the
+        stream broke or the deadline came."""
         try:
             yield from method(request, timeout=deadline)
         except grpc.RpcError as error:

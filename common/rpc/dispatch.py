@@ -33,7 +33,6 @@ Result = TypeVar("Result")
 
 @cache
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop, which runs until the process ends."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="rpc-loop", daemon=True).start()
     return loop
@@ -66,7 +65,6 @@ class CallContext:
         context.add_done_callback(self._ended)
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """The peer's certificate and what else TLS has found about it."""
         return self._auth
 
     def time_remaining(self) -> float | None:
@@ -74,19 +72,15 @@ class CallContext:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def is_active(self) -> bool:
-        """Whether the caller still waits."""
         return self._active
 
     def code(self) -> grpc.StatusCode | None:
-        """The status that the call was ended with, if it was."""
         return self.status
 
     def set_trailing_metadata(self, metadata: Metadata) -> None:
-        """What is sent after the status."""
         self.trailing = metadata
 
     def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
-        """End the call with a status."""
         self.status, self.message = code, details
         raise AbortedError
 
@@ -153,26 +147,17 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         if handler is None:
             return None
         # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
-        if handler.unary_unary is not None:
-            dispatched = self._unary(details.method, handler.unary_unary)
-            return grpc.stream_unary_rpc_method_handler(dispatched, None, handler.response_serializer)
-        dispatched = self._stream(details.method, handler.unary_stream)
-        return grpc.stream_stream_rpc_method_handler(dispatched, None, handler.response_serializer)
+        streams = handler.unary_unary is None
+        behaviour = handler.unary_stream if streams else handler.unary_unary
+        made = grpc.stream_stream_rpc_method_handler if streams else grpc.stream_unary_rpc_method_handler
 
-    def _unary(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
         async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> Any:
-            return await self._answer(method, context, behaviour)
+            return await self._answer(details.method, context, behaviour, streams=streams)
 
-        return dispatched
-
-    def _stream(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
-        async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> None:
-            await self._answer(method, context, behaviour, streams=True)
-
-        return dispatched
+        return made(dispatched, None, handler.response_serializer)
 
     async def _answer(
-        self, method: str, context: grpc.aio.ServicerContext, behaviour: Behaviour, *, streams: bool = False
+        self, method: str, context: grpc.aio.ServicerContext, behaviour: Behaviour, *, streams: bool
     ) -> Any:
         share = self._share(context)
         try:

@@ -34,7 +34,6 @@ class NotSentError(Exception):
         return {"method": self.method.lstrip("/"), "to": self.address, "request": _plain(self.request)}
 
     def lines(self) -> Iterator[str]:
-        """In words."""
         yield f"Dry run: nothing was sent. {self.method.lstrip('/')} would go to {self.address}, with"
         yield from _lines(_plain(self.request), "  ")
 
@@ -46,7 +45,6 @@ class WithheldCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
         self._address = address
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        """Make a call that reads."""
         if details.method not in READING:
             raise NotSentError(details.method, self._address, request)
         return continuation(details, request)
@@ -63,13 +61,9 @@ def withheld_shown() -> Iterator[None]:
 
 def _plain(message: Message) -> dict[str, Any]:
     return {
-        field.name: _not_shown(value) if field.name.endswith(SIGNED) else _value(field, value)
+        field.name: f"{len(value)} bytes, not shown" if field.name.endswith(SIGNED) else _value(field, value)
         for field, value in message.ListFields()
     }
-
-
-def _not_shown(signature: bytes) -> str:
-    return f"{len(signature)} bytes, not shown"
 
 
 def _value(field: Any, value: Any) -> Any:

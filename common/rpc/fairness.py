@@ -56,18 +56,9 @@ IN_LOOP = frozenset(
 """Methods that only wait and pass on what is in memory: answered on the event loop, so that they hold no thread."""
 
 COSTS = {
-    **dict.fromkeys(
-        (
-            "/linkage.v1.Custody/PutChunk",
-            "/linkage.v1.Custody/FetchArtifact",
-            "/linkage.v1.Custody/PutArtifact",
-            "/linkage.v1.Custody/FetchResult",
-            "/linkage.v1.Coordination/FetchArtifact",
-            "/linkage.v1.Coordination/PutArtifact",
-            "/linkage.v1.Computation/FetchSet",
-        ),
-        0.25,
-    ),
+    **{f"/linkage.v1.Custody/{name}": 0.25 for name in ("PutChunk", "FetchArtifact", "PutArtifact", "FetchResult")},
+    **{f"/linkage.v1.Coordination/{name}": 0.25 for name in ("FetchArtifact", "PutArtifact")},
+    "/linkage.v1.Computation/FetchSet": 0.25,
     **dict.fromkeys(("/linkage.v1.Computation/SendMessage", "/linkage.v1.Computation/ReceiveMessage"), 0.01),
     "/linkage.v1.Custody/BeginUpload": 5.0,
 }
@@ -109,10 +100,8 @@ class TokenBucket:
         self._tokens, self._at = float(burst), clock()
 
     def take(self, longest: float, tokens: float = 1.0) -> tuple[bool, float]:
-        """Take tokens, in advance if need be; whether they were taken, and the seconds until they are there.
-
-        They are not taken if that is more than `longest` seconds.
-        """
+        """Take tokens, in advance if need be; whether they were taken, and the seconds until they are there. They are
+        not taken if that is more than `longest` seconds."""
         now = self._clock()
         self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
         self._at = now
@@ -176,10 +165,6 @@ class MemberShare:
         self._refused += 1
         now = time.monotonic()
         if now - self._logged >= LOG_SECONDS:
-            log.warning(
-                "calls above a member's share",
-                member="" if self.member is None else self.member.name,
-                reason=reason,
-                refused=self._refused,
-            )
+            name = "" if self.member is None else self.member.name
+            log.warning("calls above a member's share", member=name, reason=reason, refused=self._refused)
             self._logged, self._refused = now, 0

@@ -50,7 +50,6 @@ class CallMetrics:
             self._denied.labels(reason)
 
     def __call__(self, call: Call) -> None:
-        """Count a call."""
         role = UNKNOWN if call.member is None else str(call.member.role)
         self._seconds.labels(call.method, role, call.status).observe(call.seconds)
         self._received.labels(call.method).inc(call.received)
@@ -60,10 +59,8 @@ class CallMetrics:
 
 
 class Observation:
-    """The metrics and probes of one service; served once it is started, where the configuration has an address.
-
-    The service adds its own metrics to `registry`; `recorder` is for its server. `versions` are labels of `gemel_info`.
-    """
+    """The metrics and probes of one service; served once it is started, where the configuration has an address. The
+    service adds its own metrics to `registry`; `recorder` is for its server. `versions` are labels of `gemel_info`."""
 
     def __init__(
         self, settings: Observability, readiness: Readiness, versions: Mapping[str, str], *, callers_requests: bool
@@ -72,9 +69,8 @@ class Observation:
         self.readiness = readiness
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        Info("gemel", "Versions of what two installations must have alike.", registry=self.registry).info(
-            dict(versions)
-        )
+        shown = Info("gemel", "Versions of what two installations must have alike.", registry=self.registry)
+        shown.info(dict(versions))
         logs: list[Observer] = [log_call] if settings.access_log else []
         self.recorder = CallRecorder(
             CallMetrics(self.registry), *logs, callers_requests=callers_requests, label_members=settings.label_projects
@@ -92,7 +88,6 @@ class Observation:
             self._endpoint = Endpoint(self._settings.listen, self.registry, self.readiness)
 
     def stop(self) -> None:
-        """Stop serving."""
         if self._endpoint is not None:
             self._endpoint.close()
             self._endpoint = None

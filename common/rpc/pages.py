@@ -20,7 +20,6 @@ M = TypeVar("M", bound=Message)
 
 
 def size_of(entry: Message) -> int:
-    """The bytes of an entry in a list."""
     return entry.ByteSize() + _ENTRY_BYTES
 
 
@@ -44,10 +43,7 @@ def page(entries: Iterable[tuple[str, M]], maximum: int = 0) -> tuple[list[M], s
 
 def every_page(call: Callable[[str], Any], where: str) -> Iterator[Any]:
     """The answers with all pages of a list, which `call` requests after a name and whose `next` has the name for the
-    next one.
-
-    Raises MALFORMED if the pages do not end; errors of the call.
-    """
+    next one. Raises MALFORMED if the pages do not end; errors of the call."""
     after, named = "", set[str]()
     while True:
         answer = call(after)

@@ -37,6 +37,7 @@ Denied = Callable[[str, str], None]
 """Called for every denied call with the caller's name, empty if it is no member, and the method."""
 
 Metadata = Iterable[tuple[str, str | bytes]]
+Behaviour = Callable[[Any, Any], Any]
 
 _callers: dict[int, Member] = {}
 
@@ -66,38 +67,33 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         self._own_operator = own_operator
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
-        """Return the method's handler with the checks around it."""
         handler = continuation(details)
         if handler is None:
             return None
         method, metadata = details.method, details.invocation_metadata
-        parse = handler.request_deserializer
+        behaviour = _parsing(method, handler.unary_unary or handler.unary_stream, handler.request_deserializer)
         if handler.unary_unary is not None:
             guarded = self._awaited if method in IN_LOOP else self._unary
-            answer = guarded(method, metadata, handler.unary_unary, parse)
+            answer = guarded(method, metadata, behaviour)
             return handler._replace(unary_unary=answer, request_deserializer=None)
         if handler.unary_stream is not None:
-            streamed = self._stream(method, metadata, handler.unary_stream, parse)
+            streamed = self._stream(method, metadata, behaviour)
             return handler._replace(unary_stream=streamed, request_deserializer=None)
         # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
-    def _unary(
-        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
-    ) -> Callable[[bytes, Any], Any]:
+    def _unary(self, method: str, metadata: Metadata, behaviour: Behaviour) -> Behaviour:
         def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
             with self._entered(method, metadata, context):
-                return behaviour(_parsed(method, request, parse), context)
+                return behaviour(request, context)
 
         return guarded
 
-    def _awaited(
-        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
-    ) -> Callable[[bytes, Any], Any]:
+    def _awaited(self, method: str, metadata: Metadata, behaviour: Behaviour) -> Behaviour:
         async def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
             try:
                 self._enter(method, metadata, context)
-                return await behaviour(_parsed(method, request, parse), context)
+                return await behaviour(request, context)
             except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
                 # A denial is written to the store, and the loop must not wait for that.
                 await asyncio.get_running_loop().run_in_executor(None, self._record, method, context, error)
@@ -107,12 +103,10 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return guarded
 
-    def _stream(
-        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
-    ) -> Callable[[bytes, Any], Iterator[Any]]:
+    def _stream(self, method: str, metadata: Metadata, behaviour: Behaviour) -> Behaviour:
         def guarded(request: bytes, context: grpc.ServicerContext) -> Iterator[Any]:
             with self._entered(method, metadata, context):
-                for response in behaviour(_parsed(method, request, parse), context):
+                for response in behaviour(request, context):
                     # A stream may be open for an hour, and its caller be removed from the list meanwhile.
                     self._identified(method, context)
                     yield response
@@ -179,16 +173,10 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         found = typed(error)
         if found is None:
             incident = secrets.token_hex(8)
-            log.error(
-                "incident", incident=incident, method=method, member=who, type=type(error).__name__, at=place_of(error)
-            )
-            found = GemelError(
-                ErrorCode.INTERNAL,
-                "something unforeseen happened",
-                where=method,
-                got=f"incident {incident}",
-                remedy="give this number to the service's operator",
-            )
+            kind, at = type(error).__name__, place_of(error)
+            log.error("incident", incident=incident, method=method, member=who, type=kind, at=at)
+            what, remedy = "something unforeseen happened", "give this number to the service's operator"
+            found = GemelError(ErrorCode.INTERNAL, what, where=method, got=f"incident {incident}", remedy=remedy)
         elif is_own_failure(found.code) and not self._own_operator:
             log.error("service failed a call", method=method, member=who, code=found.code.name, error=str(found))
             found = for_others(found)
@@ -200,14 +188,18 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         raise AssertionError("abort always raises")
 
 
-def _parsed(method: str, request: bytes, parse: Callable[[bytes], Any]) -> Any:
-    try:
-        return parse(request)
-    except DecodeError:
-        what = "the request is no message of this method"
-        got = f"{len(request)} bytes that cannot be parsed"
-        remedy = "run the same version of Gemel on both sides"
-        raise GemelError(ErrorCode.MALFORMED, what, where=method, got=got, remedy=remedy) from None
+def _parsing(method: str, behaviour: Behaviour, parse: Callable[[bytes], Any]) -> Behaviour:
+    def parsing(request: bytes, context: grpc.ServicerContext) -> Any:
+        try:
+            message = parse(request)
+        except DecodeError:
+            what = "the request is no message of this method"
+            got = f"{len(request)} bytes that cannot be parsed"
+            remedy = "run the same version of Gemel on both sides"
+            raise GemelError(ErrorCode.MALFORMED, what, where=method, got=got, remedy=remedy) from None
+        return behaviour(message, context)
+
+    return parsing
 
 
 Service = tuple[Callable[[Any, grpc.Server], None], Any]
@@ -221,7 +213,6 @@ class ServerSettings:
     threads: int = 48
     """For all methods but long polls: so many members' calls that are worked on as have room in it."""
     member: MemberLimits = field(default_factory=MemberLimits)
-    """Of each member."""
     max_connections: int = 4096
     max_streams: int = 128
     """Connections of all callers, and calls on one connection."""

@@ -22,6 +22,7 @@ from gemel.common.missing_module import missing_module
 from gemel.common.rpc.access import OWN_PROTOCOL
 
 METADATA_KEY = "gemel-error-bin"
+_TEXTS = ("what", "where", "got", "remedy")
 _MAX_TEXT = 1500
 """Longest text of an error on the wire, in characters: gRPC bounds all metadata of a call to 8 KiB."""
 
@@ -38,33 +39,28 @@ class Crossing:
     own: str = ""
 
 
+_REFUSED = {
+    StatusCode.INTERNAL: (ErrorCode.INTERNAL,),
+    StatusCode.INVALID_ARGUMENT: (
+        ErrorCode.PARAMETER, ErrorCode.MALFORMED, ErrorCode.SPECIFICATION, ErrorCode.NOT_IDENTIFIED,
+        ErrorCode.SIGNATURE, ErrorCode.SEALED, ErrorCode.DEADLINE_MISSING,
+    ),
+    StatusCode.PERMISSION_DENIED: (ErrorCode.NOT_ADMITTED,),
+    StatusCode.NOT_FOUND: (ErrorCode.NOT_FOUND,),
+    StatusCode.FAILED_PRECONDITION: (
+        ErrorCode.WRONG_STATE, ErrorCode.RUN_ACTIVE, ErrorCode.AUDIT, ErrorCode.LEAKAGE, ErrorCode.DEVIATION,
+        ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH, ErrorCode.EPOCH_MISMATCH, ErrorCode.ENCODING_MISMATCH,
+        ErrorCode.UPLOAD_GAPS,
+    ),
+    StatusCode.RESOURCE_EXHAUSTED: (ErrorCode.UPLOAD_LIMIT,),
+    StatusCode.DATA_LOSS: (ErrorCode.UPLOAD_CORRUPT,),
+    StatusCode.ALREADY_EXISTS: (ErrorCode.CHUNK_CONFLICT, ErrorCode.EXISTS),
+}  # fmt: skip
+"""Codes about the request, by their status."""
+
 CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
     {
-        # About the request.
-        ErrorCode.INTERNAL: Crossing(StatusCode.INTERNAL),
-        ErrorCode.PARAMETER: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.MALFORMED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SPECIFICATION: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.NOT_IDENTIFIED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SIGNATURE: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.SEALED: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.DEADLINE_MISSING: Crossing(StatusCode.INVALID_ARGUMENT),
-        ErrorCode.NOT_ADMITTED: Crossing(StatusCode.PERMISSION_DENIED),
-        ErrorCode.NOT_FOUND: Crossing(StatusCode.NOT_FOUND),
-        ErrorCode.WRONG_STATE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.RUN_ACTIVE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.AUDIT: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.LEAKAGE: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.DEVIATION: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.KEY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.CANARY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.EPOCH_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.ENCODING_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.UPLOAD_GAPS: Crossing(StatusCode.FAILED_PRECONDITION),
-        ErrorCode.UPLOAD_LIMIT: Crossing(StatusCode.RESOURCE_EXHAUSTED),
-        ErrorCode.UPLOAD_CORRUPT: Crossing(StatusCode.DATA_LOSS),
-        ErrorCode.CHUNK_CONFLICT: Crossing(StatusCode.ALREADY_EXISTS),
-        ErrorCode.EXISTS: Crossing(StatusCode.ALREADY_EXISTS),
+        **{code: Crossing(status) for status, codes in _REFUSED.items() for code in codes},
         ErrorCode.TOO_MANY_CALLS: Crossing(StatusCode.RESOURCE_EXHAUSTED, retry=True),
         # Failures of the service itself.
         ErrorCode.UNAVAILABLE: Crossing(StatusCode.UNAVAILABLE, True, "the service cannot answer now"),
@@ -92,7 +88,6 @@ _REPORT = "ask the service's operator, who finds the reason in the service's log
 
 
 def status_of(code: ErrorCode) -> StatusCode:
-    """The gRPC status of an error code."""
     return CROSSINGS[code].status
 
 
@@ -111,9 +106,8 @@ def for_others(error: GemelError) -> GemelError:
     crossing = CROSSINGS[error.code]
     if not crossing.own:
         return error
-    return GemelError(
-        error.code, crossing.own, remedy=_WAIT if crossing.retry else _REPORT, retry_seconds=error.retry_seconds
-    )
+    remedy = _WAIT if crossing.retry else _REPORT
+    return GemelError(error.code, crossing.own, remedy=remedy, retry_seconds=error.retry_seconds)
 
 
 def typed(error: Exception) -> GemelError | None:
@@ -131,27 +125,18 @@ def typed(error: Exception) -> GemelError | None:
 
 
 def to_metadata(error: GemelError) -> tuple[tuple[str, str | bytes], ...]:
-    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known.
-
-    The protocol comes with it, by which its reader knows whether the service is of a release that it can call at all.
-    """
-    payload: dict[str, Any] = {
-        "code": int(error.code),
-        "what": error.what[:_MAX_TEXT],
-        "where": error.where[:_MAX_TEXT],
-        "got": error.got[:_MAX_TEXT],
-        "remedy": error.remedy[:_MAX_TEXT],
-    }
+    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known. The
+    protocol comes with it, by which its reader knows whether the service is of a release that it can call at all."""
+    payload: dict[str, Any] = {"code": int(error.code)}
+    payload |= {name: getattr(error, name)[:_MAX_TEXT] for name in _TEXTS}
     if error.retry_seconds > 0:
         payload["retry_seconds"] = round(error.retry_seconds, 3)
     return ((METADATA_KEY, json.dumps(payload).encode()), *OWN_PROTOCOL)
 
 
 def from_rpc_error(error: grpc.RpcError, where: str) -> GemelError:
-    """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself.
-
-    The other side's bytes are not trusted: metadata that does not parse is reported as an unexpected status.
-    """
+    """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself. The other side's bytes
+    are not trusted: metadata that does not parse is reported as an unexpected status."""
     found = _typed(error, where)
     found.remote = True
     return found
@@ -175,29 +160,22 @@ def _typed(error: grpc.RpcError, where: str) -> GemelError:
         return GemelError(ErrorCode.UNAVAILABLE, "no answer within the deadline", where=where, remedy=remedy)
     if status is StatusCode.RESOURCE_EXHAUSTED and "larger than max" not in (error.details() or ""):
         # gRPC's own refusal, for instance of a service of an older version.
-        return GemelError(
-            ErrorCode.TOO_MANY_CALLS, "the service has too many calls", where=where, remedy="try again a little later"
-        )
+        what, remedy = "the service has too many calls", "try again a little later"
+        return GemelError(ErrorCode.TOO_MANY_CALLS, what, where=where, remedy=remedy)
     got = f"gRPC status {status.name}"
     return GemelError(ErrorCode.INTERNAL, "the call failed", where=where, got=got, remedy="see the service's log")
 
 
 def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> GemelError:
-    texts = [payload[name] for name in ("what", "where", "got", "remedy")]
+    texts = [payload[name] for name in _TEXTS]
     seconds = payload.get("retry_seconds", 0.0)
     if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
         raise ValueError("texts of another type or too long")
     if not isinstance(seconds, int | float) or not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError("no duration")
     what, where, got, remedy = texts
-    return GemelError(
-        _known(payload["code"], error),
-        what,
-        where=where,
-        got=got,
-        remedy=remedy,
-        retry_seconds=min(float(seconds), MAX_RETRY_SECONDS),
-    )
+    code, wait = _known(payload["code"], error), min(float(seconds), MAX_RETRY_SECONDS)
+    return GemelError(code, what, where=where, got=got, remedy=remedy, retry_seconds=wait)
 
 
 def _known(number: Any, error: grpc.RpcError) -> ErrorCode:

@@ -40,10 +40,8 @@ from gemel.common.pki.members import Members
 def check_own_certificate(
     chain: Sequence[x509.Certificate], role: Role, party: PartyFolder, members: Path, now: datetime
 ) -> None:
-    """Refuse a certificate, with its intermediate authorities behind it, that is not for the party's role.
-
-    One of the organisation's own PKI names no role: it has to be as the list has it. Raises CERTIFICATE.
-    """
+    """Refuse a certificate, with its intermediate authorities behind it, that is not for the party's role. One of the
+    organisation's own PKI names no role: it has to be as the list has it. Raises CERTIFICATE."""
     where = str(party.certificate)
     if not names_role(chain[0]) and members.exists():
         listed = Members.load(members)

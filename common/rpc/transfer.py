@@ -18,8 +18,6 @@ from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.protos.linkage.v1 import transfer_pb2
 
 IN_FLIGHT = 4
-"""Chunks in flight at a time."""
-
 MAX_BYTES = 1 << 36
 """The longest content that is fetched, 64 GiB; no real share is that large."""
 
@@ -38,7 +36,6 @@ class Content:
     """Content to be sent."""
 
     digests: tuple[bytes, ...]
-    """SHA-256 of each chunk, in order."""
     read: Callable[[int], bytes]
     """Gives the chunk at an index; called by several threads."""
     root: bytes = field(init=False)
@@ -51,9 +48,8 @@ class Content:
         """Content that is in memory."""
         slices = list(chunk_slices(len(content)))
         view = memoryview(content)
-        return cls(
-            tuple(hashlib.sha256(view[cut]).digest() for cut in slices), lambda index: bytes(view[slices[index]])
-        )
+        digests = tuple(hashlib.sha256(view[cut]).digest() for cut in slices)
+        return cls(digests, lambda index: bytes(view[slices[index]]))
 
     def chunk(self, index: int) -> Chunk:
         """One chunk. Raises UPLOAD_CORRUPT if the data read do not have the chunk's digest."""
@@ -134,7 +130,6 @@ class Fetch:
         self._step(1.0)
 
     def whole(self) -> bytes:
-        """All of it, verified."""
         return b"".join(list(self))
 
     def _chunk(self, index: int) -> Chunk:
@@ -151,8 +146,4 @@ class Fetch:
 
 
 def _ended(futures: Iterable[Future[None]]) -> int:
-    count = 0
-    for future in futures:
-        future.result()
-        count += 1
-    return count
+    return len([future.result() for future in futures])

@@ -108,20 +108,16 @@ class Trust:
 
     @property
     def members(self) -> Members:
-        """The newest list."""
         return self._read.members
 
     @property
     def tls(self) -> TlsFiles:
-        """The newest certificate, its key, and the authorities."""
         return self._read.tls
 
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
-        """The own certificate, if it ends soon."""
         return ending(self._read.in_use["own"], now or utc_now())
 
     def in_use(self) -> dict[str, x509.Certificate]:
-        """Every certificate in use, as `certificates_in_use`."""
         return self._read.in_use
 
     def members_certificates(self) -> dict[Member, x509.Certificate]:
@@ -130,7 +126,6 @@ class Trust:
         return {own: self._read.in_use["own"], **self._shown_by.of(each for each in self.members if each != own)}
 
     def endings(self, now: datetime | None = None) -> dict[str, EndingCertificate]:
-        """Which of them end soon, by the members' names."""
         return endings(self.members_certificates(), now or utc_now())
 
     def credentials(self) -> grpc.ServerCredentials:
@@ -139,10 +134,8 @@ class Trust:
         return grpc.dynamic_ssl_server_credentials(self._read.served, self._newest, require_client_authentication=True)
 
     def reload(self) -> bool:
-        """Read the files again if one has changed since the last time; whether they were read.
-
-        Raises as the constructor; what was read before stays in force. Not again for the same files.
-        """
+        """Read the files again if one has changed since the last time; whether they were read. Raises as the
+        constructor; what was read before stays in force. Not again for the same files."""
         stamp = self._files()
         if stamp == self._stamp:
             return False
@@ -206,7 +199,6 @@ class TrustWatch:
         self._periodic.start()
 
     def stop(self) -> None:
-        """End the thread."""
         self._periodic.stop()
 
     def _work(self) -> bool:

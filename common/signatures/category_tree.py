@@ -31,10 +31,8 @@ def ordered(
 
 
 def code_groups(partitions: Sequence[Partition], n_categories: int) -> tuple[NDArray[np.int32], ...]:
-    """The group of each code under each step, numbered in the order of the codes: known without a key.
-
-    `partitions` are as in `ordered`; one array of int32, shape (n_categories,), by step.
-    """
+    """The group of each code under each step, numbered in the order of the codes: known without a key. `partitions` are
+    as in `ordered`; one array of int32, shape (n_categories,), by step."""
     order = ordered(partitions, list(range(n_categories)))
     found = []
     for partition in partitions:

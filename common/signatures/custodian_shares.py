@@ -33,7 +33,6 @@ class PartySecrets:
     """What a compute party gets of a custodian's secrets: those of the two shares that it holds."""
 
     party: ComputeParty
-    """Whose they are."""
     first: bytes = field(repr=False)
     second: bytes = field(repr=False)
     """Of share `party` and of the next one, `SECRET_BYTES` each: the seed of share 0 or 1; of share 2, which is sent,
@@ -48,7 +47,6 @@ class PartySecrets:
 
     @property
     def agree(self) -> bool:
-        """Whether both secrets are those that were committed to."""
         own = ((int(self.party), self.first), (int(self.party.next), self.second))
         return all(self.commitments[32 * share : 32 * share + 32] == _commitment(share, each) for share, each in own)
 
@@ -65,7 +63,6 @@ class ShareSecrets:
         return cls((secrets.token_bytes(SECRET_BYTES), secrets.token_bytes(SECRET_BYTES), secrets.token_bytes(32)))
 
     def of(self, party: ComputeParty) -> PartySecrets:
-        """Those that a party gets."""
         commitments = b"".join(_commitment(share, each) for share, each in enumerate(self.by_share))
         return PartySecrets(party, self.by_share[party], self.by_share[party.next], commitments)
 
@@ -75,10 +72,8 @@ def _commitment(share: int, secret: bytes) -> bytes:
 
 
 def add_share(words: NDArray[np.uint64], seed: bytes, share: int, number: int) -> None:
-    """Add the share of a set (by its number in the contribution) that a seed gives to contiguous words, in place.
-
-    The share is 0 or 1. Counter mode is the exclusive or with its keystream: about a second for 2 GB.
-    """
+    """Add the share of a set (by its number in the contribution) that a seed gives to contiguous words, in place. The
+    share is 0 or 1. Counter mode is the exclusive or with its keystream: about a second for 2 GB."""
     nonce = number.to_bytes(7, "big") + bytes([share]) + bytes(8)
     encryptor = Cipher(AES(seed), CTR(nonce)).encryptor()
     data = memoryview(words.reshape(-1).view(np.uint8).data)

@@ -31,7 +31,6 @@ class Interval(NamedTuple):
     """Which one, from 0, of so many of equal length, a power of two."""
 
     def holds(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which digests are in it."""
         return np.asarray(interval_of(digests, self.of) == self.number)
 
 
@@ -55,9 +54,7 @@ def in_intervals(
     rows: NDArray[np.int64], digests: NDArray[np.uint64], count: int | None = None
 ) -> Iterator[tuple[Interval, NDArray[np.int64]]]:
     """The rows of each interval, in their order, by the digests of their blocks; both arrays of shape (n_rows,).
-
-    `count` is the number of intervals; None: that of a rule with these rows.
-    """
+    `count` is the number of intervals; None: that of a rule with these rows."""
     count = intervals(len(rows)) if count is None else count
     number = interval_of(digests, count)
     order = np.argsort(number, kind="stable")

@@ -64,7 +64,6 @@ MAX_SEALED_BYTES = 2**36 - 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
 
-
 GROUPS = 250
 """Groups of a sample: 256,000 random pairs with the other file's, 26 of which agree where one in 10,000 does."""
 
@@ -119,12 +118,10 @@ class SetLayout:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its rows are words of which shares are sent."""
         return self.tags is not None
 
     @property
     def row_words(self) -> RowWords:
-        """Which words a row of a shared set has."""
         fields = tuple((field.name, field.bits) for field in self.fields if field.content == "shared")
         return RowWords(fields, self.tags or ())
 
@@ -135,7 +132,6 @@ class SetLayout:
 
     @property
     def fields_bytes(self) -> int:
-        """Bytes of the fields, which come first."""
         sent = [field for field in self.fields if field.content in ("signatures", "values")]
         return sum(field.distinct * (field.bits // 8) for field in sent) + len(sent) * padded(self.rows * 4)
 
@@ -208,7 +204,6 @@ class Layout:
 
     @property
     def is_shared(self) -> bool:
-        """Whether its rows are shared, as in mode shared."""
         return any(part.is_shared for part in self.sets)
 
     @property
@@ -221,7 +216,6 @@ class Layout:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of the payload."""
         return sum(part.total_bytes for part in self.sets)
 
     def validate(self) -> None:
@@ -253,7 +247,6 @@ def _whole_rules(sets: Sequence[SetLayout]) -> None:
 
 
 def where_of(rule: str) -> str:
-    """How errors name the set of a rule."""
     return f"signature set {rule}" if rule else "signature set"
 
 
@@ -319,9 +312,7 @@ def known_files(spec: Specification, side: Side | str) -> dict[str, KnownFile]:
 
 def known_layouts(spec: Specification, side: Side) -> tuple[SetLayout, ...]:
     """The sizes of the sets that one custodian makes of its files of known values; they follow from the specification.
-
-    What Carole requires of them too: a file of another length is not the one that was named.
-    """
+    What Carole requires of them too: a file of another length is not the one that was named."""
     variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.value_variables)
     return tuple(
         SetLayout(rule, file.records if isinstance(file, TrainingSpec) else file.cells, (), (), variables)

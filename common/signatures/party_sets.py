@@ -59,10 +59,8 @@ class SharedUpload:
 
 
 def plain_words(part: SignatureSet, words: RowWords, order: NDArray[np.int64], into: NDArray[np.uint64]) -> None:
-    """Write the words of a set's rows in an order: for each line of `into` the row of the set.
-
-    `into` is uint64 of shape (n_rows, words.total), written whole; where a row has no value or no key, it is random.
-    """
+    """Write the words of a set's rows in an order: for each line of `into` the row of the set. `into` is uint64 of
+    shape (n_rows, words.total), written whole; where a row has no value or no key, it is random."""
     into[:, : words.presence_words] = 0
     for tag in words.tags:
         tags = part.blocks[tag][order]
@@ -168,25 +166,20 @@ class PartyContribution:
 
     @property
     def upload(self) -> SharedUpload:
-        """Whose contribution it is, by the custodian's signature."""
         return self._header.upload
 
     def words(self, number: int) -> RowWords:
-        """Which words the rows of a set have."""
         return self._layout.sets[number].row_words
 
     @property
     def sample_layout(self) -> SetLayout:
-        """The layout of the samples."""
         return self._layout.sets[len(self.sets)]
 
     @property
     def sample_words(self) -> RowWords:
-        """Which words the rows of the samples have."""
         return self.words(len(self.sets))
 
     def sets_of(self, rule: str) -> range:
-        """The numbers of a rule's sets."""
         numbers = [number for number, part in enumerate(self.sets) if part.rule == rule]
         return range(numbers[0], numbers[-1] + 1)
 
@@ -222,10 +215,8 @@ class PartyContribution:
         return digests
 
     def rows(self, number: int) -> Shared:
-        """This party's shares of the words of a set's rows: uint64, shape (2, n_rows, n_words).
-
-        Raises `GemelError`: UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
-        """
+        """This party's shares of the words of a set's rows: uint64, shape (2, n_rows, n_words). Raises `GemelError`:
+        UPLOAD_CORRUPT if the share that was sent does not open, with these digests."""
         found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)
         for place, share in enumerate((self._own, self._own.next)):
             self._add(int(share), number, found[place])

@@ -42,10 +42,8 @@ Number = TypeVar("Number", np.uint64, np.int32, np.int16, np.float64)
 
 
 def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
-    """Canonical payload of a contribution, as a series of views of the arrays themselves (nothing is copied).
-
-    The views are as long as the arrays are; their lengths sum to ``layout_of(sets).total_bytes``.
-    """
+    """Canonical payload of a contribution, as a series of views of the arrays themselves (nothing is copied). The views
+    are as long as the arrays are; their lengths sum to ``layout_of(sets).total_bytes``."""
     for part in sets:
         for field in part.fields.values():
             if field.content != "fixed":
@@ -117,7 +115,6 @@ def counts_from_bytes(part: SetLayout, payload: bytes | bytearray | memoryview) 
 
 
 def variable_bytes(part: SetLayout) -> int:
-    """Bytes of one variable of a set."""
     return padded(part.rows * 2)
 
 

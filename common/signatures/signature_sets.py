@@ -57,10 +57,8 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
 
 
 def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
-    """The values of `pack_values`, from another party and therefore checked.
-
-    Raises `GemelError`: UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
-    """
+    """The values of `pack_values`, from another party and therefore checked. Raises `GemelError`: UPLOAD_CORRUPT if a
+    row is not UTF-8 text padded with zero bytes, or empty."""
     width = rows.shape[1] * 8
     texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()
     values = []
@@ -78,8 +76,6 @@ def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
 
 
 MISSING = -1
-"""Code of a row that has no value in a field."""
-
 NO_KEY = 0
 """Blocking key of a row that has none."""
 INSTEAD_OF_ZERO = 1
@@ -110,7 +106,6 @@ class FieldSignatures:
 
     @property
     def n_distinct(self) -> int:
-        """Number of distinct signatures."""
         return int(self.signatures.shape[0])
 
 
@@ -145,7 +140,6 @@ class SignatureSet:
 
     @property
     def layout(self) -> SetLayout:
-        """The set's sizes."""
         fields = tuple(
             FieldLayout(name, field.bits, 0 if field.content == "fixed" else field.n_distinct, field.content)
             for name, field in self.fields.items()

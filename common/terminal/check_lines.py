@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
 
 import typer
 
-from gemel.common.errors import GemelError
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.missing_module import missing_module
 from gemel.common.terminal.output import print_json
 
@@ -34,17 +33,6 @@ class CheckLine:
     got: str = ""
     remedy: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "check": self.check,
-            "finding": str(self.finding),
-            "what": self.what,
-            "where": self.where,
-            "got": self.got,
-            "remedy": self.remedy,
-        }
-
 
 class Note(Exception):
     """Raised by a check that has found what its operator should know, and that keeps nothing from working."""
@@ -58,10 +46,8 @@ class Checks:
         self.lines: list[CheckLine] = []
 
     def run(self, check: str, look: Callable[[], str], needs: Iterable[str] = ()) -> bool:
-        """Make a check; whether it was well. Without those that it `needs` it says nothing.
-
-        `look` returns what was found; it raises `GemelError` for what is wrong, and `Note` for what is to be known.
-        """
+        """Make a check; whether it was well. Without those that it `needs` it says nothing. `look` returns what was
+        found; it raises `GemelError` for what is wrong, and `Note` for what is to be known."""
         stands = {line.check for line in self.lines if line.finding in (Finding.WELL, Finding.NOTE)}
         if missing := [name for name in needs if name not in stands]:
             self.lines.append(CheckLine(check, Finding.SKIPPED, f"needs {missing[0]}"))
@@ -79,15 +65,14 @@ class Checks:
 
     @property
     def failed(self) -> str:
-        """The names of those that have failed, in words; empty if none has."""
         return ", ".join(line.check for line in self.lines if line.finding is Finding.FAILED)
 
     def text(self) -> str:
-        """All lines, for people."""
         width = max(len(line.check) for line in self.lines)
         shown = []
         for line in self.lines:
-            detail = line.what if line.finding is not Finding.FAILED else _sentence(line)
+            error = GemelError(ErrorCode.INTERNAL, line.what, where=line.where, got=line.got, remedy=line.remedy)
+            detail = error if line.finding is Finding.FAILED else line.what
             shown.append(f"{line.finding:<8} {line.check:<{width}}  {detail}")
         return "\n".join(shown)
 
@@ -95,7 +80,7 @@ class Checks:
 def report(checks: Checks, *, as_json: bool) -> None:
     """Print all lines; end with status 1 if one has failed."""
     if as_json:
-        print_json([line.as_dict() for line in checks.lines])
+        print_json([asdict(line) for line in checks.lines])
     else:
         typer.echo(checks.text())
     if checks.failed:
@@ -107,9 +92,3 @@ def _failed(check: str, error: GemelError) -> CheckLine:
     several = getattr(error, "errors", None)
     what = "; ".join(map(str, several)) if several else error.what
     return CheckLine(check, Finding.FAILED, what, error.where, error.got, error.remedy)
-
-
-def _sentence(line: CheckLine) -> str:
-    text = f"{line.where}: {line.what}" if line.where else line.what
-    text += f", got {line.got}" if line.got else ""
-    return f"{text}; {line.remedy}" if line.remedy else text

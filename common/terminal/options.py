@@ -22,7 +22,6 @@ SeparatorOption = Annotated[
     str | None, typer.Option("--separator", help="Separator of CSV files, such as ';' or tab; found if not given.")
 ]
 
-
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Check what can be checked, show what would be done or sent, and change nothing."),

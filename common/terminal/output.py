@@ -74,7 +74,6 @@ def json_awaited() -> bool:
 
 
 def print_json(document: Document) -> None:
-    """Print a document on standard output."""
     stream = _Output.stream or sys.stdout
     _Output.printed = True
     stream.write(_text(document))
@@ -91,21 +90,14 @@ def write_json(path: Path, document: Document) -> bool:
 
 
 def error_document(error: GemelError) -> dict[str, Any]:
-    """An error as a document: ``{"error": {"code", "what", "where", "got", "remedy"}}``.
-
-    Several errors found together are in ``errors``, each with the same keys.
-    """
+    """An error as a document: ``{"error": {"code", "what", "where", "got", "remedy"}}``. Several errors found together
+    are in ``errors``, each with the same keys."""
     return {"error": _error(error)}
 
 
 def _error(error: GemelError) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "code": error.code.name,
-        "what": error.what,
-        "where": error.where,
-        "got": error.got,
-        "remedy": error.remedy,
-    }
+    document: dict[str, Any] = {"code": error.code.name}
+    document |= {name: getattr(error, name) for name in ("what", "where", "got", "remedy")}
     if isinstance(error, GemelErrors):
         document["errors"] = [_error(each) for each in error.errors]
     return document
@@ -125,7 +117,6 @@ class Report:
     title: str
     """What it is about, for those who cannot see it."""
     html: str = field(repr=False)
-    """The whole page."""
 
     def write(self, path: Path | str) -> None:
         """Write the page; it appears whole or not at all, and replaces an earlier one."""

@@ -19,7 +19,6 @@ _LOG = re.compile(r"[0-9a-f]{32}")
 
 
 def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
-    """A checkpoint as a message."""
     return audit_pb2.Checkpoint(
         log=checkpoint.log,
         size=checkpoint.size,
@@ -48,10 +47,8 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
 
 
 def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
-    """A consistency proof from a message.
-
-    Raises AUDIT if it is longer than any proof, or has an entry that is not a hash.
-    """
+    """A consistency proof from a message. Raises AUDIT if it is longer than any proof, or has an entry that is not a
+    hash."""
     proof = list(hashes)
     if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):
         raise GemelError(

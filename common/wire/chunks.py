@@ -34,11 +34,9 @@ class Chunk:
 
     @classmethod
     def of(cls, message: transfer_pb2.Chunk) -> Chunk:
-        """The chunk in a message, not yet checked."""
         return cls(message.index, message.count, message.root, message.sha256, message.data)
 
     def message(self) -> transfer_pb2.Chunk:
-        """The chunk as a message."""
         return transfer_pb2.Chunk(
             index=self.index, count=self.count, root=self.root, sha256=self.sha256, data=self.data
         )
@@ -71,7 +69,6 @@ def chunk_count(total_bytes: int) -> int:
 
 
 def chunk_size(index: int, total_bytes: int) -> int:
-    """Bytes of the chunk at `index`."""
     return min(CHUNK_BYTES, total_bytes - index * CHUNK_BYTES)
 
 

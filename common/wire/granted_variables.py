@@ -71,21 +71,17 @@ class VariablesContext:
     specification: bytes
     """Digest of the specification that the sender approved."""
     recipient: str
-    """Name of the member who is to read it."""
     suite: Suite = Suite.DEFAULT
 
     @property
     def sealing(self) -> SealContext:
-        """The context that the message is sealed under."""
         return SealContext(self.project, self.run, self.recipient, self.suite)
 
     @property
     def where(self) -> str:
-        """For errors."""
         return f"project {self.project}, run {self.run}, columns of {self.sender.title()}"
 
     def parts(self, content: bytes) -> tuple[bytes, ...]:
-        """The parts that are signed."""
         texts = (self.project, self.run, str(self.sender), self.recipient)
         return *(text.encode() for text in texts), self.specification, hashlib.sha256(content).digest()
 
@@ -95,11 +91,9 @@ class Expected:
     """What a message must hold."""
 
     columns: Sequence[str]
-    """The granted columns, in the order of the specification."""
     ids: pl.Series | None = field(default=None, repr=False)
     """Of the records whose values they are; None for a recipient that receives the ids with them."""
     tables: Sequence[str] = ()
-    """The tables beside the values."""
 
 
 def seal_variables(

@@ -45,7 +45,6 @@ class Manifest:
 
 
 def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
-    """The manifest as a message."""
     sets = [
         contribution_pb2.SetLayout(
             rule=part.rule,

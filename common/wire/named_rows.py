@@ -82,12 +82,10 @@ class NamedRowsContext:
     project: str
     run: str
     session: bytes
-    """16 bytes."""
     side: Side
     specification: bytes
     """Digest of the specification that all have approved."""
     upload: str
-    """32 hexadecimal digits."""
     reader: str
     """Name of the custodian, as a member, and its public key."""
     key: SealingPublicKey
@@ -95,7 +93,6 @@ class NamedRowsContext:
 
     @property
     def sealing(self) -> SealContext:
-        """The context that a part is sealed under."""
         return SealContext(self.project, self.run, self.reader, self.suite)
 
     def parts(self, party: ComputeParty, content: bytes) -> tuple[bytes, ...]:

@@ -15,7 +15,6 @@ _PARTIES = {
 
 
 def side_to_wire(side: Side) -> project_pb2.Side:
-    """The wire's number of a side."""
     return _SIDES[side]
 
 
@@ -28,7 +27,6 @@ def side_from_wire(number: int) -> Side:
 
 
 def party_to_wire(party: ComputeParty) -> computation_pb2.ComputeParty:
-    """The wire's number of a compute party."""
     return _PARTIES[party]
 
 

@@ -51,9 +51,7 @@ class ResolvedShare:
     pair: NDArray[np.uint32] = dataclass_field(repr=False)
     """uint32, shape (n,): ascending places in that request."""
     probability: NDArray[np.float64] = dataclass_field(repr=False)
-    """float64, shape (n,)."""
     linked: NDArray[np.bool_] = dataclass_field(repr=False)
-    """bool, shape (n,)."""
     draw: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     drawn: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     """uint32, shape (n_drawn_links,): number of the draw of each drawn link, and the position of its pair
@@ -68,7 +66,6 @@ class ResolvedShare:
 
 
 def seal_share(recipient: SealingPublicKey, context: SealContext, share: ResolvedShare) -> bytes:
-    """A share as sealed bytes."""
     arrays: dict[str, NDArray[Any]] = {
         "pair": share.pair,
         "probability": share.probability,
@@ -82,9 +79,7 @@ def seal_share(recipient: SealingPublicKey, context: SealContext, share: Resolve
 
 def open_share(key: SealingKey, context: SealContext, sealed: bytes, request: bytes, n_pairs: int) -> ResolvedShare:
     """Open a share and check it against the request for handles, of `n_pairs` pairs, as this custodian received it.
-
-    Raises SEALED if it does not open, is malformed, or is of another request.
-    """
+    Raises SEALED if it does not open, is malformed, or is of another request."""
     content = b"".join(open_sealed(key, context, [sealed]))
     start = len(_MARK) + _DIGEST_BYTES + KEY_BYTES
     if not content.startswith(_MARK) or len(content) < start:

@@ -101,7 +101,6 @@ class About:
     specification: bytes
     """Digest of the specification that the custodian approved."""
     request: bytes
-    """Digest of the request."""
     reader: str
     """Name of the member who is to read the response, and its public key."""
     key: SealingPublicKey
@@ -109,11 +108,9 @@ class About:
 
     @property
     def context(self) -> SealContext:
-        """The context that the response is sealed under."""
         return SealContext(self.project, self.run, self.reader, self.suite)
 
     def parts(self, arrays: bytes) -> tuple[bytes, ...]:
-        """The parts that are signed."""
         texts = (self.project, self.run, self.side.value, self.reader)
         digests = self.specification, self.request, self.key.raw, hashlib.sha256(arrays).digest()
         return *(text.encode() for text in texts), *digests

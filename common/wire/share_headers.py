@@ -48,11 +48,9 @@ class HeaderAbout:
 
     @property
     def context(self) -> SealContext:
-        """The context that the header is sealed under."""
         return SealContext(self.project, self.upload, self.reader, self.suite)
 
     def parts(self, content: bytes) -> tuple[bytes, ...]:
-        """The parts that are signed."""
         texts = (self.project, str(self.side), self.upload, self.reader)
         numbers = (self.epoch.to_bytes(8, "big"), bytes([self.party]))
         digests = (self.encoding_digest, layout_digest(self.layout), hashlib.sha256(content).digest())

@@ -33,11 +33,9 @@ class SignedForm:
     def seal(
         self, identity: Identity, key: SealingPublicKey, context: SealContext, parts: Parts, content: bytes
     ) -> bytes:
-        """A message, signed and sealed to its reader."""
         return b"".join(seal(key, context, (*self.signed(identity, parts, content), content)))
 
     def signed(self, identity: Identity, parts: Parts, content: bytes) -> tuple[bytes, bytes]:
-        """Mark and signature."""
         return self.mark, identity.sign(self.purpose, *parts(content))
 
     def open(
@@ -77,7 +75,6 @@ class Forged:
     report: str
 
     def error(self, signer: PublicIdentity) -> GemelError:
-        """SIGNATURE."""
         got = f"a signature that does not verify under the key with fingerprint {signer.fingerprint}"
         remedy = (
             "compare the fingerprint with its owner by phone, and that all have approved one specification; if "
@@ -98,7 +95,6 @@ def pack_arrays(kinds: Kinds, arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack_arrays(kinds: Kinds, payload: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays packed by `pack_arrays`."""
     names = list(kinds)
     arrays: dict[str, NDArray[Any]] = {}
     position, last = 0, -1

@@ -50,15 +50,12 @@ class FileMemory:
         self._path = path
 
     def seen(self) -> list[Checkpoint]:
-        """As `LogMemory.seen`."""
         return [Checkpoint.from_text(text, str(self._path)) for text in self._read()["seen"]]
 
     def newest_seen(self) -> Checkpoint | None:
-        """As `LogMemory.newest_seen`."""
         return next(reversed(self.seen()), None)
 
     def see(self, checkpoint: Checkpoint) -> None:
-        """As `LogMemory.see`."""
         with self._changing() as content:
             seen = content["seen"]
             if seen:
@@ -70,7 +67,6 @@ class FileMemory:
             seen.append(checkpoint.to_text())
 
     def set_aside(self, restoration: int, size: int) -> None:
-        """As `LogMemory.set_aside`."""
         with self._changing() as content:
             former = [Checkpoint.from_text(text, str(self._path)) for text in content["seen"]]
             content["seen"] = [checkpoint.to_text() for checkpoint in former if checkpoint.size <= size]
@@ -78,7 +74,6 @@ class FileMemory:
             content["lost"] += [[restoration, checkpoint.to_text()] for checkpoint in cut]
 
     def lost(self, restoration: int) -> Checkpoint | None:
-        """As `LogMemory.lost`."""
         texts = [text for number, text in self._read()["lost"] if number == restoration]
         lost = [Checkpoint.from_text(text, str(self._path)) for text in texts]
         return max(lost, key=lambda checkpoint: checkpoint.size, default=None)

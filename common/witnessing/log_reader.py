@@ -9,6 +9,7 @@ can be accepted.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,11 +70,8 @@ class Restored:
 
 
 class LogReader:
-    """Reads Carole's log for one party, whose identity countersigns what was seen, and signs decisions.
-
-    Checkpoints must have the linker's signature; `command` is that by which the party's operator accepts a restored
-    log.
-    """
+    """Reads Carole's log for one party, whose identity countersigns what was seen, and signs decisions. Checkpoints
+    must have the linker's signature; `command` is that by which the party's operator accepts a restored log."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, memory: LogMemory, command: str
@@ -107,16 +105,13 @@ class LogReader:
             raise self._explained(error, seen) from None
 
     def check_release(self, project: str, run: str) -> AuditEntry:
-        """Verify that the log continues what was seen and has the release of a run; the entry.
-
-        Raises as `read`; AUDIT if it has no such entry.
-        """
+        """Verify that the log continues what was seen and has the release of a run; the entry. Raises as `read`; AUDIT
+        if it has no such entry."""
         believed, response = self.read(project, run)
         self.keep(believed)
         return believed_release(response, believed.seen, project, run)
 
     def keep(self, believed: Witness) -> None:
-        """Keep the newest checkpoint of what was read."""
         if believed.seen is not None:
             self._memory.see(believed.seen)
 
@@ -130,30 +125,30 @@ class LogReader:
         newest = checkpoint_from_wire(response.newest)
         newest.verify(self._linker)
         if not response.HasField("entry"):
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "Carole has recorded no restoration of her store",
-                where="audit log",
-                remedy="if her operator has put back an old copy by other means, they stop her and declare it: "
-                "`gemel carole declare-restored`",
+            what = "Carole has recorded no restoration of her store"
+            remedy = (
+                "if her operator has put back an old copy by other means, they stop her and declare it: "
+                "`gemel carole declare-restored`"
             )
+            raise GemelError(ErrorCode.NOT_FOUND, what, where="audit log", remedy=remedy)
         restored = checkpoint_from_wire(response.restored)
         restored.verify(self._linker)
         made_at = _proven(response.entry, restored, newest, proof_from_wire(response.continues))
         seen = self._memory.seen()
-        agreed = self._agreed(seen)
+        # The size of the largest of these that the log still continues; what continues one continues all before it.
+        continued = bisect_left(seen, True, key=lambda checkpoint: not self._continues(checkpoint))
+        agreed = seen[continued - 1].size if continued else 0
         lost = seen[-1] if seen and seen[-1].size > agreed else self._memory.lost(response.entry.sequence)
         # What Carole signed after she had recorded the restoration was not lost by it, but by another one.
         later = seen and seen[-1].size > agreed and seen[-1].at > response.entry.at_unix_ms
         if later or (seen and seen[-1].size > agreed > restored.size):
-            raise GemelError(
-                ErrorCode.AUDIT,
-                "Carole's audit log has lost entries that were seen here after the restoration she has recorded",
-                where="audit log",
-                got=f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}",
-                remedy="ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
-                "another copy since, they stop her and declare it: `gemel carole declare-restored`",
+            what = "Carole's audit log has lost entries that were seen here after the restoration she has recorded"
+            got = f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}"
+            remedy = (
+                "ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
+                "another copy since, they stop her and declare it: `gemel carole declare-restored`"
             )
+            raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=remedy)
         return Restored(response.entry.sequence, made_at, restored, newest, agreed, lost)
 
     def decide(
@@ -185,17 +180,6 @@ class LogReader:
             self._memory.see(restored.newest)
         return status
 
-    def _agreed(self, seen: Sequence[Checkpoint]) -> int:
-        """Size of the largest of these that the log still continues; what continues one continues all before it."""
-        first, last = 0, len(seen)
-        while first < last:
-            middle = (first + last) // 2
-            if self._continues(seen[middle]):
-                first = middle + 1
-            else:
-                last = middle
-        return seen[first - 1].size if first else 0
-
     def _continues(self, checkpoint: Checkpoint) -> bool:
         try:
             self._continued(checkpoint)
@@ -226,16 +210,21 @@ class LogReader:
                 return error
             remedy = f"{REMEDY}; {other.remedy}, and you accept that by `{self._command} PROJECT`"
             return GemelError(ErrorCode.AUDIT, error.what, where="audit log", got=error.got, remedy=remedy)
-        return GemelError(
-            ErrorCode.AUDIT,
-            _RESTORATION_WORDS,
-            where="audit log",
-            got=f"restored to {restored.restored.size} entries, and {seen.size} were seen",
-            remedy=f"nothing is sent or fetched before you accept it: `{self._command} PROJECT` shows what was lost",
-        )
+        got = f"restored to {restored.restored.size} entries, and {seen.size} were seen"
+        remedy = f"nothing is sent or fetched before you accept it: `{self._command} PROJECT` shows what was lost"
+        return GemelError(ErrorCode.AUDIT, _RESTORATION_WORDS, where="audit log", got=got, remedy=remedy)
 
     def _call(self, method: Callable[..., Any], request: Any) -> Any:
         return self._connection.call(method, request, attempts=_ATTEMPTS)
+
+
+def newest_checkpoint(connection: Connection, linker: PublicIdentity) -> Checkpoint:
+    """Request Carole's newest checkpoint, by which a caller sees that it is she who answers, and verify its signature;
+    nothing is kept, here or at hers. Raises SIGNATURE if it is not signed by `linker`; her error, or UNAVAILABLE."""
+    response = connection.call(connection.stub(audit_pb2_grpc.AuditStub).Witness, audit_pb2.WitnessRequest())
+    newest = checkpoint_from_wire(response.newest)
+    Witness(linker, None).believe(newest, proof_from_wire(response.continues))
+    return newest
 
 
 def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:

@@ -29,10 +29,8 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str 
 def believed_release(
     response: audit_pb2.WitnessResponse, under: Checkpoint | None, project: str, run: str
 ) -> AuditEntry:
-    """The entry of a run's release, proven to be in the log as it was last verified (None: an empty log).
-
-    Raises AUDIT if there is none, or if what is shown is another entry.
-    """
+    """The entry of a run's release, proven to be in the log as it was last verified (None: an empty log). Raises AUDIT
+    if there is none, or if what is shown is another entry."""
     if under is None or not response.HasField("release"):
         what = "Carole names a released run whose release is not in her audit log"
         remedy = "fetch nothing, keep the checkpoints, and ask Carole's operator"

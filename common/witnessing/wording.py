@@ -66,5 +66,4 @@ def decided_line(project: str, awaits: Sequence[str], *, accepted: bool) -> str:
 
 
 def when(milliseconds: int) -> str:
-    """A time in words, UTC."""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -25,7 +25,7 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.specification import Specification, load_specification, read_specification
 from gemel.common.terminal.check_lines import Checks, Note
-from gemel.common.witnessing.newest_checkpoint import newest_checkpoint
+from gemel.common.witnessing.log_reader import newest_checkpoint
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.operator.control import Control
 from gemel.custodian.operator.service_probe import check_shown, shown_certificate

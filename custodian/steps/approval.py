@@ -17,7 +17,7 @@ from gemel.common.audit.statements import CustodianDecline, FileStatement
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
-from gemel.common.keys.installation import require_suite
+from gemel.common.keys.sealing import require_suite
 from gemel.custodian.cleaning.own_copies import copies_warnings
 from gemel.custodian.source.cleaned_file import CleanedFile, read_into
 from gemel.custodian.source.known_file import read_known_files

@@ -13,7 +13,7 @@ import pytest
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys import installation
+from gemel.common.keys import sealing
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification, specification_digest
 from gemel.custodian.leakage_report import Gate
@@ -122,7 +122,7 @@ def test_a_custodian_whose_library_lacks_the_suite_does_not_approve(
     def lacking(suite: object) -> None:
         raise UnsupportedAlgorithm("not in this build")
 
-    monkeypatch.setattr(installation, "new_key", lacking)
+    monkeypatch.setattr(sealing, "new_key", lacking)
     world = make_world(text=f"{SPECIFICATION}cryptography: approved\n")
     with running(world.alice):
         eventually(lambda: "has no ML-KEM-1024 and P-384" in shown(world.alice).blocking_error)

@@ -21,6 +21,4 @@ BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
 """The codes by subject, in the order of the manual."""
 
 WARNING_CODES: dict[str, WarningCode] = {entry.code: entry for entries in BY_SUBJECT.values() for entry in entries}
-"""By code."""
-
 __all__ = ["BY_SUBJECT", "CONTRIBUTION", "LEAKAGE", "SEVERITIES", "WARNING_CODES", "Severity", "WarningCode"]

@@ -177,7 +177,6 @@ ESTIMATION = (
     ),
 )
 
-
 CONTRIBUTION = (
     WarningCode(
         code="source_form_found",

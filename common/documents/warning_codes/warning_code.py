@@ -13,7 +13,6 @@ rely on the figures until it is remedied.
 """
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""In ascending order."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,6 @@ VALUES = (
         text="The keys are too weak to judge pairs together: each pair is judged by itself.",
     ),
 )
-
 
 CANDIDATES = (
     WarningCode(

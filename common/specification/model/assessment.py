@@ -32,7 +32,6 @@ class MeasureLimits(Section):
 
     @property
     def given(self) -> dict[str, float]:
-        """The limits that were set, by measure."""
         return {name: value for name in MEASURES if (value := getattr(self, name, None)) is not None}
 
     def applied(self, *, tables: bool) -> dict[str, float]:

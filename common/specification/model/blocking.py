@@ -26,7 +26,6 @@ class Bands(Section):
     2f)^2 J stands for J. bands times bits must fit into the field's bits."""
 
     def chance(self, jaccard: float, randomised_response: float = 0.0) -> float:
-        """Probability that two values of a similarity share a band, given randomised response."""
         return float(1 - (1 - ((1 + (1 - 2 * randomised_response) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
 
 
@@ -77,7 +76,6 @@ class BlockingRule(Section):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it is made of, each once."""
         named = [key.field for key in self.keys]
         named += [part.field for part in (self.lsh, self.canopies, self.similar) if part is not None]
         return tuple(dict.fromkeys([*named, *([self.split] if self.split else [])]))
@@ -91,8 +89,6 @@ dummies under nearly every rule, and the handles of an honest run would join mos
 """
 
 MAX_ROWS = 2
-"""Rows per record of a block after padding, at most."""
-
 
 MIN_TRAINING = 20
 """Fewer training records than this are refused: they move no joint distribution, and single people stand out."""

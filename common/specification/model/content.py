@@ -31,10 +31,8 @@ from gemel.common.specification.model.variables import VariableSpec
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
-
 Days = Annotated[int, Field(ge=1, le=3650)]
 RELEASES_DAYS = 1826
-"""Five years."""
 Swap = Annotated[tuple[Name, Name], Field(strict=False)]
 
 
@@ -60,7 +58,6 @@ class Custodians(Section):
     """The holder of the second file."""
 
     def of(self, side: Side) -> Custodian:
-        """The custodian on one side."""
         return self.alice if side is Side.ALICE else self.bob
 
 
@@ -194,7 +191,6 @@ class ReleaseSpec(Section):
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Who sends columns to whom, in the order of the specification."""
         return tuple(Transfer(side, grant.to) for grant in self.variables for side in Side if grant.columns_of(side))
 
     def granted_columns(self, transfer: Transfer) -> tuple[str, ...]:
@@ -207,16 +203,13 @@ class ReleaseSpec(Section):
         return all(getattr(self, str(side)) == "draws" for side in ends)
 
     def joint_to(self, side: Side | str) -> bool:
-        """Whether a custodian receives the joint distribution."""
         return self.joint in ("both", str(Side(side)))
 
     @property
     def recipients_of_pairs(self) -> tuple[Side, ...]:
-        """Custodians who receive pairs: the links at least."""
         return tuple(side for side in Side if getattr(self, str(side)) not in ("statistics", "nothing"))
 
     def exact_to(self, side: Side | str) -> bool:
-        """Whether a custodian receives exact link probabilities."""
         return self.exact_probabilities in ("both", str(Side(side)))
 
 
@@ -312,12 +305,10 @@ class SpecificationContent(Section):
         return self.mode in IN_BLOCKS
 
     def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
-        """How a field's values are compared under this specification's mode."""
         return field.comparator or "jaro" if self.mode == "trusted" else "jaccard"
 
     @property
     def suite(self) -> Suite:
-        """The algorithms that `cryptography` names."""
         return Suite(self.cryptography)
 
     @property
@@ -328,7 +319,6 @@ class SpecificationContent(Section):
 
     @property
     def decoys(self) -> int:
-        """Decoys that each custodian adds to its contribution."""
         return 0 if self.quality is None else self.quality.decoys or 0
 
     @property
@@ -338,7 +328,6 @@ class SpecificationContent(Section):
 
     @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:
-        """The rules for which custodians make blocking keys."""
         return tuple(rule for rule in self.blocking if rule.keys)
 
     def rules_undoing_salt(self, field: FieldSpec) -> tuple[BlockingRule, ...]:
@@ -357,7 +346,6 @@ class SpecificationContent(Section):
         )
 
     def variables_of(self, side: Side | str) -> tuple[VariableSpec, ...]:
-        """The variables in the file of one custodian."""
         return tuple(variable for variable in self.variables if variable.held_by(side))
 
     @property
@@ -371,15 +359,7 @@ class SpecificationContent(Section):
         return () if self.assessment is None else self.assessment.coarsenings(variable)
 
     def variable(self, name: str) -> VariableSpec:
-        """The variable of a name; KeyError if there is none."""
-        for variable in self.variables:
-            if variable.name == name:
-                return variable
-        raise KeyError(name)
+        return {variable.name: variable for variable in reversed(self.variables)}[name]
 
     def field(self, name: str) -> FieldSpec:
-        """The field of a name; KeyError if there is none."""
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return {field.name: field for field in reversed(self.fields)}[name]

@@ -66,6 +66,9 @@ _ALWAYS_MISSING = (
 )  # fmt: skip
 _WORDS_MISSING = ("na", "nan", "null", "none", "nil", "#null!", "#value!")
 
+_ALL = frozenset(STEPS)
+_WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
+
 
 @dataclass(frozen=True)
 class KindDefaults:
@@ -73,37 +76,28 @@ class KindDefaults:
 
     meaning: str
     clean: tuple[Step, ...]
-    allowed: frozenset[Step]
-    """The steps that make sense for the kind; the digits of a date, for example, must keep their places."""
     tokens: Tokenisation
-    levels: LevelTable
-    bits: int
     missing: tuple[str, ...]
     """Common missing-value codes of the kind, before those the field adds."""
+    levels: LevelTable = "em8"
+    bits: int = 1024
+    allowed: frozenset[Step] = _ALL
+    """The steps that make sense for the kind; the digits of a date, for example, must keep their places."""
     personal: bool = False
     """Whether it distinguishes the persons of a household."""
 
-
-_ALL = frozenset(STEPS)
-_WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
 
 KINDS: dict[Kind, KindDefaults] = {
     "name": KindDefaults(
         meaning="a person's name: spelling varies, and whether its parts are written together or apart",
         clean=("unicode", "case", "accents", "punctuation", "stop_words", "alphanumeric"),
-        allowed=_ALL,
         tokens="bigrams",
-        levels="em8",
-        bits=1024,
         missing=_ALWAYS_MISSING,
     ),
     "text": KindDefaults(
         meaning="free text such as an address: words come, go and are abbreviated",
         clean=("unicode", "case", "accents", "punctuation", "stop_words", "whitespace"),
-        allowed=_ALL,
         tokens="bigrams",
-        levels="em8",
-        bits=1024,
         missing=_ALWAYS_MISSING + _WORDS_MISSING,
     ),
     "date": KindDefaults(
@@ -111,8 +105,6 @@ KINDS: dict[Kind, KindDefaults] = {
         clean=("unicode", "whitespace"),
         allowed=_WRITTEN,
         tokens="date_parts",
-        levels="em8",
-        bits=1024,
         missing=_ALWAYS_MISSING
         + _WORDS_MISSING
         + ("0", "00000000", "0000-00-00", "00/00/0000", "99999999", "9999-99-99", "99/99/9999", "9999-12-31", "9999"),
@@ -123,17 +115,12 @@ KINDS: dict[Kind, KindDefaults] = {
         clean=("unicode", "whitespace"),
         allowed=_WRITTEN,
         tokens="positional_characters",
-        levels="em8",
-        bits=1024,
         missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "-999", "-9999", "99999", "999999", "9999999"),
     ),
     "code": KindDefaults(
         meaning="a postcode, phone number or identifier: every character counts, in its place",
         clean=("unicode", "case", "alphanumeric"),
-        allowed=_ALL,
         tokens="positional_characters",
-        levels="em8",
-        bits=1024,
         missing=_ALWAYS_MISSING
         + _WORDS_MISSING
         + tuple("0" * length for length in range(4, 13))
@@ -142,11 +129,9 @@ KINDS: dict[Kind, KindDefaults] = {
     "category": KindDefaults(
         meaning="one of a few values, equal or not",
         clean=("unicode", "case", "whitespace"),
-        allowed=_ALL,
         tokens="value",
         levels="exact",
         bits=64,
         missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "999", "9999"),
     ),
 }
-"""The defaults of each kind of field."""

@@ -32,7 +32,6 @@ MAX_LISTED = 20_000
 
 Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
-
 OneOrSeveral = Annotated[
     Annotated[ColumnName, Tag("text")]
     | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("other")],
@@ -175,7 +174,6 @@ class FieldSpec(Section):
 
     @property
     def defaults(self) -> KindDefaults:
-        """The defaults of a field of this kind."""
         return KINDS[self.kind]
 
     @property

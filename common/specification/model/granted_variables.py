@@ -18,8 +18,6 @@ MAX_COLUMNS = 256
 """Of one file, for one recipient."""
 
 MEMBER_PATTERN = r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$"
-"""A member's name in the membership list."""
-
 RecipientName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
 
 Columns = Annotated[tuple[ColumnName, ...], Field(strict=False, max_length=MAX_COLUMNS)]
@@ -34,12 +32,10 @@ class Transfer(NamedTuple):
 
     @property
     def to_analyst(self) -> bool:
-        """Whether the recipient is no custodian."""
         return self.to not in tuple(Side)
 
     @property
     def recipient(self) -> str:
-        """The recipient in words."""
         return f"the analyst {self.to}" if self.to_analyst else self.to.title()
 
 
@@ -55,5 +51,4 @@ class VariableGrant(Section):
     """Columns of Bob's file."""
 
     def columns_of(self, side: Side) -> tuple[str, ...]:
-        """The columns of one custodian's file."""
         return self.alice if side is Side.ALICE else self.bob

@@ -36,7 +36,6 @@ class LeakageSpec(Section):
     refuse in modes block_keyed and shared, which promise little leakage; warn in the others, which leak by design."""
 
     def refuses(self, mode: Mode) -> bool:
-        """Whether a custodian refuses above the limit."""
         return (self.above or ("refuse" if mode in IN_BLOCKS else "warn")) == "refuse"
 
 
@@ -85,9 +84,7 @@ def min_bits(randomised_response: float) -> int:
 @lru_cache(maxsize=1024)
 def reached_by_equals(bits: int, randomised_response: float) -> float:
     """Greatest similarity, in thousandths, that the estimate for two equal values exceeds with probability `REACHED`.
-
-    Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits).
-    """
+    Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits)."""
     c = contrast(randomised_response)
     p = float((1 - c) / 2)
     reached = takewhile(lambda total: total < REACHED, accumulate(_binomial(bits, p)))
@@ -135,7 +132,6 @@ def tolerant_bounds(bounds: Sequence[float], bits: int, randomised_response: flo
 
 
 def _binomial(n: int, p: float) -> Iterator[float]:
-    """P(0), P(1), ... of a binomial distribution."""
     if p == 0:
         yield 1.0
         return

@@ -24,7 +24,6 @@ from gemel.common.specification.model.variables import MAX_CATEGORIES
 MAX_STEPS = 8
 DROP: Literal["drop"] = "drop"
 
-
 Members = Annotated[tuple[Word, ...], Field(strict=False, max_length=MAX_CATEGORIES)]
 
 
@@ -38,7 +37,6 @@ class CoarseningStep(Section):
 
     @property
     def group_of(self) -> dict[str, str]:
-        """The group of each category, by its folded form."""
         return {folded_label(label): group for group, labels in self.groups.items() for label in labels}
 
 
@@ -48,12 +46,10 @@ Protect = dict[Name, Steps]
 
 
 def grouped(steps: Sequence[CoarseningStep | str]) -> tuple[CoarseningStep, ...]:
-    """The steps that join categories, without a last `drop`."""
     return tuple(step for step in steps if isinstance(step, CoarseningStep))
 
 
 def step_name(step: CoarseningStep | str) -> str:
-    """The name of a step."""
     return step.name if isinstance(step, CoarseningStep) else DROP
 
 

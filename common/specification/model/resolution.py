@@ -20,18 +20,21 @@ _CAPPED = {
     "max_requested": "handles may be requested of at most {:,} records of {}",
 }
 
+_ASK = (
+    "ask the coordinator why so many rows are requested; if they are candidate pairs of an honest run, have the"
+    " specification amended with a higher cap; no handles are submitted until then"
+)
+
 
 @dataclass(frozen=True)
 class Requested:
     """Rows of a custodian's upload, counted by what their handles show."""
 
     records: int = 0
-    """Different records."""
     joins: int = 0
     """Rows beyond one for each of these records, and for each decoy."""
 
     def under(self, cap: str) -> int:
-        """The number that a cap is on."""
         return {"max_joins": self.joins, "max_requested": self.records}[cap]
 
 
@@ -58,20 +61,16 @@ class ResolutionSpec(Section):
 
     @property
     def joined(self) -> bool:
-        """Whether the linkage unit joins rows."""
         return self.by == "carole"
 
     def refuse_above(self, records: int, whose: str, where: str) -> None:
         """Refuse (LEAKAGE) to join more distinct records of a file than all have approved."""
         if self.joined and records > (self.max_records or 0):
-            raise GemelError(
-                ErrorCode.LEAKAGE,
-                f"Carole may join the rows of at most {self.max_records:,} records of {whose} (resolution.max_records)",
-                where=where,
-                got=f"{records:,}",
-                remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"
-                " a higher cap, or `by: coordinator`",
-            )
+            rows = f"Carole may join the rows of at most {self.max_records:,} records of {whose}"
+            fewer = "narrower blocking or another threshold for fewer candidate pairs"
+            remedy = f"amend the specification: {fewer}, a higher cap, or `by: coordinator`"
+            what = f"{rows} (resolution.max_records)"
+            raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=f"{records:,}", remedy=remedy)
 
     @property
     def caps(self) -> dict[str, float | None]:
@@ -92,15 +91,9 @@ class ResolutionSpec(Section):
         if not exceeded:
             return
         name, cap = next(iter(exceeded.items()))
-        raise GemelError(
-            ErrorCode.LEAKAGE,
-            f"{_CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)}, in all runs together"
-            f" (resolution.{name})",
-            where=where,
-            got=f"{requested.under(name):,}",
-            remedy="ask the coordinator why so many rows are requested; if they are candidate pairs of an honest run,"
-            " have the specification amended with a higher cap; no handles are submitted until then",
-        )
+        capped = _CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)
+        what, got = f"{capped}, in all runs together (resolution.{name})", f"{requested.under(name):,}"
+        raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=_ASK)
 
 
 def _allowed(cap: float, number: int) -> int:

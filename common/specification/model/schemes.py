@@ -70,8 +70,6 @@ SCHEMES = {
         ),
     )
 }
-"""All of them by name."""
-
 DEFAULT_SCHEME = "multinomial"
 
 if TYPE_CHECKING:
@@ -83,7 +81,6 @@ else:
 
 MIN_REPLICATES = 39
 """Replicates from which there is a 95 % interval: between the smallest and the largest of 39."""
-
 
 MIN_DECOYS, MAX_DECOYS = 100, 100_000
 """A custodian could make all its decoys of one person, and would read from the number that are linked whether the other

@@ -48,7 +48,6 @@ class BlockingKey(Section):
 
     @property
     def words(self) -> str:
-        """In words, such as *the year of date_of_birth*."""
         if self.part is not None:
             return f"the {self.part} of {self.field}"
         return self.field if self.prefix is None else f"the first {self.prefix} characters of {self.field}"

@@ -65,15 +65,12 @@ class CommonCategory(Section):
     """The values that mean it in Bob's file."""
 
     def values_of(self, side: Side | str) -> tuple[str, ...] | Span:
-        """The values that mean the category in the file of one custodian."""
         return self.alice if Side(side) is Side.ALICE else self.bob
 
 
 def category_of(rows: Sequence[CommonCategory], side: Side | str) -> Callable[[str], str | None]:
-    """A function from a custodian's value to its common category; None where there is none.
-
-    Capitals and blanks do not matter. A number is taken by its value: 16 and 16.0 are the same.
-    """
+    """A function from a custodian's value to its common category; None where there is none. Capitals and blanks do not
+    matter. A number is taken by its value: 16 and 16.0 are the same."""
     listed: dict[str, str] = {}
     spans: list[tuple[float, float, str]] = []
     for row in rows:
@@ -146,22 +143,18 @@ class VariableSpec(Section):
         return tuple(dict.fromkeys(words))
 
     def held_by(self, side: Side | str) -> bool:
-        """Whether a custodian's file has it."""
         return self.holder in ("both", str(Side(side)))
 
     def column_of(self, side: Side | str) -> str:
-        """Its column in the file of one custodian."""
         if self.columns is not None:
             return self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
         return self.name if self.column is None else self.column
 
     @property
     def places(self) -> dict[str, int]:
-        """The place of each category in the list, by its folded form."""
         return {folded_label(label): place for place, label in enumerate(self.categories)}
 
     @property
     def missing_codes(self) -> frozenset[str]:
-        """All folded values that mean *not known*."""
         codes = {folded_label(code) for code in (*COMMON_MISSING, *self.missing)}
         return frozenset({*codes, ""} - set(self.places))

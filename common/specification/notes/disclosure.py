@@ -12,7 +12,7 @@ from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.protection import CoarseningStep, grouped
 from gemel.common.specification.model.section import BlockingKey
-from gemel.common.specification.model.variables import CommonCategory, Span, VariableSpec
+from gemel.common.specification.model.variables import CommonCategory, Span
 from gemel.common.specification.notes.linkage import latent_notes, linkage_notes, randomised_response_notes
 from gemel.common.specification.notes.modes import capped, granted_variables_notes, shared_notes
 from gemel.common.specification.validation.specification import Specification
@@ -21,7 +21,6 @@ from gemel.common.specification.validation.specification import Specification
 
 
 def hardening_notes(spec: Specification) -> Iterator[str]:
-    """What the hardening options do and cost, for those who approve."""
     for field in spec.fields:
         if field.salt is not None:
             yield from _salt_notes(spec, field, field.salt)
@@ -65,7 +64,6 @@ def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Ite
 
 
 def protection_notes(spec: Specification) -> Iterator[str]:
-    """Notes on `assessment.protect`."""
     protect = {} if spec.assessment is None else spec.assessment.protect
     if not protect:
         return
@@ -92,7 +90,6 @@ def _steps(steps: Sequence[CoarseningStep | str]) -> str:
 
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:
-    """Notes on what each party learns, the most serious first."""
     parts = (
         _leakage, randomised_response_notes, hardening_notes, granted_variables_notes,
         _released, protection_notes, _repeated, _variables,
@@ -228,7 +225,6 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
 
 
 def _of_blocks(spec: Specification) -> Iterator[str]:
-    """What candidates, padding, withheld fields and splits of blocks disclose."""
     yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
         yield (
@@ -254,7 +250,8 @@ def _of_blocks(spec: Specification) -> Iterator[str]:
 def _variables(spec: Specification) -> Iterator[str]:
     if not spec.variables:
         return
-    counts = [f"{v.name} ({len(v.categories)} categories, {_holder(v)})" for v in spec.variables]
+    holders = {"both": "both files", **{str(side): f"{side}'s file" for side in Side}}
+    counts = [f"{v.name} ({len(v.categories)} categories, {holders[v.holder]})" for v in spec.variables]
     yield (
         f"Variables {listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
         " how often each code occurs, alone and together, so that with public margins she can guess which code is"
@@ -329,11 +326,8 @@ def _repeated(spec: Specification) -> Iterator[str]:
             f"links.assignment {spec.links.assignment}: {side.title()} learns which of the linked people are in"
             f" {side.other.title()}'s file more than once, and how often."
         )
-    if spec.links.assignment == "clusters":
-        yield from _clustered(spec)
-
-
-def _clustered(spec: Specification) -> Iterator[str]:
+    if spec.links.assignment != "clusters":
+        return
     yield (
         "links.assignment clusters: Carole compares the rows of each file with each other too, and finds which are one"
         " person; each custodian with the grant links learns this of its own rows. The statistics state how many people"
@@ -357,12 +351,7 @@ def _harmonised(spec: Specification) -> Iterator[str]:
             yield f"Variable {variable.name} is harmonised: {_what_is_lost(variable.categorisation, sides)}."
 
 
-def _holder(variable: VariableSpec) -> str:
-    return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
-
-
 def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
-    """How many categories the table leaves of either side's values, in words."""
     sentences = []
     for side in sides:
         joined = [len(values) for row in rows if not isinstance(values := row.values_of(side), Span)]

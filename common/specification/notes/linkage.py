@@ -17,7 +17,6 @@ _WORTH_NOTING = 0.001
 
 
 def randomised_response_notes(spec: Specification) -> Iterator[str]:
-    """What randomised response does and does not do, for those who approve."""
     flipping = [field for field in spec.fields if field.randomised_response]
     if not flipping:
         return
@@ -76,7 +75,6 @@ def levels_note(field: FieldSpec) -> str | None:
 
 
 def linkage_notes(spec: Specification) -> Iterator[str]:
-    """Notes on the quality of the links."""
     for part in (_scheme, _values, _learning, _comparison, _quality, _oddities):
         yield from part(spec)
 
@@ -235,7 +233,6 @@ def _oddities(spec: Specification) -> Iterator[str]:
 
 
 def known_file_notes(spec: Specification) -> Iterator[str]:
-    """Notes on training records and on a known joint distribution."""
     if spec.latent is None:
         return
     apart = spec.in_blocks

@@ -34,8 +34,6 @@ SENT: dict[Mode, str] = {
         "Use it only where Carole may lawfully see them; mode open sends signatures instead."
     ),
 }
-"""By mode, one or two sentences."""
-
 JOINED = (
     "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she also learns which "
     "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."
@@ -53,7 +51,6 @@ def capped(resolution: ResolutionSpec) -> str:
 
 
 def shared_notes(spec: Specification) -> Iterator[str]:
-    """Who sees what where three parties compute on shares."""
     rules = listed([rule.name for rule in spec.keyed_rules])
     coordinator, steward = spec.compute.coordinator, spec.compute.steward
     three = f"Carole, {coordinator} (the coordinator) and {steward} (a steward)"
@@ -110,10 +107,8 @@ def granted_variables_notes(spec: Specification) -> Iterator[str]:
 
 
 def assessed_columns(spec: Specification, side: Side) -> frozenset[str]:
-    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables.
-
-    Of a harmonised variable it counts the common categories, and the column as the file has it may be finer.
-    """
+    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables. Of a
+    harmonised variable it counts the common categories, and the column as the file has it may be finer."""
     if spec.assessment is None:
         return frozenset()
     counted = (v for v in spec.variables_of(side) if v.role in ("key", "sensitive") and not v.categorisation)

@@ -66,10 +66,8 @@ def encoding_digest(spec: Specification) -> bytes:
 
 
 def specification_digest(spec: Specification) -> bytes:
-    """SHA-256 over the whole specification, all defaults filled in.
-
-    Comments, the order of keys and whether a default was written out do not change it.
-    """
+    """SHA-256 over the whole specification, all defaults filled in. Comments, the order of keys and whether a default
+    was written out do not change it."""
     return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
 
 

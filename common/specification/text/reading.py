@@ -74,7 +74,6 @@ def issues_despite_types(data: Mapping[str, Any]) -> list[ValidationIssue]:
 
 
 def _identifiers(custodians: object) -> dict[Side, str]:
-    """The identifier columns, where the document names them correctly."""
     found = {}
     for side in Side:
         custodian = custodians.get(str(side)) if isinstance(custodians, dict) else None
@@ -144,10 +143,8 @@ def read_specification(path: Path) -> Specification:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = error.strerror or "unreadable"
-        raise GemelError(
-            ErrorCode.SPECIFICATION, "the specification cannot be read", where=str(path), got=reason.lower()
-        ) from None
+        what, got = "the specification cannot be read", (error.strerror or "unreadable").lower()
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=str(path), got=got) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -158,10 +155,8 @@ def read_specification(path: Path) -> Specification:
 
 
 def load_specification(text: str, source: str = "linkage.yaml") -> Specification:
-    """The specification that a YAML text holds; `source` names it in errors.
-
-    Raises `GemelErrors` with one error for each issue, in the order of the document.
-    """
+    """The specification that a YAML text holds; `source` names it in errors. Raises `GemelErrors` with one error for
+    each issue, in the order of the document."""
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     if not isinstance(document.value, dict):
         got = shown(document.value)
@@ -196,19 +191,14 @@ def json_schema() -> dict[str, Any]:
     )
     field["clean"]["description"] += "\n" + "\n".join(f"- {step}: {meaning}" for step, meaning in STEPS.items())
     # Pydantic reads `9999` as text where text is meant; an editor must not complain about it.
-    for attribute in ("stop_words", "missing", "only_similar"):
-        field[attribute]["items"]["type"] = ["string", "integer"]
-    variable = schema["$defs"]["VariableSpec"]["properties"]
-    for attribute in ("categories", "missing"):
-        variable[attribute]["items"]["type"] = ["string", "integer"]
-    schema["$defs"]["CoarseningStep"]["properties"]["groups"]["additionalProperties"]["items"]["type"] = [
-        "string",
-        "integer",
-    ]
-    common = schema["$defs"]["CommonCategory"]["properties"]
-    common["category"]["type"] = ["string", "integer"]
+    variable, common, step = (
+        schema["$defs"][name]["properties"] for name in ("VariableSpec", "CommonCategory", "CoarseningStep")
+    )
+    lists = [field[attribute] for attribute in ("stop_words", "missing", "only_similar")]
+    lists += [variable["categories"], variable["missing"], step["groups"]["additionalProperties"]]
     for side in ("alice", "bob"):
-        for choice in common[side].get("oneOf", common[side].get("anyOf", ())):
-            if choice.get("type") == "array":
-                choice["items"]["type"] = ["string", "integer"]
+        choices = common[side].get("oneOf", common[side].get("anyOf", ()))
+        lists += [choice for choice in choices if choice.get("type") == "array"]
+    for text in (common["category"], *(each["items"] for each in lists)):
+        text["type"] = ["string", "integer"]
     return schema

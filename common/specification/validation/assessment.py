@@ -20,7 +20,6 @@ _ASSESSMENT = ("assessment",)
 
 
 def _protection(assessment: AssessmentSpec, named: Mapping[str, VariableSpec]) -> Iterator[ValidationIssue]:
-    """Every issue between the coarsenings that are allowed and the variables."""
     for name, steps in assessment.protect.items():
         here = (*_ASSESSMENT, "protect", name)
         variable = named.get(name)
@@ -105,7 +104,6 @@ _LACKING = {
 
 
 def assessment_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue between the assessment and the rest of a specification."""
     assessment, where = content.assessment, ("release", "assessment")
     if assessment is None:
         if content.release.assessment == "policy":
@@ -185,7 +183,6 @@ def _fractions(fractions: Fractions) -> Iterator[ValidationIssue]:
 
 
 def quality_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue between the section `quality` and the rest of a specification."""
     quality, assignment = content.quality, content.links.assignment
     if quality is None:
         return
@@ -252,13 +249,10 @@ def release_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
 
 
 RESERVED = ("identifier", "link_id", "pair_id", "link_probability", "linked", "draw", *(str(side) for side in Side))
-"""Columns that a linked file has itself."""
-
 _NO_RECIPIENTS = ("carole", "coordinator", "steward")
 
 
 def granted_variables_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue of the grants, given the release, the assignment and the identifiers."""
     release = content.release
     if not release.variables:
         return

@@ -14,7 +14,6 @@ from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def blocking_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Every issue of the blocking rules."""
     if len(sections.rules) > MAX_RULES:
         what = f"at most {MAX_RULES} rules are possible"
         yield ValidationIssue(("blocking",), what, str(len(sections.rules)), "drop or join some")
@@ -70,7 +69,6 @@ def _key_issues(key: BlockingKey, path: DocumentPath, sections: SoundSections) -
 
 
 def _signatures(rule: BlockingRule, path: DocumentPath, sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Issues of a rule's kinds that use signatures."""
     for kind in RULE_KINDS[1:]:
         if (part := getattr(rule, kind)) is not None:
             yield from sections.unknown_field(part.field, (*path, kind, "field"))
@@ -149,7 +147,6 @@ def whole_file_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def hardening_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Everything that salts and lists of similar values cannot be combined with."""
     latent = sections.latent
     in_clear, send_signatures = "in mode trusted the values themselves are sent", "drop it, or link in mode open"
     for position, field in sections.fields.items():

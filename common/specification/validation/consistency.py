@@ -28,7 +28,6 @@ from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def resolution_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue of the section `resolution`, given the specification's mode, padding and decoys."""
     resolution, path = content.resolution, ("resolution", "max_records")
     if resolution == ResolutionSpec():
         return
@@ -92,7 +91,6 @@ def estimation_issues(content: SpecificationContent) -> Iterator[ValidationIssue
 
 
 def swap_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Exchanges of fields that do not exist, or that cannot be compared."""
     seen: set[str] = set()
     for position, swap in enumerate(sections.swaps if isinstance(sections.swaps, list | tuple) else ()):
         path: DocumentPath = ("swaps", position)
@@ -147,7 +145,6 @@ _NO_PADDING = {
 
 
 def padding_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Padding in a mode where it has no benefit."""
     if sections.padding is not None and isinstance(sections.mode, str) and sections.mode in _NO_PADDING:
         what, remedy = _NO_PADDING[sections.mode]
         yield ValidationIssue(("padding",), what, shown(sections.padding), remedy)
@@ -168,35 +165,19 @@ def name_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Every issue between fields, rules, variables and the latent step, as far as these are valid."""
-    for check in (
-        name_issues,
-        fields_issues,
-        hardening_issues,
-        key_domain_issues,
-        pattern_issues,
-        blocking_issues,
-        swap_issues,
-        variable_issues,
-        latent_issues,
-        padding_issues,
-        whole_file_issues,
-    ):
+    checks = (
+        name_issues, fields_issues, hardening_issues, key_domain_issues, pattern_issues, blocking_issues, swap_issues,
+        variable_issues, latent_issues, padding_issues, whole_file_issues,
+    )  # fmt: skip
+    for check in checks:
         yield from check(sections)
 
 
 def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue between values of a specification rather than in one of them."""
     yield from issues_between(SoundSections.of(content))
-    for check in (
-        estimation_issues,
-        quality_issues,
-        assessment_issues,
-        resolution_issues,
-        resolved_latent_issues,
-        release_issues,
-        granted_variables_issues,
-        assignment_issues,
-        shared_issues,
-    ):
+    checks = (
+        estimation_issues, quality_issues, assessment_issues, resolution_issues, resolved_latent_issues, release_issues,
+        granted_variables_issues, assignment_issues, shared_issues,
+    )  # fmt: skip
+    for check in checks:
         yield from check(content)

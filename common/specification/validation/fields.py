@@ -21,7 +21,6 @@ from gemel.common.validation_issues import DocumentPath, ValidationIssue
 def categorisation_issues(
     rows: Sequence[CommonCategory], sides: Sequence[Side], missing: frozenset[str], path: DocumentPath
 ) -> Iterator[ValidationIssue]:
-    """Every issue between the rows of a table."""
     if len(rows) == 1:
         what = "all values map to one category, so nothing is left to compare: the two codings cannot be harmonised"
         remedy = "leave it out, or have one custodian code more finely"
@@ -65,7 +64,6 @@ def _side_issues(
 
 
 def fields_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Issues of each field by itself, under a mode."""
     for position, field in sections.fields.items():
         path: DocumentPath = ("fields", position)
         for check in (_columns, _date, _cleaning, _levels, _categorisation):
@@ -79,7 +77,6 @@ def fields_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def pattern_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """More comparison patterns than can be distinguished."""
     fields = sections.fields.values()
     patterns = math.prod((len(field.bounds) + 1) * (3 if field.missing_as == "level" else 1) for field in fields)
     if patterns >= MAX_PATTERNS:
@@ -192,7 +189,6 @@ def key_domain_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
 
 
 def variable_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Every issue between the values of the variables."""
     if len(sections.variables) > MAX_VARIABLES:
         what = f"at most {MAX_VARIABLES} variables are possible"
         yield ValidationIssue(("variables",), what, str(len(sections.variables)), "drop some")

@@ -17,7 +17,6 @@ from gemel.common.validation_issues import DocumentPath, ValidationIssue
 
 
 def latent_issues(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Every issue between the latent section and the fields and variables."""
     latent, variables = sections.latent, sections.variables.values()
     if latent is None:
         return

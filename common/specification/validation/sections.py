@@ -21,10 +21,8 @@ Position = TypeVar("Position")
 
 @dataclass(frozen=True)
 class SoundSections:
-    """The sections of a document that are valid by themselves, by their position in it.
-
-    In a document with one field of the wrong type all others are still checked.
-    """
+    """The sections of a document that are valid by themselves, by their position in it. In a document with one field of
+    the wrong type all others are still checked."""
 
     fields: Mapping[int, FieldSpec]
     rules: Mapping[int, BlockingRule]
@@ -59,7 +57,6 @@ class SoundSections:
 
     @cached_property
     def by_name(self) -> Mapping[str, FieldSpec]:
-        """The compared fields by their name."""
         return {field.name: field for field in self.fields.values()}
 
     @property
@@ -68,7 +65,6 @@ class SoundSections:
         return self.other_variables or bool(self.other_names)
 
     def unknown_field(self, name: object, path: DocumentPath) -> Iterator[ValidationIssue]:
-        """The issue of a name that no compared field has."""
         if name not in self.by_name and name not in self.other_names:
             yield ValidationIssue(
                 path, "no compared field has this name", shown(name), nearest(str(name), self.by_name)

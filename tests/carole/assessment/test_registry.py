@@ -31,7 +31,7 @@ from gemel.risk.identification.suda import largest_within
 from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, assessed
 
 THROW_AWAY = """
-from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, measures_table, register
+from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, register
 
 register([
     DisclosureMeasure(
@@ -58,6 +58,7 @@ KEY_MEASURES["half_uniques"] = halved
 
 import json
 import numpy as np
+from tests.document_reference import measures_table
 from benchmarks._built_population import FEW, built
 from gemel.carole.assessment.combined_assessment import AssessmentContext
 from gemel.carole.assessment.combined_assessment import assess

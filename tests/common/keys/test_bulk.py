@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode
-from gemel.common.keys import installation
+from gemel.common.keys import sealing
 from gemel.common.keys.bulk import codes_of_rows, counters, numbers, pseudo_random, subkeys
-from gemel.common.keys.installation import require_suite
+from gemel.common.keys.sealing import require_suite
 from gemel.common.keys.suite import Suite, keyed_hash
 from tests.carole.refusals import refusal
 
@@ -97,7 +97,7 @@ def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     def lacking(suite: Suite) -> None:
         raise UnsupportedAlgorithm("not in this build")
 
-    monkeypatch.setattr(installation, "new_key", lacking)
+    monkeypatch.setattr(sealing, "new_key", lacking)
     with refusal(ErrorCode.CONFIGURATION) as caught:
         require_suite(Suite.APPROVED, "project people")
     assert "has no ML-KEM-1024 and P-384" in caught.value.what

@@ -37,7 +37,7 @@ from gemel.common.keys.transit_wrapper import TransitWrapper
 from gemel.common.keys.vault import WRAPPED_BYTES, Vault, WrappingKeys
 from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
 from gemel.common.parties import Role, Side
-from gemel.common.pki import Authority, Members, PartyFolder, accept, assemble, certify, enrol
+from gemel.common.pki import Authority, Members, PartyFolder, assemble, certify, checked, enrol
 from gemel.common.pki.enrolment_requests import load_enrolment_request
 from gemel.common.pki.provisioning import PARTIES
 from gemel.custodian.agreement.agreement import Agreement
@@ -265,11 +265,11 @@ def test_a_party_enrols_and_accepts_with_it_and_no_file(place: IdentityConfigura
     certificates = {request.name: certify(authority, request) for request in requests}
     listed = assemble(requests, certificates, authority.pem).dump()
     arguments = (carole.path, "carole", certificates["carole"], listed, authority.pem)
-    accept(*arguments, identity)
+    checked(*arguments, identity).put()
     assert Members.load(carole.members).in_role(Role.LINKER).identity == identity.public
     other = Identity(IdentityKey.create())
-    assert "another identity key for carole" in refused(lambda: accept(*arguments, other)).what
-    assert refused(lambda: accept(*arguments)).code is ErrorCode.CONFIGURATION
+    assert "another identity key for carole" in refused(lambda: checked(*arguments, other).put()).what
+    assert refused(lambda: checked(*arguments).put()).code is ErrorCode.CONFIGURATION
 
 
 def test_a_seed_is_agreed_with_it(place: IdentityConfiguration) -> None:

@@ -17,8 +17,6 @@ from gemel.common.keys.vault import (
     WRAPPED_BYTES,
     Vault,
     WrappingKeys,
-    retire_wrapping_keys,
-    rotate_wrapping_keys,
 )
 from tests.carole.refusals import refusal
 
@@ -174,14 +172,16 @@ def test_rotation_moves_wrapped_keys_and_leaves_chunks(tmp_path: Path) -> None:
     key, wrapped = vault.create("upload-1")
     encrypted = key.encrypt(0, b"content")
 
-    rotated = Vault(rotate_wrapping_keys(path))
+    WrappingKeys.load(path).rotated().save(path, replace=True)
+    rotated = Vault(WrappingKeys.load(path))
     assert vault.is_current(wrapped)
     assert not rotated.is_current(wrapped)
     moved = rotated.rewrap("upload-1", wrapped)
     assert rotated.is_current(moved)
     assert rotated.unwrap("upload-1", wrapped).decrypt(0, encrypted) == b"content"
 
-    retired = Vault(retire_wrapping_keys(path))
+    WrappingKeys.load(path).retired().save(path, replace=True)
+    retired = Vault(WrappingKeys.load(path))
     assert retired.unwrap("upload-1", moved).decrypt(0, encrypted) == b"content"
     with pytest.raises(GemelError, match="the wrapping key of this data key is not here"):
         retired.unwrap("upload-1", wrapped)

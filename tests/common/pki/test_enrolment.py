@@ -18,7 +18,7 @@ from gemel.common.keys.suite import Suite
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role
 from gemel.common.pki import Provisioned
-from gemel.common.pki.acceptance import accept
+from gemel.common.pki.acceptance import checked
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import (
@@ -64,7 +64,7 @@ class Deployment:
         self.sent += [*self.certificates.values(), self.authorities, self.members.dump().encode()]
 
     def accept(self, name: str) -> None:
-        accept(self.folders[name], name, self.certificates[name], self.members.dump(), self.authorities)
+        checked(self.folders[name], name, self.certificates[name], self.members.dump(), self.authorities).put()
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
 
     def reported(code: ErrorCode, name: str = "bob", **changed) -> str:
         given = {"certificate": certificates["bob"], "members": members, "authorities": authorities, **changed}
-        return str(refused(code, accept, folder, name, **given))
+        return str(refused(code, checked, folder, name, **given))
 
     assert "not for the key in tls.key" in reported(ErrorCode.CERTIFICATE, certificate=certificates["alice"])
     assert "no member has this name" in reported(ErrorCode.NOT_FOUND, name="mallory")
@@ -227,7 +227,7 @@ def accepted(made: Provisioned) -> None:
     authorities = (made.authority / "authority.pem").read_bytes()
     members = assemble(requests, certificates, authorities)
     for name, party in folders.items():
-        accept(party.path, name, certificates[name], members.dump(), authorities)
+        checked(party.path, name, certificates[name], members.dump(), authorities).put()
 
 
 def test_a_key_is_renewed_and_nothing_is_lost_on_the_way(made: Provisioned) -> None:

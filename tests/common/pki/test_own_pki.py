@@ -23,9 +23,9 @@ from gemel.common.pki import (
     Member,
     Members,
     PartyFolder,
-    accept,
     assemble,
     certify,
+    checked,
     enrol,
 )
 from gemel.common.pki.certificates import certificate_pem, new_key, role_urn, spki_fingerprint
@@ -269,11 +269,11 @@ def test_a_party_enrols_with_its_names_and_finds_what_its_pki_puts_there(tmp_pat
     authorities = PINNING.pem + HOSPITAL.root_pem
     listed = assemble(requests.values(), certificates, authorities).dump()
     for name in PARTIES:
-        accept(tmp_path / name, name, certificates.get(name), listed, authorities)
+        checked(tmp_path / name, name, certificates.get(name), listed, authorities).put()
     with pytest.raises(GemelError, match="put into the folder by the organisation's own PKI"):
-        accept(alice.path, "alice", certificates["bob"], listed, authorities)
+        checked(alice.path, "alice", certificates["bob"], listed, authorities).put()
     with pytest.raises(GemelError, match="is missing"):
-        accept(tmp_path / "bob", "bob", None, listed, authorities)
+        checked(tmp_path / "bob", "bob", None, listed, authorities).put()
     HOSPITAL.renew(alice.path, dns=[DNS["alice"]], uris=[ALICE])
     assert TlsFiles.load(alice.path, Role.CUSTODIAN_A).certificate.count(b"BEGIN CERTIFICATE") == 2
     carole = PartyFolder(tmp_path / "carole")
@@ -301,7 +301,7 @@ def test_of_two_stewards_each_needs_its_own_authority_alone(tmp_path: Path) -> N
     authorities = PINNING.pem + HOSPITAL.root_pem + UNIT.root_pem
     listed = assemble(requests, certificates, authorities).dump()
     for name, uri in stewards.items():
-        accept(tmp_path / name, name, None, listed, authorities)
+        checked(tmp_path / name, name, None, listed, authorities).put()
         pkis[name].renew(tmp_path / name, uris=[uri])
         assert TlsFiles.load(tmp_path / name, Role.STEWARD)
 

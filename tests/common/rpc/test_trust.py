@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
-from gemel.common.pki import PARTIES, Authority, Members, PartyFolder, accept, assemble, certify, enrol
+from gemel.common.pki import PARTIES, Authority, Members, PartyFolder, assemble, certify, checked, enrol
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.enrolment_requests import load_enrolment_request
@@ -252,7 +252,7 @@ class World:
         authorities = self.pinning.pem + self.unit.root_pem + self.office.root_pem
         members = assemble(requests, certificates, authorities).dump()
         for name in PARTIES:
-            accept(self.folders[name].path, name, certificates.get(name), members, authorities)
+            checked(self.folders[name].path, name, certificates.get(name), members, authorities).put()
         self.renew()
         self.trust = Trust(self.folders["carole"].path, Role.LINKER)
         self.watch = TrustWatch(self.trust)

@@ -35,9 +35,9 @@ from gemel.common.specification.model.content import SpecificationContent
 from gemel.common.specification.model.resolution import MAX_JOINS
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.text.digest import canonical_json
-from gemel.common.specification.text.reference import specification_reference
 from tests.common.specification.example import EXAMPLE
 from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
+from tests.specification_reference import specification_reference
 
 words = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True)

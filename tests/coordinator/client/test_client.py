@@ -14,7 +14,7 @@ from gemel.coordinator.client import terminal
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.run_progress import HELD, REFUSED, ending_of
 from gemel.coordinator.client.terminal import SILENT_SECONDS, WORDS, condition_lines, console, show_projects
-from gemel.party.configurations import PROGRAM, WRITERS, Joined, Place, configure
+from gemel.party.configurations import PROGRAM, WRITERS, Joined, Place, program
 from gemel.party.membership_file import Membership
 from gemel.protos.linkage.v1 import project_pb2
 from tests.vectors.make_formats import MEMBERS
@@ -28,7 +28,7 @@ def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD, Role.ANALYST])
 def test_a_members_commands_read_the_configuration_that_it_gets(role: Role, tmp_path: Path) -> None:
     place = Place(tmp_path, "institute", role, tmp_path)
-    text = configure(Joined(place, Membership("carole.example:7443", MEMBERS, b"", {})))
+    text = program(place.role).configure(Joined(place, Membership("carole.example:7443", MEMBERS, b"", {})))
     found = parse_configuration(text, CoordinatorConfiguration, folder=tmp_path, where=place.configuration.name)
     assert (found.carole.address, found.keys) == ("carole.example:7443", tmp_path / "keys")
     assert found.members_digest

@@ -33,10 +33,8 @@ _COMPUTED = {"key_domain": "the field's `name`"}
 
 
 def specification_reference() -> str:
-    """The sections of a specification as Markdown: a heading, a sentence and a table of options for each.
-
-    A section that occurs in several places has one heading, which names all of them.
-    """
+    """The sections of a specification as Markdown: a heading, a sentence and a table of options for each. A section
+    that occurs in several places has one heading, which names all of them."""
     places: dict[type[Section], list[str]] = {}
     _collect(SpecificationContent, "", places)
     headings = {section.__name__: ", ".join(f"`{path}`" for path in paths) for section, paths in places.items()}
