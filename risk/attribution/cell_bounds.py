@@ -51,7 +51,6 @@ class Bounds:
 
     @property
     def tight(self) -> bool:
-        """Whether every bound is proven attained."""
         return bool(self.lower_tight.all() and self.upper_tight.all())
 
     @property
@@ -96,12 +95,7 @@ def bounds(
         release is not decomposable.
     """
     run = _Run(release, seconds, kind, progress)
-    methods = {
-        "closed": run.closed,
-        "programming": run.programming,
-        "shuttle": run.shuttle,
-        "auto": run.auto,
-    }
+    methods = {"closed": run.closed, "programming": run.programming, "shuttle": run.shuttle, "auto": run.auto}
     try:
         return methods[method]()
     except Contradiction as error:
@@ -244,7 +238,6 @@ class _Run:
 
 
 def _consistent(release: Release) -> bool:
-    """Whether exact tables agree on the margins they share (they are then satisfiable together, if decomposable)."""
     exact = [t for t in release.tables if t.exact and t.simple and not t.sample]
     for i, first in enumerate(exact):
         for second in exact[i + 1 :]:

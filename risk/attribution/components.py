@@ -32,8 +32,6 @@ Box = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Component:
-    """An irreducible component."""
-
     variables: tuple[str, ...]
     separator: tuple[str, ...]
     table: str | None

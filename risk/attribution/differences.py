@@ -149,7 +149,6 @@ class Ranges:
         )
 
     def over(self, axes: Sequence[int]) -> Ranges:
-        """The margin over some axes, in the order given."""
         return self.changed(partial(margin, axes=axes))
 
 

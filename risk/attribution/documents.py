@@ -86,7 +86,6 @@ def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
 
 
 def release_of(document: Document) -> Release:
-    """A release from its document."""
     known = ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples")
     issues = [parameter(key, "is not known here") for key in document if key not in known]
     variables: list[Variable] = []

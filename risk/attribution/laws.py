@@ -49,7 +49,6 @@ class Law(ABC):
         """From what to what the true counts go; below 0 too."""
 
     def _chance(self, counts: Integers, true: Integers) -> Floats | Mask:
-        """P(counts | true)."""
         raise parameter(
             "",
             f"{self.whole_table} has no law of a single cell: what it publishes depends on the whole table",
@@ -122,7 +121,6 @@ class Conventional(_Based):
         return (self.base - 1) // 2
 
     def rounded(self, counts: Integers) -> Integers:
-        """The nearest multiples."""
         return (counts + self._reach) // self.base * self.base
 
     def _chance(self, counts: Integers, true: Integers) -> Mask:

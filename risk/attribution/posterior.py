@@ -66,7 +66,6 @@ class Posterior:
 
     @property
     def mean(self) -> float:
-        """Expected count."""
         return float(self.probabilities @ self.counts)
 
     @property
@@ -107,11 +106,7 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
 
 
 def posterior(
-    release: Release,
-    query: Query,
-    *,
-    within: Range | tuple[int, int] = "naive",
-    sums: bool = False,
+    release: Release, query: Query, *, within: Range | tuple[int, int] = "naive", sums: bool = False
 ) -> Posterior:
     """Naive Bayes posterior of a queried count."""
     if within == "tight":

@@ -43,7 +43,6 @@ class System:
 
     @property
     def cells(self) -> int:
-        """Number of base cells."""
         return int(self.matrix.shape[1])
 
     def satisfied(self, tables: Integers) -> Mask:
@@ -203,7 +202,6 @@ def require_feasible(release: Release) -> Integers:
 
 
 def contradiction(release: Release) -> GemelError:
-    """The error of a release that no population satisfies."""
     names = conflict(release) or [t.name for t in release.tables]
     listed = ", ".join(repr(n) for n in names)
     if len(names) == 1:

@@ -25,8 +25,6 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Variable:
-    """A categorical variable and its levels in order."""
-
     name: str
     levels: tuple[str, ...]
 
@@ -36,7 +34,6 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """Number of levels."""
         return len(self.levels)
 
 
@@ -73,12 +70,10 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables' names, in the order of the axes."""
         return tuple(v.name for v in self.variables)
 
     @property
     def total(self) -> int:
-        """Number of units."""
         return int(self.counts.sum())
 
     def over(self, names: Sequence[str]) -> Table:
@@ -108,7 +103,6 @@ class Table:
 
 
 def axis_of(variables: Sequence[Variable], name: str) -> int:
-    """The axis of a variable, or a clear error."""
     for axis, variable in enumerate(variables):
         if variable.name == name:
             return axis
@@ -132,7 +126,6 @@ class Axis:
 
     @classmethod
     def full(cls, variable: Variable) -> Axis:
-        """Every level by itself."""
         return cls(variable.name, variable.levels, tuple((k,) for k in range(variable.size)))
 
     @classmethod
@@ -206,7 +199,6 @@ class Published:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables it is published over."""
         return tuple(a.variable for a in self.axes)
 
     @cached_property
@@ -225,12 +217,10 @@ class Published:
 
     @property
     def simple(self) -> bool:
-        """Whether no axis is recoded."""
         return all(a.simple for a in self.axes)
 
     @property
     def sample(self) -> bool:
-        """Whether it is a sample of the population."""
         return isinstance(self.law, Sampled)
 
 
@@ -298,12 +288,10 @@ class Release:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the base table."""
         return tuple(v.size for v in self.variables)
 
     @property
     def cells(self) -> int:
-        """Number of cells of the base table."""
         return math.prod(self.shape)
 
     @property
@@ -317,7 +305,6 @@ class Release:
         return None
 
     def variable(self, name: str) -> Variable:
-        """A variable by name."""
         return self.variables[axis_of(self.variables, name)]
 
     def covered(self, axis: Axis) -> bool:
@@ -325,14 +312,12 @@ class Release:
         return sum(len(m) for m in axis.members) == self.variable(axis.variable).size
 
     def table(self, name: str) -> Published:
-        """A published table by name."""
         for table in self.tables:
             if table.name == name:
                 return table
         raise parameter(self.name, f"there is no table {name!r}")
 
     def with_tables(self, *tables: Published) -> Release:
-        """The release with more tables."""
         return Release(self.variables, (*self.tables, *tables), self.truth, self.name)
 
     def members(self, table: Published, index: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -128,7 +128,6 @@ def _by_counting(cells: Integers, n: int) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _binomials(n: int) -> Floats:
-    """C(n, 0..n)."""
     return np.asarray(binom(n, np.arange(n + 1)))
 
 

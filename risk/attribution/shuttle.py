@@ -43,7 +43,6 @@ class Family:
 
     @cached_property
     def place(self) -> dict[int, int]:
-        """Place of each set."""
         return {s: i for i, s in enumerate(self.sets)}
 
 
@@ -129,12 +128,10 @@ class Lattice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of an array over all recoded cells."""
         return tuple(len(f.sets) for f in self.families)
 
     @property
     def size(self) -> int:
-        """Number of recoded cells."""
         return math.prod(self.shape)
 
     def place(self, members: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -238,7 +235,6 @@ class Shuttled:
         return f"generalised shuttle ({self.sweeps} sweeps, {self.lattice.size} recoded cells)"
 
     def base(self) -> tuple[Integers, Integers]:
-        """Bounds of the base table's cells, flat."""
         return self.lower.ravel()[self.lattice.base], self.upper.ravel()[self.lattice.base]
 
 

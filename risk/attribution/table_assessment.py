@@ -28,15 +28,12 @@ from gemel.risk.attribution.utility import utility
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A unique match."""
-
     cell: dict[str, int]
     posterior: Posterior
     truth: int | None
 
     @property
     def probability(self) -> float:
-        """The intruder's probability that the match is correct."""
         return self.posterior.correct_match
 
 

@@ -38,7 +38,6 @@ _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the count
 
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a report."""
     from gemel.risk.protection.policy import decision_words  # imports the numbers, which no help text needs
 
     before, after, log = report["before"], report["after"], report["log"]

@@ -132,7 +132,6 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
 
 
 def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:
-    """Figures of a file ready for JSON, the truth beside them where the population is known; and the records' risk."""
     found = individual_risk(file, weights)
     F = file.population_sizes
     return {
@@ -297,7 +296,6 @@ class Units:
 def unit_risk_document(
     file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, Codes]
 ) -> dict[str, Any]:
-    """Unit risk of a file, ready for JSON."""
     units = Units.of(labels)
     own = individual_risk(file, weights)
     risk = units.any_member(own.records)
@@ -327,7 +325,6 @@ def _matched(which: Integers, weights: Weights, sizes: Integers) -> dict[str, An
 
 
 def _figures(risk: Floats, sizes: Integers) -> dict[str, float]:
-    """Expected identified units, the people in them, and the greatest risk."""
     return {
         "expected_units": float(risk.sum()),
         "share": float(risk.mean()),

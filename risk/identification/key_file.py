@@ -21,7 +21,6 @@ from gemel.risk.models.counts import SparseCounts
 
 
 def check_shape(file: KeyFile) -> None:
-    """Codes, labels and names fit each other."""
     codes = file.codes
     if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
         raise parameter(
@@ -42,7 +41,6 @@ def check_shape(file: KeyFile) -> None:
 
 
 def check_population(file: KeyFile) -> None:
-    """A sample cannot hold more people of a kind than the population it was drawn from."""
     assert file.population_counts is not None  # noqa: S101 - checked with the shapes
     if file.population_counts.sum() < file.n_records:
         raise parameter(
@@ -195,17 +193,14 @@ class KeyFile:
 
     @property
     def n_records(self) -> int:
-        """Size of the sample, n."""
         return len(self.codes)
 
     @property
     def n_keys(self) -> int:
-        """Number of key variables."""
         return len(self.names)
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Number of levels of each key variable."""
         return tuple(len(x) for x in self.labels)
 
     @cached_property
@@ -349,7 +344,6 @@ class KeyFile:
         return {n: MISSING_LABEL if v < 0 else own[v] for n, own, v in zip(self.names, self.labels, cell, strict=True)}
 
     def warnings(self) -> list[ResultWarning]:
-        """What a steward should know of these key variables before relying on a figure."""
         warnings = []
         for name, n in zip(self.names, self.levels, strict=True):
             if n == 1:

@@ -22,7 +22,6 @@ from gemel.risk.models.counts import distinct_rows
 
 
 def check_matrix(matrix: ArrayLike, levels: int, where: str) -> Floats:
-    """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
         raise parameter(
@@ -245,11 +244,9 @@ class Perturbation:
 
     @property
     def names(self) -> list[str]:
-        """The key variables that were changed."""
         return [*self.swapped, *self.theta]
 
     def only(self, names: tuple[str, ...]) -> Perturbation:
-        """What concerns these key variables."""
         return Perturbation(
             {name: rate for name, rate in self.swapped.items() if name in names},
             {name: stated for name, stated in self.theta.items() if name in names},
@@ -318,7 +315,6 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> Floats:
 def misclassification_document(
     file: KeyFile, perturbation: Perturbation, loglinear: LogLinearRisk | None
 ) -> dict[str, Any]:
-    """Risk of a perturbed file, ready for JSON."""
     matrices = perturbation.matrices(file)
     risk = misclassification_risk(file, matrices, loglinear)
     return {

@@ -92,7 +92,6 @@ def _inside(original: Floats, protected: Floats, percent: float) -> Mask:
 
 
 def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str, Floats]) -> dict[str, Any]:
-    """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
     after = np.stack([protected[name] for name in names], axis=1) if names else before

@@ -62,12 +62,10 @@ class Spectrum:
 
     @property
     def records(self) -> float:
-        """Records, n."""
         return float(self.frequency @ self.number)
 
     @property
     def combinations(self) -> float:
-        """Combinations, K."""
         return float(self.number.sum())
 
 

@@ -115,7 +115,6 @@ def _shares(name: str, below: Mapping[int, int], records: int) -> list[dict[str,
 
 
 def privacy_models_document(file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str]) -> dict[str, Any]:
-    """The counts of a file, and of each sensitive variable, ready for JSON."""
     return {
         "smallest_class": int(file.frequency.min()),
         "violations": _shares("k", k_anonymity(file), file.n_records),

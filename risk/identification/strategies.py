@@ -45,7 +45,6 @@ class Frequencies:
 
     @classmethod
     def of(cls, file: KeyFile) -> Frequencies:
-        """Of a file with its population."""
         file.require_disjoint_cells("a matching strategy")
         if file.population_cells is None or file.population_counts is None or file.perturbed:
             raise parameter(
@@ -59,8 +58,6 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A direction and a condition on the counts."""
-
     name: str
     direction: Direction
     condition: Condition = field(repr=False)
@@ -148,5 +145,4 @@ def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
 
 
 def attacks(counts: Frequencies, r: int = 3) -> dict[int, Attack]:
-    """Strategies 1 to 7 on a file."""
     return {number: attack(counts, strategy) for number, strategy in thesis_strategies(r).items()}

@@ -53,12 +53,10 @@ class MinimalUniques:
 
     @property
     def n_keys(self) -> int:
-        """Number of key variables, ATT."""
         return len(self.names)
 
     @property
     def complete(self) -> bool:
-        """Whether all sizes were looked for."""
         return self.max_size >= self.n_keys
 
     @cached_property

@@ -165,7 +165,6 @@ class BothScores:
 
     @classmethod
     def of(cls, file: KeyFile, max_size: int) -> BothScores:
-        """Find the minimal uniques once, and score them both ways."""
         found = minimal_uniques(file, max_size)
         return cls(suda_scores(file, "is", found=found), suda_scores(file, "suda", found=found))
 
@@ -188,7 +187,6 @@ class BothScores:
         }
 
     def document(self, file: KeyFile) -> dict[str, Any]:
-        """Sizes of the minimal uniques, and contributions of the keys and of the categories that add most."""
         own = self.is_scores.minimal_uniques
         shares = sorted(
             (-float(share), name, label)

@@ -44,7 +44,6 @@ class RiskAssessment:
     """The module of `gemel.risk.report` that renders it."""
 
     def __getitem__(self, name: str) -> Any:
-        """A section of the document."""
         return self.document[name]
 
     def report(self) -> Report:

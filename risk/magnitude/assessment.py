@@ -114,8 +114,6 @@ class Intruders:
 
 @dataclass(frozen=True)
 class Choice:
-    """How complementary cells are chosen, and against whom."""
-
     objective: Literal["value", "cells"] = "value"
     totals: bool = True
     exact: bool | None = None

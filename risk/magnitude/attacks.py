@@ -268,7 +268,6 @@ class Witnesses:
         return found
 
     def add(self, found: Moved) -> None:
-        """Keep a movement."""
         for cell in found.cells.tolist():
             self._by_cell.setdefault(cell, deque(maxlen=_TRIED)).appendleft(found)
 

@@ -158,7 +158,6 @@ class PublishedValues:
 
     @property
     def suppressed(self) -> Mask:
-        """What is withheld, shape (n_cells,)."""
         return np.isnan(self.values)
 
 

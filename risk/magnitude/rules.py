@@ -187,8 +187,6 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
 
 
 class Rule(Protocol):
-    """A primary rule."""
-
     @property
     def label(self) -> str:
         """The rule with its parameters."""

@@ -55,7 +55,6 @@ class Problem:
     known_within: float = np.inf
 
     def pattern(self, suppressed: Mask) -> Suppressed:
-        """The linear programmes when these cells are withheld."""
         return Suppressed(self.tables, self.rooms(suppressed))
 
     def rooms(self, suppressed: Mask) -> Rooms:

@@ -132,7 +132,6 @@ class LinkedTables:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells, totals among them."""
         return len(self.cells)
 
     @cached_property

@@ -108,7 +108,6 @@ class SparseCounts:
         return int(np.prod([int(n) for n in self.levels], dtype=object))
 
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
-        """The columns of variables given by name."""
         return positions(self.names, variables)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:

@@ -209,12 +209,10 @@ class Graph:
 
 
 def empty_graph(nodes: int | Sequence[Hashable]) -> Graph:
-    """The graph without edges: every variable independent of every other."""
     return Graph.from_edges(nodes, ())
 
 
 def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
-    """The graph with every edge: full dependence."""
     return Graph.from_edges(nodes, combinations(range(nodes) if isinstance(nodes, int) else nodes, 2))
 
 

@@ -158,7 +158,6 @@ class JointDistribution:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a distribution that `to_json` wrote."""
         try:
             return cls._read(json.loads(text))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):

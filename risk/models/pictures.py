@@ -182,7 +182,6 @@ def _labels(graph: Graph, nodes: int) -> list[str]:
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], thickness: str) -> str:
-    """The beginning of a line's element."""
     (x1, y1), (x2, y2) = start, end
     return f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="{thickness}"'
 

@@ -300,7 +300,6 @@ class _PrecisionChain:
         self.trace: list[float] = []
 
     def at_point(self, k: int) -> Chain:
-        """The compiled chain at one point of the grid."""
         if k not in self.at:
             self.at[k] = Chain(
                 self.scores.at_point(k),

@@ -87,7 +87,6 @@ class SearchResult:
         return WeightedModel(self.graph(i), float(self.weights[i]), float(self.log_scores[i]))
 
     def graph(self, i: int) -> Graph:
-        """The graph of the model at one place."""
         return graph_of_key(self.keys[i], self.names)
 
     @property

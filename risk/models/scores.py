@@ -54,7 +54,6 @@ class Work(NamedTuple):
 
 
 def data_arrays(cells: Codes, counts: Floats, levels: tuple[int, ...], precision: float) -> Data:
-    """The arrays of a table's occupied cells."""
     whole = bool((counts == np.floor(counts)).all() and counts.max() < 2**52)
     columns = np.ascontiguousarray(cells.T, dtype=np.int32)
     return Data(columns, np.ascontiguousarray(counts), np.array(levels, dtype=np.int64), float(precision), whole)

@@ -42,11 +42,9 @@ class Layout:
 
     @property
     def cells(self) -> int:
-        """Number of the table's own cells."""
         return int(self.table.counts.size)
 
     def with_counts(self, cells: Integers, law: Law) -> Published:
-        """The table with other counts, flat, under a law."""
         return replace(self.table, counts=cells.reshape(self.table.counts.shape), law=law)
 
     def published_margins(self, values: Integers, law: Law | None = None) -> tuple[Published, ...]:

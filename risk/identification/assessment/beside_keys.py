@@ -254,7 +254,6 @@ class BesideKeys:
 
     @cached_property
     def numeric_risk(self) -> dict[str, Any]:
-        """What the numeric variables disclose, the same for every key set."""
         return numeric_risk_document(self.original, self.numeric)
 
     def with_units(self, file: KeyFile) -> KeyFile:

@@ -39,7 +39,6 @@ _BINS = 20
 def chances(
     file: KeyFile, calibrated: CalibratedRisk | None, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
 ) -> dict[str, Floats]:
-    """Chance of a correct match of each record, by every way there is."""
     found = {}
     if calibrated is not None:
         found["calibrated"] = calibrated.of_records
@@ -193,7 +192,6 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
 
 
 def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
-    """Measures from counts, and the strategies where the population is known."""
     measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
     if measures is None:
         return

@@ -120,14 +120,12 @@ def _model(m: LogLinearRisk) -> dict[str, Any]:
 
 
 def _graph(m: LogLinearRisk) -> dict[str, Any]:
-    """The interactions of a model, as a graph to be drawn."""
     names = sorted({name for term in m.terms for name in term})
     edges = {(a, b) for term in m.terms for a in term for b in term if a < b}
     return {"variables": names, "edges": [list(edge) for edge in sorted(edges)], "decomposable": m.graph is not None}
 
 
 def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -> BayesianMatching:
-    """Put the modelling intruder into an assessment."""
     # All models are tried to six keys, and the data may say how smooth the table is. Above that chains do not come
     # together under the prior in large files, and the precision is fixed.
     exact = method == "default" and len(file.varying) <= EXACT_TO
@@ -166,7 +164,6 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
 
 
 def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
-    """What the modelling intruder does with his ranking: claimed, and true where the population is known."""
     own = matching.file.counts == 1
     tried: list[tuple[str, str, ModelAttack]] = [
         ("the ten likeliest combinations, a record of them looked for", "from_sample", best_cells(matching))
@@ -194,7 +191,6 @@ def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
 
 
 def heaviest_graphs(matching: BayesianMatching | None) -> list[Graph]:
-    """The models of greatest weight, to be tried as log-linear ones."""
     if matching is None:
         return []
     average = matching.models.average

@@ -10,8 +10,6 @@ from gemel.risk.arrays import finite
 
 @dataclass(frozen=True)
 class Words:
-    """A measure in plain words."""
-
     name: str
     meaning: str
     intruder: str

@@ -33,8 +33,6 @@ _TAU_DRAWS = 400
 
 @dataclass(frozen=True)
 class LargestTau:
-    """Upper limits, with the confidence that they were asked for."""
-
     tau1: float
     tau2: float
 
@@ -101,8 +99,6 @@ _NODES = 64  # of the quadrature for records that are not unique
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval."""
-
     value: float
     low: float
     high: float
@@ -147,7 +143,6 @@ class CalibratedRisk:
         return self.crowding is None or self.crowding.converged
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the file, ready for JSON."""
         return {
             "tau1": asdict(self.tau1),
             "tau2": asdict(self.tau2),
@@ -280,7 +275,6 @@ def _one_population(
 
 
 def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
-    """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
     given = file.survey_weights(weights)

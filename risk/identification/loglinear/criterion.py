@@ -43,12 +43,10 @@ def h2(L: Floats) -> Floats:
 
 
 def h2_first(L: Floats) -> Floats:
-    """Derivative of `h2`."""
     return _by_series(L, lambda x: (np.exp(-x) * (x + 1) - 1) / x**2, (-1 / 2, 1 / 3, -1 / 8, 1 / 30))
 
 
 def h2_second(L: Floats) -> Floats:
-    """Second derivative of `h2`."""
     return _by_series(
         L, lambda x: (2 - np.exp(-x) * (x * x + 2 * x + 2)) / x**3, (1 / 3, -1 / 4, 1 / 10, -1 / 36, 1 / 168)
     )

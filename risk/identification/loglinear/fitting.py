@@ -293,8 +293,6 @@ class Visited:
 
 
 class ClosedForm:
-    """A decomposable model of a table."""
-
     def __init__(self, margins: Margins, graph: Graph) -> None:
         graph.require_decomposable()
         self.graph, self.tree = graph, JunctionTree.of(graph)

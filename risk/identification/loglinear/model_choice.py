@@ -65,7 +65,6 @@ def likeliest(table: SparseCounts) -> Graph:
 
 
 def cliques_of(graph: Graph) -> list[tuple[str, ...]]:
-    """The model's terms, by names."""
     return [tuple(str(graph.names[v]) for v in range(len(graph)) if clique >> v & 1) for clique in graph.cliques]
 
 
@@ -94,7 +93,6 @@ def distance(dis: Dis, implied: float) -> float:
 
 
 def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
-    """The warning where a model contradicts DIS."""
     if agrees(dis, implied):
         return None
     return result_warning(
@@ -117,8 +115,6 @@ _OPEN = 1.5  # averaged tau2 over the plug-in from which a fit leaves too much o
 
 @dataclass(frozen=True, eq=False)
 class ModelChoice:
-    """Models that were tried, and the preferred one."""
-
     models: tuple[LogLinearRisk, ...]
     chosen: int
     criterion: Criterion
@@ -128,12 +124,10 @@ class ModelChoice:
 
     @property
     def best(self) -> LogLinearRisk:
-        """The preferred model."""
         return self.models[self.chosen]
 
     @property
     def agreeing(self) -> tuple[bool, ...]:
-        """For each model whether it agrees with the file's DIS."""
         return tuple(agrees(self.dis, m.cm_given_um) for m in self.models)
 
     def interval(self, r: int, level: float = 0.95) -> tuple[float, float] | None:
@@ -281,7 +275,6 @@ def _overfits(model: LogLinearRisk) -> bool:
 
 
 def _precise(model: LogLinearRisk, margins: Margins, fraction: float) -> LogLinearRisk:
-    """The same with its standard deviations."""
     generators = [margins.table.positions(term) for term in model.terms]
     return replace(model, precision=precision_of_fit(model.fit, generators, margins.table.levels, fraction))
 

@@ -98,8 +98,6 @@ METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Models of a file's key variables, and the search that found them."""
-
     average: ModelAverage
     search: SearchResult
     estimate: Estimate
@@ -112,7 +110,6 @@ class FittedModels:
         return replace(self, average=ModelAverage([models[i] for i in order], weights[order] / weights[order].sum()))
 
     def warnings(self) -> tuple[ResultWarning, ...]:
-        """What to know before relying on these models."""
         found = self.search
         warnings = []
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
@@ -224,7 +221,6 @@ class BayesianMatching:
 
     @cached_property
     def measures(self) -> ModelMeasures:
-        """File measures, as the models expect them."""
         return measures_of(self.file.counts, self.correct_match, self.population_unique, self.outside)
 
 

@@ -37,7 +37,6 @@ class Claims:
 
     @property
     def correct(self) -> float | None:
-        """Expected correct claims."""
         return None if self.true is None else self.true * self.number
 
 

@@ -39,8 +39,6 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class ModelAttack:
-    """An attack on some combinations of a file."""
-
     cells: Integers = field(repr=False)
     claimed: Outcome
     true: Outcome | None
@@ -59,7 +57,6 @@ def outcome(f: Integers, F: Floats, reciprocal: Floats, N: float) -> Outcome:
 
 
 def attack_on(matching: BayesianMatching, cells: Integers) -> ModelAttack:
-    """What an attack on these combinations claims, and what it achieves."""
     file = matching.file
     f, N = file.counts[cells], file.population_total
     claimed = outcome(f, matching.expected_count[cells], matching.correct_match[cells], N)

@@ -34,16 +34,13 @@ class Recoding:
 
     @classmethod
     def none(cls, file: KeyFile) -> Recoding:
-        """The recoding that changes nothing."""
         return cls(tuple(tuple(range(n)) for n in file.levels))
 
     def merged(self, variable: int, first: int, second: int) -> Recoding:
-        """Two groups of one variable become one."""
         numbers = [first if g == second else g for g in self.groups[variable]]
         return self._with(variable, numbers)
 
     def without(self, variable: int) -> Recoding:
-        """One variable left out."""
         return self._with(variable, [0] * len(self.groups[variable]))
 
     def _with(self, variable: int, numbers: Sequence[int]) -> Recoding:
@@ -53,11 +50,9 @@ class Recoding:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Groups of each variable."""
         return tuple(max(own) + 1 for own in self.groups)
 
     def applied(self, codes: Codes) -> Codes:
-        """Rows of level numbers as rows of group numbers."""
         columns = [np.array(own, dtype=np.int32)[codes[:, q]] for q, own in enumerate(self.groups)]
         return np.stack(columns, axis=1)
 
@@ -78,7 +73,6 @@ class Recoding:
                 yield name, [group for group in members if 1 < len(group) < len(labels)]
 
     def described(self, file: KeyFile) -> list[str]:
-        """In words, one line for each variable that changes."""
         labels = dict(zip(file.names, file.labels, strict=True))
         return [
             f"{name}: merge {'; '.join(_span(group, labels[name]) for group in groups)}"
@@ -128,7 +122,6 @@ class Recoded:
 
     @property
     def measures(self) -> ModelMeasures:
-        """File measures after recoding."""
         return measures_of(self.counts, self.correct_match, self.population_unique, self.outside)
 
 
@@ -142,7 +135,6 @@ class KnownProbabilities:
         self._known = np.zeros((len(matching.models.average.models), 1024))
 
     def of(self, recoding: Recoding, cells: Codes) -> Floats:
-        """As `probabilities`."""
         width = 4 * cells.shape[1]
         columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
         text = np.stack(columns, axis=1).astype(np.int32).tobytes()
@@ -233,15 +225,12 @@ def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tup
 
 @dataclass(frozen=True)
 class Merge:
-    """Two groups of one variable merged, and the file measures after it."""
-
     variable: int
     first: int
     second: int
     measures: ModelMeasures
 
     def of(self, now: Recoding) -> Recoding:
-        """A recoding after it."""
         return now.merged(self.variable, self.first, self.second)
 
 

@@ -37,8 +37,6 @@ _BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147)
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a search: a recoding, its risk, its loss."""
-
     recoding: Recoding = field(repr=False)
     risk: float
     loss: float
@@ -46,8 +44,6 @@ class Step:
 
 @dataclass(frozen=True)
 class RecodingFound:
-    """The outcome of a search."""
-
     recoding: Recoding
     reached: bool
     exact: bool
@@ -108,13 +104,7 @@ def minimal_recoding(
     risk = _risk(recoded(matching, found).measures, measure, file)
     whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
     return RecodingFound(
-        found,
-        risk <= selected + 1e-12,
-        exact,
-        before,
-        risk,
-        tuple(found.loss(file).tolist()),
-        tuple(whole.tolist()),
+        found, risk <= selected + 1e-12, exact, before, risk, tuple(found.loss(file).tolist()), tuple(whole.tolist())
     )
 
 
@@ -125,16 +115,8 @@ def _risk(measures: ModelMeasures, measure: Measure, file: KeyFile) -> float:
 
 
 class _Problem:
-    """One search."""
-
     def __init__(
-        self,
-        matching: BayesianMatching,
-        selected: float,
-        measure: Measure,
-        ordered: Sequence[bool],
-        *,
-        merging: bool,
+        self, matching: BayesianMatching, selected: float, measure: Measure, ordered: Sequence[bool], *, merging: bool
     ) -> None:
         self.merging = merging
         self.matching, self.selected, self.measure = matching, selected, measure
@@ -145,7 +127,6 @@ class _Problem:
 
     @property
     def recodings(self) -> float:
-        """How many recodings there are."""
         number = 1.0
         for q in self.free:
             n = self.file.levels[q]

@@ -48,15 +48,12 @@ class Change:
 
 @dataclass(frozen=True)
 class CategoryRisk:
-    """The risk that one category adds."""
-
     suppressed: Change | None
     merged_relative_risk: float | None
     merged_avoided: float | None
 
 
 def change(before: ModelMeasures, after: ModelMeasures) -> Change:
-    """Relative risk, and the share of the expected correct matches avoided."""
     was, has = before.cm_given_um, after.cm_given_um
     had = before.expected_matches
     relative = was / has if has else math.inf if was else 1.0
@@ -74,7 +71,6 @@ def variable_risks(matching: BayesianMatching) -> dict[str, Change]:
 
 
 def category_risks(matching: BayesianMatching) -> dict[tuple[str, str], CategoryRisk]:
-    """The risk that every category adds, by variable and category."""
     file = matching.file
     before = matching.measures
     merged: dict[tuple[int, int], list[Change]] = defaultdict(list)
