@@ -32,14 +32,9 @@ Method = Literal["auto", "programming", "shuttle", "closed"]
 class Bounds:
     """Bounds of the base table's cells.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of int64, shape of the base table
-        Valid for every population that satisfies the release; `laws.INFINITE` where there is no upper bound.
-    lower_tight, upper_tight : ndarray of bool, same shape
-        Whether a feasible table is proven to attain the bound.
-    method
-        How they were found, in words.
+    `lower`, `upper` (int64, shape of the base table): valid for every population that satisfies the release;
+    `laws.INFINITE` where there is no upper bound; `lower_tight`, `upper_tight` (bool, same shape): whether a feasible
+    table is proven to attain the bound; `method`: how they were found, in words.
     """
 
     lower: Integers

@@ -103,11 +103,8 @@ SMALL = 2
 class Ranges:
     """What a release shows of a table: the true counts, and the range in which each is known to lie.
 
-    Attributes
-    ----------
-    low, high : pair of ndarrays of int64
-        Lower and upper bound of each count, as they are where all random draws went down, and where all went up.
-        Without random draws both are the same.
+    `low`, `high` (pair of ndarrays of int64): lower and upper bound of each count, as they are where all random draws
+    went down, and where all went up. Without random draws both are the same.
     """
 
     counts: Counts = field(repr=False)
@@ -156,16 +153,9 @@ class Ranges:
 class Difference:
     """The people in one release of a table and not in the other, and those of them who are disclosed.
 
-    Attributes
-    ----------
-    people
-        Who have come or gone, as far as the releases show it.
-    small_cells
-        Cells of one or two of them.
-    small, attributed
-        People in such cells; people whose category in some variable follows from the others.
-    disclosed
-        People of whom either holds.
+    `people`: who have come or gone, as far as the releases show it; `small_cells`: cells of one or two of them;
+    `small`, `attributed`: people in such cells; people whose category in some variable follows from the others;
+    `disclosed`: people of whom either holds.
     """
 
     people: int

@@ -21,14 +21,9 @@ from gemel.risk.models.queries import divergence_terms
 class Beliefs:
     """Posterior of the sensitive variable for each record, beside its prior.
 
-    Parameters
-    ----------
-    prior : ndarray of float64, shape (n_levels,)
-    posterior : ndarray of float64, shape (n_records, n_levels)
-    divergence : ndarray of float64, shape (n_records,)
-        Jensen-Shannon divergence of posterior from prior, in bits.
-    true : ndarray of int64, shape (n_records,)
-        The record's own level.
+    `prior` (float64, shape (n_levels,)); `posterior` (float64, shape (n_records, n_levels)); `divergence` (float64,
+    shape (n_records,)): jensen-Shannon divergence of posterior from prior, in bits; `true` (int64, shape (n_records,)):
+    the record's own level.
     """
 
     prior: Floats

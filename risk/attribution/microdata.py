@@ -21,11 +21,8 @@ from gemel.risk.arrays import Floats, Integers, Mask
 class Classes:
     """Records grouped by their key values.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_classes,)
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level of the sensitive variable.
+    `sizes` (int64, shape (n_classes,)); `sensitive` (int64, shape (n_classes, n_levels)): records of each class with
+    each level of the sensitive variable.
     """
 
     sizes: Integers
@@ -138,14 +135,9 @@ def distances(sensitive: Integers, whole: Integers, *, ordered: bool = False) ->
 class Attributions:
     """What the classes reveal, with numbers of records concerned.
 
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n_classes,)
-        All records of the class share one sensitive level.
-    negative : ndarray of bool, shape (n_classes, n_levels)
-        A level that occurs in the file does not occur in the class.
-    approximate : ndarray of bool, shape (n_classes, n_levels)
-        The level's share in the class reaches the threshold, and exceeds its share in the file.
+    `positive` (bool, shape (n_classes,)): all records of the class share one sensitive level; `negative` (bool, shape
+    (n_classes, n_levels)): a level that occurs in the file does not occur in the class; `approximate` (bool, shape
+    (n_classes, n_levels)): the level's share in the class reaches the threshold, and exceeds its share in the file.
     """
 
     positive: Mask

@@ -47,11 +47,7 @@ Query = Mapping[str, int]
 class Posterior:
     """Distribution of a queried count.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n,)
-        Possible counts, ascending.
-    probabilities : ndarray of float64, shape (n,)
+    `counts` (int64, shape (n,)): possible counts, ascending; `probabilities` (float64, shape (n,)).
     """
 
     counts: Integers

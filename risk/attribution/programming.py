@@ -25,14 +25,9 @@ from gemel.risk.attribution.shuttle import Contradiction
 class System:
     """Constraints on the base table.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_constraints, n_cells)
-        Ones where a published cell covers a base cell.
-    lower, upper : ndarray of int64, shape (n_constraints,)
-        Bounds of the sums; `INFINITE` is no bound.
-    floor, ceiling : ndarray of int64, shape (n_cells,)
-        Bounds of the single cells.
+    `matrix` (sparse, shape (n_constraints, n_cells)): ones where a published cell covers a base cell; `lower`, `upper`
+    (int64, shape (n_constraints,)): bounds of the sums; `INFINITE` is no bound; `floor`, `ceiling` (int64, shape
+    (n_cells,)): bounds of the single cells.
     """
 
     matrix: csr_array
@@ -222,10 +217,7 @@ def programme_bounds(
 ) -> Programmed:
     """Least and largest value of sums of cells over all feasible tables.
 
-    Parameters
-    ----------
-    witnesses : ndarray of int64, shape (n, n_cells)
-        Feasible tables already known.
+    `witnesses` (int64, shape (n, n_cells)): feasible tables already known.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     known = _Known.of(rules, targets, outer)

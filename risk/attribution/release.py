@@ -41,12 +41,8 @@ class Variable:
 class Table:
     """Counts cross-classified by variables.
 
-    Parameters
-    ----------
-    variables
-        One for each axis, with different names.
-    counts : ndarray of int64, shape (levels of the first variable, levels of the second, ...)
-        Not negative.
+    `variables`: one for each axis, with different names; `counts` (int64, shape (levels of the first variable, levels
+    of the second, ...)): not negative.
     """
 
     variables: tuple[Variable, ...]
@@ -152,16 +148,9 @@ class Axis:
 class Published:
     """One published table.
 
-    Parameters
-    ----------
-    name
-        How errors and reports call it.
-    axes
-        One for each of its variables; none for a published total.
-    counts : ndarray of int64
-        Published counts, `UNPUBLISHED` where withheld.
-    intervals
-        Where the table publishes ranges (interval publication): lower and upper bounds, shaped as `counts`.
+    `name`: how errors and reports call it; `axes`: one for each of its variables; none for a published total; `counts`
+    (int64): published counts, `UNPUBLISHED` where withheld; `intervals`: where the table publishes ranges (interval
+    publication): lower and upper bounds, shaped as `counts`.
     """
 
     name: str
@@ -228,12 +217,8 @@ class Published:
 class Release:
     """Published tables over one population.
 
-    Parameters
-    ----------
-    tables
-        What is published, names all different.
-    truth
-        The true base table, where the assessor has it. Bounds and posteriors never look at it.
+    `tables`: what is published, names all different. `truth`: the true base table, where the assessor has it. Bounds
+    and posteriors never look at it.
     """
 
     variables: tuple[Variable, ...]

@@ -117,10 +117,7 @@ def _proper_subsets(mask: int) -> list[int]:
 class Lattice:
     """All recoded cells of a base table: a family for each variable.
 
-    Attributes
-    ----------
-    shape
-        Number of sets of each variable; a recoded cell is an index into an array of that shape.
+    `shape`: number of sets of each variable; a recoded cell is an index into an array of that shape.
     """
 
     levels: tuple[int, ...]
@@ -218,10 +215,7 @@ class Contradiction(GemelError):
 class Shuttled:
     """Bounds of all recoded cells.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of int64, shape ``lattice.shape``
-        Valid bounds; `laws.INFINITE` where there is none.
+    `lower`, `upper` (int64, shape ``lattice.shape``): valid bounds; `laws.INFINITE` where there is none.
     """
 
     lattice: Lattice

@@ -22,15 +22,9 @@ from gemel.risk.identification.key_file import KeyFile
 class Dis:
     """The DIS estimate of Pr(CM | UM): the chance that a unique match against the file is a correct one.
 
-    Parameters
-    ----------
-    value
-        The estimate; 0 where the file has no sample unique.
-    low, high
-        Confidence interval. Where the file has no pair, nothing bounds the risk from above but 1, and the lower limit
-        is that of a Poisson count of no pairs.
-    pairs
-        Combinations that two records share, n2.
+    `value`: the estimate; 0 where the file has no sample unique. `low`, `high`: confidence interval. Where the file has
+    no pair, nothing bounds the risk from above but 1, and the lower limit is that of a Poisson count of no pairs.
+    `pairs`: combinations that two records share, n2.
     """
 
     value: float

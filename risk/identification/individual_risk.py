@@ -81,12 +81,8 @@ _LIMITS = (0.01, 0.05, 0.1, 0.2)  # of the records' risk, above which they are c
 class IndividualRisk:
     """The risk of each record.
 
-    Parameters
-    ----------
-    records : ndarray of float64, shape (n_records,)
-        E[1/F | f] of each.
-    short
-        Records whose class has less weight than records.
+    `records` (float64, shape (n_records,)): E[1/F | f] of each; `short`: records whose class has less weight than
+    records.
     """
 
     records: Floats = field(repr=False)
@@ -201,14 +197,8 @@ def _reciprocal_of_sampled(f: int, p: float) -> float:
 class Units:
     """Which unit, such as a household or an enterprise, each record belongs to.
 
-    Parameters
-    ----------
-    of_record : ndarray of int64, shape (n_records,)
-        Number of the record's unit, from 0 in the order of the file.
-    first : ndarray of int64, shape (n_units,)
-        The first record of each.
-    sizes : ndarray of int64, shape (n_units,)
-        Members in the file.
+    `of_record` (int64, shape (n_records,)): number of the record's unit, from 0 in the order of the file; `first`
+    (int64, shape (n_units,)): the first record of each; `sizes` (int64, shape (n_units,)): members in the file.
     """
 
     of_record: Integers = field(repr=False)
@@ -238,13 +228,9 @@ class Units:
     def any_member(self, risk: Floats) -> Floats:
         r"""Probability that at least one member is identified, shape (n_units,).
 
-        Parameters
-        ----------
-        risk : ndarray of float64, shape (n_records,)
-            The probability that each record is identified; members are tried independently.
+        `risk` (float64, shape (n_records,)): the probability that each record is identified; members are tried
+        independently.
 
-        Notes
-        -----
         :math:`1 - \prod_i (1 - r_i)`, by sums of logarithms: exact for small risks too.
         """
         if risk.shape != self.of_record.shape or (len(risk) and not (risk.min() >= 0 and risk.max() <= 1)):
@@ -276,10 +262,7 @@ class Units:
     def compositions(self, cells: Integers) -> Integers:
         """Number of the composition of each unit, shape (n_units,): the combinations of all its members.
 
-        Parameters
-        ----------
-        cells : ndarray of int64, shape (n_records,)
-            Combination of key values of each record.
+        `cells` (int64, shape (n_records,)): combination of key values of each record.
         """
         order = np.lexsort((cells, self.of_record))
         sorted_cells, ends = cells[order], np.cumsum(self.sizes)

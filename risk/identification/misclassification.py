@@ -43,17 +43,10 @@ def check_matrix(matrix: ArrayLike, levels: int, where: str) -> Floats:
 def swapping_matrix(counts: ArrayLike, rate: float) -> Floats:
     r"""Misclassification by swapping a share of the records with others of another level.
 
-    Parameters
-    ----------
-    counts : array of shape (n_levels,)
-        Records at each level.
+    `counts` (array of shape (n_levels,)): records at each level.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_levels, n_levels)
+    Returns float64, shape (n_levels, n_levels).
 
-    Notes
-    -----
     :math:`\theta_{jj} = 1 - rate` and :math:`\theta_{jk} = rate \cdot n_j / \sum_{l \ne k} n_l`; the paper prints the
     index transposed, and columns that do not sum to 1. It is an approximation: partners are taken from those not yet
     swapped, and where one level holds most of the records it finds too few partners and is swapped less.
@@ -89,14 +82,10 @@ def swapping_matrix(counts: ArrayLike, rate: float) -> Floats:
 class MisclassificationRisk:
     """Risk of the sample uniques of a perturbed file.
 
-    Parameters
-    ----------
-    uniques : ndarray of int64, shape (n_uniques,)
-        Numbers of the (observed) sample uniques among the records.
-    exact, approximate : ndarray of float64, shape (n_uniques,), or None
-        Equation 7, and theta_jj / F~_j (equation 8), where the population is known.
-    estimated : ndarray of float64, shape (n_uniques,), or None
-        theta_jj E[1/F~ | f~ = 1], where a log-linear model of the perturbed file was given.
+    `uniques` (int64, shape (n_uniques,)): numbers of the (observed) sample uniques among the records; `exact`,
+    `approximate` (float64, shape (n_uniques,), or None): equation 7, and theta_jj / F~_j (equation 8), where the
+    population is known; `estimated` (float64, shape (n_uniques,), or None): theta_jj E[1/F~ | f~ = 1], where a
+    log-linear model of the perturbed file was given.
     """
 
     uniques: Integers = field(repr=False)
@@ -125,16 +114,10 @@ def misclassification_risk(
 ) -> MisclassificationRisk:
     """Risk of a perturbed file.
 
-    Parameters
-    ----------
-    file
-        The perturbed records, with the *unperturbed* population if that is known (``perturbed=True``).
-    theta
-        For each key variable that was perturbed, independently of the others, its matrix in the order of the file's
-        labels: ``theta[observed, true]``.
+    `file`: the perturbed records, with the *unperturbed* population if that is known (``perturbed=True``); `theta`: for
+    each key variable that was perturbed, independently of the others, its matrix in the order of the file's labels:
+    ``theta[observed, true]``.
 
-    Notes
-    -----
     A person can be observed at j only from combinations that agree with j on the variables left alone, so the sums go
     over those: O(n_uniques * (people's combinations that so agree)).
     """

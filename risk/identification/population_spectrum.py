@@ -37,12 +37,8 @@ _EDGES = np.array([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100])
 class Spectrum:
     """How often combinations occur.
 
-    Parameters
-    ----------
-    frequency : ndarray of int64, shape (n_frequencies,)
-        1, 2, ...; all different.
-    number : ndarray of float64, shape (n_frequencies,)
-        Combinations with each; positive, not necessarily whole.
+    `frequency` (int64, shape (n_frequencies,)): 1, 2, ...; all different; `number` (float64, shape (n_frequencies,)):
+    combinations with each; positive, not necessarily whole.
     """
 
     frequency: Integers = field(repr=False)
@@ -73,10 +69,8 @@ class Spectrum:
 class Pitman:
     r"""Pitman's sampling formula with its parameters.
 
-    Parameters
-    ----------
-    alpha, theta
-        :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are :math:`-\theta/\alpha` of them.
+    `alpha`, `theta`: :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are
+    :math:`-\theta/\alpha` of them.
     """
 
     alpha: float
@@ -117,12 +111,7 @@ class Pitman:
 class PitmanFit:
     """The formula fitted to a spectrum, and formulas near it that show how far it may be wrong.
 
-    Parameters
-    ----------
-    best
-        Of the greatest likelihood, with a weak prior.
-    spectrum
-        What it was fitted to.
+    `best`: of the greatest likelihood, with a weak prior; `spectrum`: what it was fitted to.
     """
 
     best: Pitman

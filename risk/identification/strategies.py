@@ -27,9 +27,7 @@ Condition = Callable[[Integers, Integers], Mask]
 class Frequencies:
     """Sample and population counts of every combination that occurs in the population.
 
-    Parameters
-    ----------
-    f, F : ndarray of int64, shape (n_cells,)
+    `f`, `F` (int64, shape (n_cells,)).
     """
 
     f: Integers = field(repr=False)
@@ -67,19 +65,10 @@ class Strategy:
 class Attack:
     """What a strategy achieves on a file.
 
-    Parameters
-    ----------
-    direction
-        From which side the target is chosen.
-    targets
-        Number of cells that are targets.
-    probability
-        Pr(cm), the chance that the match is correct.
-    cost, cost_replaced
-        Expected number of people looked at until the first possible match: when no one is met twice (E(T) without
-        replacement), and when they are (with). Infinite where there is no target.
-    efficiency
-        Probability divided by cost.
+    `direction`: from which side the target is chosen. `targets`: number of cells that are targets. `probability`:
+    Pr(cm), the chance that the match is correct. `cost`, `cost_replaced`: expected number of people looked at until the
+    first possible match: when no one is met twice (E(T) without replacement), and when they are (with). Infinite where
+    there is no target. `efficiency`: probability divided by cost.
     """
 
     name: str

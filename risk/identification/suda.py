@@ -35,14 +35,9 @@ _CELL_BYTES = 48  # of a combination, in a task
 class MinimalUniques:
     """The minimal sample uniques of every record.
 
-    Parameters
-    ----------
-    uniques : ndarray of int64, shape (n_uniques,)
-        The sample uniques: records alone on all keys together.
-    offsets : ndarray of int64, shape (n_uniques + 1,)
-        Where the minimal uniques of each begin.
-    subsets : ndarray of int64, shape (n_msu,)
-        Sets of keys; bit q is key q.
+    `uniques` (int64, shape (n_uniques,)): the sample uniques: records alone on all keys together; `offsets` (int64,
+    shape (n_uniques + 1,)): where the minimal uniques of each begin; `subsets` (int64, shape (n_msu,)): sets of keys;
+    bit q is key q.
     """
 
     names: tuple[str, ...]

@@ -26,18 +26,11 @@ Kind = Literal["is", "suda"]
 class SudaScores:
     """Scores of the records and of what makes them risky.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_records,)
-        0 for records that are no sample unique.
-    dis
-        DIS of the file, to which `dis_scores` are calibrated.
-    dis_scores : ndarray of float64, shape (n_records,)
-        DIS-IS (or DIS-SUDA): an approximate chance of a correct match; 0 for records that are no sample unique.
-    by_variable : ndarray of float64, shape (n_keys,)
-        Share of the file's total score that comes from minimal uniques with the variable. They sum to more than 1.
-    by_category
-        For each variable, the share that comes from minimal uniques with the variable, at each of its levels.
+    `scores` (float64, shape (n_records,)): 0 for records that are no sample unique. `dis`: DIS of the file, to which
+    `dis_scores` are calibrated. `dis_scores` (float64, shape (n_records,)): DIS-IS (or DIS-SUDA): an approximate chance
+    of a correct match; 0 for records that are no sample unique. `by_variable` (float64, shape (n_keys,)): share of the
+    file's total score that comes from minimal uniques with the variable. They sum to more than 1. `by_category`: for
+    each variable, the share that comes from minimal uniques with the variable, at each of its levels.
     """
 
     minimal_uniques: MinimalUniques

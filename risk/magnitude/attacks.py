@@ -39,13 +39,9 @@ OUTSIDER = Intruder()
 class Rooms:
     """How far cells may move from a table, by what an outsider knows.
 
-    Parameters
-    ----------
-    down, up : ndarray of float64, shape (n,)
-        0 for a published cell.
-    above_zero : ndarray of float64, shape (n,)
-        How far a withheld cell lies above 0, of which contributors know a part; infinite where values may be negative,
-        and for published cells, of which nothing is to be learnt.
+    `down`, `up` (float64, shape (n,)): 0 for a published cell; `above_zero` (float64, shape (n,)): how far a withheld
+    cell lies above 0, of which contributors know a part; infinite where values may be negative, and for published
+    cells, of which nothing is to be learnt.
     """
 
     down: Floats
@@ -98,10 +94,7 @@ TOLERANCE = 1e-6
 class Attack:
     """The question whether an intruder's doubt of a cell reaches far enough.
 
-    Parameters
-    ----------
-    sense
-        1: its upper bound; -1: its lower bound.
+    `sense`: 1: its upper bound; -1: its lower bound.
     """
 
     cell: int
@@ -114,10 +107,8 @@ class Attack:
 class Moved:
     """An answer to an attack.
 
-    Parameters
-    ----------
-    prices : ndarray of float64, shape (n_cells,), optional
-        Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
+    `prices` (float64, shape (n_cells,), optional): reduced costs: no movement of the cells that adds up moves the
+    target by more than the sum of -price * move.
     """
 
     reach: float
@@ -209,14 +200,8 @@ class Suppressed:
 def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Floats, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_equations, n)
-        Equations over the cells.
-    cells : ndarray of int64, shape (n,)
-        Which cells may move.
-    prices : ndarray of float64, shape (n,)
-        Of moving each by 1, in either direction.
+    `matrix` (sparse, shape (n_equations, n)): equations over the cells; `cells` (int64, shape (n,)): which cells may
+    move; `prices` (float64, shape (n,)): of moving each by 1, in either direction.
     """
     n = len(cells)
     target = int(np.searchsorted(cells, attack.cell))

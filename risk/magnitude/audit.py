@@ -26,12 +26,9 @@ from gemel.risk.magnitude.tables import LinkedTables
 class Limits:
     """What a reader of the published values can say of each cell by itself.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of float64, shape (n_cells,)
-        Equal where the cell is published; 0, or minus infinity where values may be negative, and infinity where not.
-    floor : ndarray of float64, shape (n_cells,)
-        0 for withheld cells that are not negative; minus infinity for others.
+    `lower`, `upper` (float64, shape (n_cells,)): equal where the cell is published; 0, or minus infinity where values
+    may be negative, and infinity where not; `floor` (float64, shape (n_cells,)): 0 for withheld cells that are not
+    negative; minus infinity for others.
     """
 
     lower: Floats
@@ -108,17 +105,10 @@ def exact_bounds(
 ) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
-    Parameters
-    ----------
-    table : ndarray of float64, shape (n_cells,)
-        A table that agrees with what is published, such as the true one.
-    cells : ndarray of int64, shape (n,)
-        Withheld cells.
+    `table` (float64, shape (n_cells,)): a table that agrees with what is published, such as the true one; `cells`
+    (int64, shape (n,)): withheld cells.
 
-    Returns
-    -------
-    lower, upper : ndarray of float64, shape (n,)
-        Minus infinity and infinity where nothing bounds a cell.
+    Returns `lower`, `upper` (float64, shape (n,)): minus infinity and infinity where nothing bounds a cell.
     """
     lower, upper = np.empty(len(cells)), np.empty(len(cells))
     for k, cell in enumerate(cells.tolist()):
@@ -147,10 +137,7 @@ def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
 class PublishedValues:
     """Published values of the cells, wherever they were suppressed.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        NaN where withheld.
+    `values` (float64, shape (n_cells,)): naN where withheld.
     """
 
     values: Floats

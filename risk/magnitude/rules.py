@@ -28,18 +28,11 @@ from gemel.risk.magnitude.tables import LinkedTables
 class Contributions:
     """The contributions to every cell, by cell and then by size, the largest first.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        What would be published: (weighted) sums.
-    sizes : ndarray of float64, shape (n_cells,)
-        Sums of absolute contributions: the values, where nothing is negative.
-    start : ndarray of int64, shape (n_cells + 1,)
-        Where each cell's contributions begin in the next three.
-    units, copies, amounts : ndarray, shape (n_contributions,)
-        Which unit; how many contributors it stands for; how much each has, above 0.
-    signed
-        Whether some record's value is negative: no cell can then be bounded by the knowledge that it is not.
+    `values` (float64, shape (n_cells,)): what would be published: (weighted) sums; `sizes` (float64, shape (n_cells,)):
+    sums of absolute contributions: the values, where nothing is negative; `start` (int64, shape (n_cells + 1,)): where
+    each cell's contributions begin in the next three; `units`, `copies`, `amounts` (shape (n_contributions,)): which
+    unit; how many contributors it stands for; how much each has, above 0; `signed`: whether some record's value is
+    negative: no cell can then be bounded by the knowledge that it is not.
     """
 
     values: Floats
@@ -198,10 +191,8 @@ class Rule(Protocol):
     def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         """How far above a cell's size its estimate must reach; not above 0 where it need not reach beyond it.
 
-        Parameters
-        ----------
-        size, own, largest : ndarray of float64
-            Of each cell: the sum of all contributions, the attackers' part in it, the largest contribution of others.
+        `size`, `own`, `largest` (float64): of each cell: the sum of all contributions, the attackers' part in it, the
+        largest contribution of others.
         """
 
     def applies(self, counts: Integers) -> Mask:
@@ -295,12 +286,8 @@ class PriorPosterior:
 class Primary:
     """The risky cells.
 
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_primary,)
-        Their numbers.
-    reach : ndarray of float64, shape (n_primary,)
-        Protection level: how far above and below its value an attacker must be left in doubt.
+    `cells` (int64, shape (n_primary,)): their numbers; `reach` (float64, shape (n_primary,)): protection level: how far
+    above and below its value an attacker must be left in doubt.
     """
 
     cells: Integers

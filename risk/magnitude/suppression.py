@@ -33,16 +33,9 @@ from gemel.risk.magnitude.tables import LinkedTables
 class Problem:
     """What is to be protected, and at what price.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        True values.
-    primary : ndarray of bool, shape (n_cells,)
-        Withheld in any case.
-    candidates : ndarray of bool, shape (n_cells,)
-        What may be withheld beside.
-    costs : ndarray of float64, shape (n_cells,)
-        The price of withholding each candidate, above 0.
+    `values` (float64, shape (n_cells,)): true values; `primary` (bool, shape (n_cells,)): withheld in any case;
+    `candidates` (bool, shape (n_cells,)): what may be withheld beside; `costs` (float64, shape (n_cells,)): the price
+    of withholding each candidate, above 0.
     """
 
     tables: LinkedTables
@@ -70,10 +63,7 @@ class Problem:
 class Suppression:
     """Which cells to withhold.
 
-    Parameters
-    ----------
-    suppressed : ndarray of bool, shape (n_cells,)
-        Primary and secondary.
+    `suppressed` (bool, shape (n_cells,)): primary and secondary.
     """
 
     suppressed: Mask

@@ -22,10 +22,7 @@ TOTAL = "Total"
 class Classification:
     """A tree of levels: the total at its root, the levels of records at its leaves.
 
-    Parameters
-    ----------
-    parents
-        Number of each node's parent; -1 for the total.
+    `parents`: number of each node's parent; -1 for the total.
     """
 
     name: str

@@ -25,10 +25,8 @@ from gemel.risk.attribution.release import Published
 class Layout:
     """A table's cells followed by those of some of its margins, as sums of the table's cells.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_published, n_cells)
-        Which cells each published cell sums; the identity for the table's own.
+    `matrix` (sparse, shape (n_published, n_cells)): which cells each published cell sums; the identity for the table's
+    own.
     """
 
     table: Published
@@ -156,8 +154,6 @@ class _ProtectingCells(Protection):
 class CellSuppression(_ProtectingCells):
     """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
 
-    Notes
-    -----
     NP-hard; two whole tables for each risky cell. Practical to some ten risky cells in a hundred.
 
     References

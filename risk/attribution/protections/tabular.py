@@ -76,8 +76,6 @@ def _cell_by_cell(given: Published, counts: Integers, law: laws.Law) -> Outcome:
 class ControlledRounding(Protection):
     """Every count and margin to a multiple of the base next to it, so that all add up, as near to the truth as can be.
 
-    Notes
-    -----
     Least sum of absolute changes over all published cells; ties are broken by the generator. With three or more
     variables there may be no solution. What a single cell becomes depends on the whole table: its law is its bounds.
     """

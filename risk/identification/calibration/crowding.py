@@ -135,20 +135,11 @@ _SHAPE = ShapePrior()
 class Crowding:
     """The fitted law.
 
-    Parameters
-    ----------
-    predictors : ndarray of float64, shape (n_cells, 1 + n_predictors)
-        A column of ones, and the predictors that vary, centred and scaled.
-    used
-        Positions of these predictors among those given.
-    centre
-        Mean of the linear predictor, about which it bends.
-    parameters : ndarray of float64, shape (n_predictors + 4,)
-        b (the level first), q, c0, c1: the greatest posterior density.
-    covariance : ndarray of float64, square
-        Of the parameters, by the sandwich: cells are what was sampled, not records.
-    log_likelihood
-        Of the cells looked at, at these parameters; without the prior.
+    `predictors` (float64, shape (n_cells, 1 + n_predictors)): a column of ones, and the predictors that vary, centred
+    and scaled; `used`: positions of these predictors among those given; `centre`: mean of the linear predictor, about
+    which it bends; `parameters` (float64, shape (n_predictors + 4,)): b (the level first), q, c0, c1: the greatest
+    posterior density; `covariance` (float64, square): of the parameters, by the sandwich: cells are what was sampled,
+    not records; `log_likelihood`: of the cells looked at, at these parameters; without the prior.
     """
 
     predictors: Floats = field(repr=False)

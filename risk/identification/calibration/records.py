@@ -42,16 +42,9 @@ def largest_tau(
 ) -> LargestTau:
     """Upper limits of tau1 and tau2.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_cells,)
-        Records of each combination; units, where these were sampled whole.
-    weights : ndarray of float64, shape (n_cells,)
-        Records that count, as in `fit_crowding`.
-    predicted : ndarray of float64, shape (n_cells,)
-        What orders the combinations into strata.
-    c : ndarray of float64, shape (n_cells,)
-        People outside the sample for each in it.
+    `sizes` (int64, shape (n_cells,)): records of each combination; units, where these were sampled whole; `weights`
+    (float64, shape (n_cells,)): records that count, as in `fit_crowding`; `predicted` (float64, shape (n_cells,)): what
+    orders the combinations into strata; `c` (float64, shape (n_cells,)): people outside the sample for each in it.
     """
     order = np.argsort(predicted, kind="stable")
     triples = np.cumsum((sizes[order] == 3) * weights[order] / 3.0)

@@ -79,12 +79,8 @@ _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 class Fit:
     """Maximum-likelihood means of a log-linear model.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_cells, n_variables)
-        Cells of positive mean, in lexicographic order; the occupied cells are among them.
-    means : ndarray of float64, shape (n_cells,)
-    observed : ndarray of float64, shape (n_cells,)
+    `cells` (int32, shape (n_cells, n_variables)): cells of positive mean, in lexicographic order; the occupied cells
+    are among them; `means` (float64, shape (n_cells,)); `observed` (float64, shape (n_cells,)).
     """
 
     cells: Codes = field(repr=False)
@@ -105,8 +101,6 @@ def fit_margins(
 ) -> Fit:
     """Fit the log-linear model with the given margins.
 
-    Notes
-    -----
     A pass costs one addition and one multiplication per cell and margin. Decomposable models converge in two passes.
     In sparse tables many cells have positive margins and a fitted mean of 0, which proportional fitting approaches
     like 1/rounds: squared extrapolation of the logarithms goes some ten times as far, and never down in likelihood.
@@ -229,13 +223,8 @@ _HELD = 256  # margins kept at a time
 class Margin:
     """The table over some variables.
 
-    Parameters
-    ----------
-    group : ndarray of int64, shape (n_cells,)
-        The margin's row of each occupied cell.
-    first : ndarray of int64, shape (n_rows,)
-        An occupied cell of each row.
-    totals : ndarray of float64, shape (n_rows,)
+    `group` (int64, shape (n_cells,)): the margin's row of each occupied cell; `first` (int64, shape (n_rows,)): an
+    occupied cell of each row; `totals` (float64, shape (n_rows,)).
     """
 
     group: Integers = field(repr=False)
@@ -269,14 +258,9 @@ class Margins:
 class Visited:
     """Cells that stand for all cells of positive mean.
 
-    Parameters
-    ----------
-    means, spread : ndarray of float64, shape (n_visited,)
-        Fitted mean, and variance of its logarithm.
-    rows : tuple of ndarray of int64, shape (n_visited,)
-        For each clique the row of its margin; then for each separator.
-    weights : ndarray of float64, shape (n_visited,)
-        How many cells each stands for: 1 where all are visited.
+    `means`, `spread` (float64, shape (n_visited,)): fitted mean, and variance of its logarithm; `rows` (tuple of int64,
+    shape (n_visited,)): for each clique the row of its margin; then for each separator; `weights` (float64, shape
+    (n_visited,)): how many cells each stands for: 1 where all are visited.
     """
 
     means: Floats = field(repr=False)

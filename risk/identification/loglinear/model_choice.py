@@ -36,8 +36,6 @@ _TIE = 1e-9  # edges whose gain differs by less are taken in their order
 def decomposable_path(table: SparseCounts) -> list[Graph]:
     """The path from independence to the saturated model, each with one edge more.
 
-    Notes
-    -----
     1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.
     """
     scores = HyperDirichlet(table, 1.0)

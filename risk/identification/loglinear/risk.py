@@ -132,16 +132,11 @@ def log_linear_risk(
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, no cell can be counted: refused.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
-        to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
+    `file`: the records. Where missing values agree with everything, no cell can be counted: refused. `weights`
+    (float64, shape (n_records,), optional): survey weights (people each record stands for), where records were not
+    sampled alike. The model is then fitted to the weighted counts by pseudo-likelihood, and a cell's own fraction is
+    its count divided by its weights.
 
-    Notes
-    -----
     Decomposable models cost their margins at the occupied cells, whatever the size of the table; others are fitted over
     all cells of positive mean.
     """

@@ -191,16 +191,9 @@ def _with_prior(
 class BayesianMatching:
     """What the modelling intruder infers of each combination in the file.
 
-    Parameters
-    ----------
-    models
-        The models, and how they were found.
-    correct_match : ndarray of float64, shape (n_cells,)
-        Pr(cm) of each combination, averaged over models.
-    population_unique : ndarray of float64, shape (n_cells,)
-        Probability that F = 1; 0 where f > 1.
-    outside : ndarray of float64, shape (n_cells,)
-        Expected people outside the sample, lambda_j, averaged over models.
+    `models`: the models, and how they were found; `correct_match` (float64, shape (n_cells,)): Pr(cm) of each
+    combination, averaged over models; `population_unique` (float64, shape (n_cells,)): probability that F = 1; 0 where
+    f > 1; `outside` (float64, shape (n_cells,)): expected people outside the sample, lambda_j, averaged over models.
     """
 
     file: KeyFile = field(repr=False)

@@ -20,15 +20,8 @@ from gemel.risk.arrays import Floats, Mask
 class Claims:
     """Claims of re-identification.
 
-    Parameters
-    ----------
-    number
-        How many are made.
-    claimed
-        Mean probability that the intruder gives them; 0 where none is made.
-    true
-        Share of them that is right, in expectation where several pairs are as probable; None where the truth is not
-        known.
+    `number`: how many are made; `claimed`: mean probability that the intruder gives them; 0 where none is made; `true`:
+    share of them that is right, in expectation where several pairs are as probable; None where the truth is not known.
     """
 
     number: int

@@ -99,16 +99,9 @@ def _entropy(p: Floats) -> float:
 class Recoded:
     """A file after recoding, as models see it.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_cells, n_keys)
-        Distinct combinations of groups.
-    counts : ndarray of int64, shape (n_cells,)
-        Their sample counts.
-    probabilities : ndarray of float64, shape (n_models, n_cells)
-        Under each model.
-    correct_match, population_unique, outside : ndarray of float64, shape (n_cells,)
-        As in `BayesianMatching`.
+    `cells` (int32, shape (n_cells, n_keys)): distinct combinations of groups; `counts` (int64, shape (n_cells,)): their
+    sample counts; `probabilities` (float64, shape (n_models, n_cells)): under each model; `correct_match`,
+    `population_unique`, `outside` (float64, shape (n_cells,)): as in `BayesianMatching`.
     """
 
     recoding: Recoding

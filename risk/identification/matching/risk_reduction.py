@@ -30,15 +30,9 @@ from gemel.risk.identification.matching.recoding_search import minimal_recoding
 class Change:
     """A file measure before and after a change to the file.
 
-    Parameters
-    ----------
-    relative_risk
-        Pr(CM | UM) before over after: how many times greater the risk is with what the change would take away.
-        Infinite where nothing unique is left.
-    avoided
-        Share of the expected correct matches (tau2) that the change takes away.
-    after
-        All measures after it.
+    `relative_risk`: Pr(CM | UM) before over after: how many times greater the risk is with what the change would take
+    away. Infinite where nothing unique is left. `avoided`: share of the expected correct matches (tau2) that the change
+    takes away. `after`: all measures after it.
     """
 
     relative_risk: float
