@@ -38,7 +38,7 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-_LAWS: dict[str, Callable[..., Law]] = {
+LAWS: dict[str, type[Law]] = {
     "exact": laws.Exact,
     "conventional": laws.Conventional,
     "random": laws.Random,
@@ -49,6 +49,7 @@ _LAWS: dict[str, Callable[..., Law]] = {
     "adjustment": laws.Within,
     "sample": laws.Sampled,
 }
+"""By the kinds that documents have for them; of two kinds of one law the first is written."""
 
 
 def protection_of(document: Any) -> Protection:
@@ -69,7 +70,7 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
     if given.get("kind") == "adjustment":
         reach = given.get("reach", 2)
         return laws.Within(int(reach), int(reach))
-    return _made(given, _LAWS)
+    return _made(given, LAWS)
 
 
 def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:

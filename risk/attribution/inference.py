@@ -22,7 +22,7 @@ class Beliefs:
     """Posterior of the sensitive variable for each record, beside its prior.
 
     `prior` (float64, shape (n_levels,)); `posterior` (float64, shape (n_records, n_levels)); `divergence` (float64,
-    shape (n_records,)): jensen-Shannon divergence of posterior from prior, in bits; `true` (int64, shape (n_records,)):
+    shape (n_records,)): Jensen-Shannon divergence of posterior from prior, in bits; `true` (int64, shape (n_records,)):
     the record's own level.
     """
 

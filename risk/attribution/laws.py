@@ -188,8 +188,8 @@ class Sampled(Law):
         return counts, counts + (self.population - self.size)
 
     def _chance(self, counts: Integers, true: Integers) -> Floats:
-        log = _log_binomial(true, counts) + _log_binomial(self.population - true, self.size - counts)
-        return np.exp(log - _log_binomial(np.asarray(self.population), np.asarray(self.size)))
+        log = log_binomial(true, counts) + log_binomial(self.population - true, self.size - counts)
+        return np.exp(log - log_binomial(self.population, self.size))
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,9 @@ class Composed(Law):
         return between
 
 
-def _log_binomial(n: Integers, k: Integers) -> Floats:
+def log_binomial(n: ArrayLike, k: ArrayLike) -> Floats:
     """log C(n, k), minus infinity outside 0 <= k <= n."""
+    n, k = np.asarray(n), np.asarray(k)
     possible = (k >= 0) & (k <= n)
     n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)
     return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)

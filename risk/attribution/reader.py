@@ -16,7 +16,7 @@ from gemel.records.csv_form import CsvOptions
 from gemel.records.registry import FOUND
 from gemel.records.sources import Values
 from gemel.records.typed_table import is_text, read_records
-from gemel.risk.attribution.documents import release_of
+from gemel.risk.attribution.documents import LAWS, release_of
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law, Within
 from gemel.risk.attribution.release import Axis, Release
 
@@ -208,22 +208,10 @@ def document_of(release: Release) -> dict[str, Any]:
     return document
 
 
-_LAWS = {
-    "exact": ("exact",),
-    "conventional": ("conventional", "base"),
-    "random": ("random", "base"),
-    "controlled": ("controlled", "base"),
-    "barnardised": ("barnardisation", "stay"),
-    "threshold": ("record_suppression", "threshold"),
-    "sample": ("sample", "population", "size"),
-}
-"""The kind of each law in a document, and the settings of the law that stand beside it."""
-
-
 def _law_document(law: Law) -> dict[str, Any]:
     if isinstance(law, Within):
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
-    if law.name not in _LAWS:
+    kind = next((kind for kind, named in LAWS.items() if type(law) is named), None)
+    if kind is None:
         raise parameter("", f"a document has no name for the law {law.name!r}")
-    kind, *settings = _LAWS[law.name]
-    return {"kind": kind, **{setting: getattr(law, setting) for setting in settings}}
+    return {"kind": kind, **vars(law)}

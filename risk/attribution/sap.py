@@ -19,10 +19,11 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import binom, gammaln
+from scipy.special import binom
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
+from gemel.risk.attribution.laws import log_binomial
 
 _DOUBLES = 1_000
 """C(n, n/2) is below the largest double up to n = 1029."""
@@ -146,11 +147,4 @@ def _padded(inside: Floats, n: int, size: int, maximum: int) -> Floats:
 def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Floats:
     """P(s of a group among k of n) for k = 0..most; 0 where impossible."""
     k = np.arange(maximum + 1)
-    possible = (k - s >= 0) & (k - s <= n - group)
-    kk = np.where(possible, k, s)
-    log = _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)
-    return np.where(possible, np.exp(log), 0.0)
-
-
-def _log_comb(n: int, k: Integers) -> Floats:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+    return np.exp(log_binomial(group, s) + log_binomial(n - group, k - s) - log_binomial(n, k))

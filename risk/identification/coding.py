@@ -89,9 +89,6 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
         for theirs, others in _patterns(cells):
             both = np.flatnonzero(mine & theirs)
             rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
-            if not len(both):
-                found[own] += counts[others].sum()
-                continue
             first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
             sums = np.zeros(len(first), dtype=counts.dtype)
             np.add.at(sums, inverse[len(own) :], counts[others])

@@ -150,14 +150,10 @@ def _summed(
     assert people is not None and counts is not None  # noqa: S101, PT018 - the caller looked
     kept = [q for q in range(file.n_keys) if q not in changed]
     rows = np.concatenate([observed[:, kept], people[:, kept]])
-    if kept:
-        first, group = distinct_rows(rows, [file.levels[q] for q in kept])
-        number = len(first)
-    else:
-        group, number = np.zeros(len(rows), dtype=np.int64), 1
+    first, group = distinct_rows(rows, [file.levels[q] for q in kept])
     own, theirs = group[: len(observed)], group[len(observed) :]
     order = np.argsort(theirs, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(theirs, minlength=number))]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(theirs, minlength=len(first)))]).astype(np.int64)
     widest = max((len(m) for m in matrices), default=1)
     stacked = np.zeros((len(matrices), widest, widest))
     for v, matrix in enumerate(matrices):

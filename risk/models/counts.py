@@ -132,8 +132,6 @@ def positions(names: Sequence[Hashable], variables: Iterable[Hashable]) -> tuple
 
 def total_by_row(cells: Codes, values: Floats, levels: Sequence[int]) -> tuple[Codes, Floats]:
     """The distinct rows in lexicographic order and the sum of the values of each. O(n log n) for n rows."""
-    if cells.shape[1] == 0:
-        return cells[:1], np.array([values.sum()]) if len(cells) else values[:0]
     first, inverse = distinct_rows(cells, levels)
     sums = np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64)
     return np.ascontiguousarray(cells[first]), sums

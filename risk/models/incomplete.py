@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
-from gemel.risk.models.expectation_step import ExpectationStep
+from gemel.risk.models.expectation_step import ExpectationStep, completions
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
 from gemel.risk.models.graphs import Graph, complete_graph, members
@@ -163,11 +163,6 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
     cells, _ = completed(records, levels, times)
     first, _ = distinct_rows(cells, levels)
     return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
-
-
-def completions(records: Codes, levels: Sequence[int]) -> Floats:
-    """How many complete cells agree with each record."""
-    return np.asarray(np.where(records < 0, np.array(levels), 1).astype(np.float64).prod(axis=1))
 
 
 def completed(records: Codes, levels: Sequence[int], times: Floats) -> tuple[Codes, Integers]:

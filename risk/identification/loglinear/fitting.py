@@ -13,6 +13,7 @@ from numba import njit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.factors import match_rows
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 
@@ -48,9 +49,8 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
                 continue
             earlier = [v for v in generator if v < q]
             own, level = table.cells[:, earlier], table.cells[:, q]
-            levels = [table.levels[v] for v in earlier]
-            both = np.concatenate([own, cells[:, earlier]]) if earlier else np.zeros((len(own) + len(cells), 1), int)
-            first, group = distinct_rows(both, levels or [1])
+            both = np.concatenate([own, cells[:, earlier]])
+            first, group = distinct_rows(both, [table.levels[v] for v in earlier])
             there = np.zeros((len(first), n), dtype=bool)
             there[group[: len(own)], level] = True
             keep &= there[group[len(own) :]]
@@ -142,13 +142,10 @@ def fit_margins(
 
 def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
     """Where requested cells are among distinct ones that hold them all."""
-    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
-    where = np.full(len(first), -1, dtype=np.int64)
-    where[group[: len(cells)]] = np.arange(len(cells))
-    found = where[group[len(cells) :]]
-    if (found < 0).any():
+    places = match_rows(requested, cells, levels)
+    if (places < 0).any():
         raise AssertionError("an occupied cell has no positive mean")
-    return found
+    return places
 
 
 def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
@@ -245,10 +242,7 @@ class Margins:
             if len(self._made) >= _HELD:
                 self._made.clear()
             own = list(members(variables))
-            if own:
-                first, group = distinct_rows(self.table.cells[:, own], [self.table.levels[v] for v in own])
-            else:
-                first, group = np.zeros(1, dtype=np.int64), np.zeros(len(self.table.cells), dtype=np.int64)
+            first, group = distinct_rows(self.table.cells[:, own], [self.table.levels[v] for v in own])
             totals = np.bincount(group, weights=self.table.counts, minlength=len(first)).astype(np.float64)
             self._made[variables] = Margin(group, first, totals)
         return self._made[variables]
