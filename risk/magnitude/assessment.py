@@ -13,8 +13,8 @@ import numpy as np
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.arrays import Floats, Integers, Mask, finite
-from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
-from gemel.risk.magnitude.audit import Limits, PublishedValues, breaches, exact_bounds, pattern_of, require_true
+from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder, Limits, Suppressed
+from gemel.risk.magnitude.audit import PublishedValues, breaches, exact_bounds, require_true
 from gemel.risk.magnitude.rules import Contributions, Primary, Rule, primary_cells
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
 from gemel.risk.magnitude.tables import LinkedTables
@@ -178,7 +178,7 @@ def assess(
         suppressed = published.suppressed
         limits = Limits.of(published.values, suppressed, signed=found.signed, rounding=published.rounding)
     limits = limits.known_within(found.values, suppressed, choice.known_within)
-    pattern = pattern_of(tables, found.values, limits)
+    pattern = Suppressed(tables, limits.rooms(found.values))
     cells = np.flatnonzero(suppressed)
     lower, upper = exact_bounds(pattern, found.values, cells, partial(progress, "bounds"))
     open_cells = primary.cells[~suppressed[primary.cells]]

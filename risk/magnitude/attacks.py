@@ -48,26 +48,6 @@ class Rooms:
     up: Floats
     above_zero: Floats
 
-    @classmethod
-    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, known_within: float = np.inf) -> Rooms:
-        """Of the true table.
-
-        Parameters
-        ----------
-        values : ndarray of float64, shape (n_cells,)
-            True values.
-        suppressed : ndarray of bool, shape (n_cells,)
-            What is withheld.
-        """
-        sizes = np.abs(values)
-        within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
-        zero = np.full(len(values), np.inf) if signed else np.maximum(values, 0.0)
-        return cls(
-            np.where(suppressed, np.minimum(zero, within), 0.0),
-            np.where(suppressed, within, 0.0),
-            np.where(suppressed, zero, np.inf),
-        )
-
     def narrowed(self, cells: Integers, intruder: Intruder) -> tuple[Floats, Floats]:
         """How far some cells may move down and up for an intruder, each of shape (n,)."""
         down, up = self.down[cells], self.up[cells]
@@ -77,6 +57,45 @@ class Rooms:
         known = np.asarray([cell in intruder.known for cell in cells.tolist()], dtype=bool)
         down = np.minimum(down, np.maximum(0.0, self.above_zero[cells] - own))
         return np.where(known, 0.0, down), np.where(known, 0.0, up)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a reader of the published values can say of each cell by itself.
+
+    `lower`, `upper` (float64, shape (n_cells,)): equal where the cell is published; 0, or minus infinity where values
+    may be negative, and infinity where not; `floor` (float64, shape (n_cells,)): 0 for withheld cells that are not
+    negative; minus infinity for others.
+    """
+
+    lower: Floats
+    upper: Floats
+    floor: Floats
+
+    @classmethod
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, rounding: float = 0.0) -> Limits:
+        """By the published values, each rounded to a multiple of `rounding`."""
+        half = rounding / 2
+        lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
+        lower = np.where(suppressed, -np.inf if signed else 0.0, lowest)
+        floor = np.where(suppressed & (not signed), 0.0, -np.inf)
+        return cls(lower, np.where(suppressed, np.inf, values + half), floor)
+
+    def known_within(self, values: Floats, suppressed: Mask, share: float) -> Limits:
+        """The same for someone who knows each withheld cell within a share of its true value beforehand."""
+        if np.isinf(share):
+            return self
+        within = share * np.abs(values)
+        return Limits(
+            np.where(suppressed, np.maximum(self.lower, values - within), self.lower),
+            np.where(suppressed, np.minimum(self.upper, values + within), self.upper),
+            self.floor,
+        )
+
+    def rooms(self, table: Floats) -> Rooms:
+        """How far cells may move from a table that agrees with what is published."""
+        down, up = np.maximum(0.0, table - self.lower), np.maximum(0.0, self.upper - table)
+        return Rooms(down, up, np.maximum(0.0, table - self.floor))
 
 
 # What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from gemel.common.progress import StageProgress
 from gemel.risk.arrays import Floats, Mask
-from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Rooms, Suppressed, Witnesses, minimum_move
+from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Limits, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
 
 
@@ -52,7 +52,8 @@ class Problem:
 
     def rooms(self, suppressed: Mask) -> Rooms:
         """How far cells may move when these are withheld."""
-        return Rooms.of(self.values, suppressed, signed=self.signed, known_within=self.known_within)
+        limits = Limits.of(self.values, suppressed, signed=self.signed)
+        return limits.known_within(self.values, suppressed, self.known_within).rooms(self.values)
 
     def cost(self, suppressed: Mask) -> float:
         """What withholding costs beyond the primary cells."""

@@ -223,9 +223,6 @@ class Merge:
     second: int
     measures: ModelMeasures
 
-    def of(self, now: Recoding) -> Recoding:
-        return now.merged(self.variable, self.first, self.second)
-
 
 def candidate_pairs(sizes: Sequence[int], ordered: Sequence[bool], variable: int) -> list[tuple[int, int]]:
     """The groups of a variable that may be merged: neighbours where levels have an order, else any two."""

@@ -42,9 +42,9 @@ class Change:
 
 @dataclass(frozen=True)
 class CategoryRisk:
-    suppressed: Change | None
-    merged_relative_risk: float | None
-    merged_avoided: float | None
+    suppressed: Change | None = None
+    merged_relative_risk: float | None = None
+    merged_avoided: float | None = None
 
 
 def change(before: ModelMeasures, after: ModelMeasures) -> Change:
@@ -93,21 +93,20 @@ _EFFORT = 300_000  # combinations times merges to which a search is made unasked
 
 
 def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: float | None = None) -> None:
-    """Put into an assessment, as ``reduce_risk``, what each key and category adds, and a recoding."""
+    """Put into an assessment, as ``risk_reduction``, what each key and category adds, and a recoding."""
     file = matching.file
     if not matching.measures.uniques:
         return
+    ordered = ordered_variables(file.labels)
+    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
+    short = len(file.cells) * pairs <= _EFFORT
     found["risk_reduction"] = {
         "by_variable": [
             {"variable": name, "avoided": without.avoided, "relative_risk": finite(without.relative_risk)}
             for name, without in variable_risks(matching).items()
         ],
-        "by_category": _by_category(matching),
+        "by_category": _by_category(matching, category_risks(matching) if short else {}),
     }
-    ordered = ordered_variables(file.labels)
-    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
-    short = len(file.cells) * pairs <= _EFFORT
-    _add_relative_risks(found["risk_reduction"]["by_category"], category_risks(matching) if short else {})
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
     merging = not wide and (short or selected is not None)
@@ -127,7 +126,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
     }
 
 
-def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
+def _by_category(matching: BayesianMatching, risks: Mapping[tuple[str, str], CategoryRisk]) -> list[dict[str, Any]]:
     """The categories from whose sample uniques most expected correct matches come, by their share of them."""
     file = matching.file
     own = file.counts == 1
@@ -136,20 +135,16 @@ def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
     for q, (name, labels) in enumerate(zip(file.names, file.labels, strict=True)):
         records = np.bincount(file.codes[:, q], minlength=len(labels))
         matches = np.bincount(file.cells[own, q], weights=matching.correct_match[own], minlength=len(labels))
-        listed += [
-            (float(m), {"variable": name, "category": label, "records": int(n), "avoided": float(m) / total})
-            for label, n, m in zip(labels, records, matches, strict=True)
-            if m > 0
-        ]
+        for label, n, m in zip(labels, records.tolist(), matches.tolist(), strict=True):
+            risk = risks.get((name, label), CategoryRisk())
+            entry = {
+                "variable": name,
+                "category": label,
+                "records": n,
+                "avoided": m / total,
+                "relative_risk": finite(risk.suppressed.relative_risk if risk.suppressed else None),
+                "merged_relative_risk": finite(risk.merged_relative_risk),
+                "merged_avoided": risk.merged_avoided,
+            }
+            listed += [(m, entry)] if m > 0 else []
     return [entry for _, entry in sorted(listed, key=lambda pair: -pair[0])[:_CATEGORIES]]
-
-
-def _add_relative_risks(listed: list[dict[str, Any]], risks: Mapping[tuple[str, str], CategoryRisk]) -> None:
-    """Relative risk of each category listed, by suppression and by merging it with others, where it was computed."""
-    for entry in listed:
-        risk = risks.get((entry["variable"], entry["category"]))
-        by_suppression = risk.suppressed.relative_risk if risk and risk.suppressed else None
-        by_merging = risk.merged_relative_risk if risk else None
-        entry["relative_risk"] = None if by_suppression is None else finite(by_suppression)
-        entry["merged_relative_risk"] = None if by_merging is None else finite(by_merging)
-        entry["merged_avoided"] = risk.merged_avoided if risk else None
