@@ -241,8 +241,6 @@ def shuttle(
 ) -> Shuttled:
     """Run the shuttle algorithm.
 
-    Notes
-    -----
     O(dependencies) a sweep, by whole-array steps: variable by variable and union by union.
 
     References

@@ -249,11 +249,8 @@ class Perturbation:
 def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> Floats:
     """A stated matrix as ``theta[observed, true]``, shape (n_levels, n_levels).
 
-    Raises
-    ------
-    GemelError
-        A level that neither the file nor its population has; a level without a distribution; probabilities that are
-        none or do not sum to 1.
+    Refused: a level that neither the file nor its population has; a level without a distribution; probabilities that
+    are none or do not sum to 1.
     """
     place = {label: k for k, label in enumerate(levels)}
     unknown = sorted({label for true, row in stated.items() for label in (true, *row) if label not in place})

@@ -87,8 +87,6 @@ class Attack:
 def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     r"""Evaluate a strategy.
 
-    Notes
-    -----
     With P the condition and N the population: from population to sample, :math:`Pr(cm) = \sum_j [P][f_j > 0] /
     \sum_j F_j [P]` and :math:`E(T) = (N + 1)/(1 + \sum_j F_j [P])`, or :math:`N / \sum_j F_j [P]` with replacement.
     From sample to population, :math:`Pr(cm) = \sum_j (f_j / F_j) [P] / \sum_j f_j [P]`, and the costs are averages of

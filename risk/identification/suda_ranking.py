@@ -67,17 +67,10 @@ def _worth(n_keys: int, kind: Kind) -> Floats:
 def calibrated(scores: Floats, dis: float, n_keys: int) -> Floats:
     r"""Scores of sample uniques as approximate match probabilities whose harmonic mean is the file's DIS.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_uniques,)
-        Positive scores of the sample uniques.
+    `scores` (float64, shape (n_uniques,)): positive scores of the sample uniques.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_uniques,)
+    Returns float64, shape (n_uniques,).
 
-    Notes
-    -----
     :math:`D_i = 1 / (1 + w_i (U/D - U))` with U the number of uniques and :math:`w_i` proportional to
     :math:`S_i^{-Q}`, Q = 1 + (8 - K)/20. The sum of 1/D_i - 1 is therefore U (1/D - 1) whatever the scores. A score of
     0 (a SUDA score of a record unique on all keys only) takes all the weight: others get 1.

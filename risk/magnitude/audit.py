@@ -34,10 +34,7 @@ class Breach:
 def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     """Some table that agrees with what is published.
 
-    Raises
-    ------
-    GemelError
-        There is none: the published values do not add up.
+    Refused: there is none: the published values do not add up.
     """
     bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
     scale = float(np.abs(limits.upper[bounded]).max(initial=0.0)) or 1.0

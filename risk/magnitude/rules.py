@@ -71,24 +71,13 @@ def contributions(
 ) -> Contributions:
     """Add records up to contributions and cells.
 
-    Parameters
-    ----------
-    nodes : ndarray of int64, shape (n_records, n_variables)
-        Each record's level of each variable, by its number in the classification.
-    values : ndarray of float64, shape (n_records,)
-        What is added up.
-    units : ndarray of int64, shape (n_records,), optional
-        The contributor of each record; by default each record is one.
-    weights : ndarray of float64, shape (n_records,), optional
-        Sampling weights; a record with weight 0 counts for nothing.
+    `nodes` (int64, shape (n_records, n_variables)): each record's level of each variable, by its number in the
+    classification; `values` (float64, shape (n_records,)): what is added up; `units` (int64, shape (n_records,),
+    optional): the contributor of each record; by default each record is one; `weights` (float64, shape (n_records,),
+    optional): sampling weights; a record with weight 0 counts for nothing.
 
-    Raises
-    ------
-    GemelError
-        No records; values or weights that are no finite numbers; negative weights.
+    Refused: no records; values or weights that are no finite numbers; negative weights.
 
-    Notes
-    -----
     O(r log r) for r records times the sums that each is part of.
     """
     weights = np.ones(len(values)) if weights is None else weights

@@ -84,14 +84,9 @@ def suppress(
 ) -> Suppression:
     """Choose the cells to withhold.
 
-    Parameters
-    ----------
-    exact
-        True: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time.
-    seconds
-        Time for the cutting planes, which start from the heuristic's choice and give it back when time runs out.
-    progress
-        Called with the share of the attacks that are withstood.
+    `exact`: true: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time;
+    `seconds`: time for the cutting planes, which start from the heuristic's choice and give it back when time runs out;
+    `progress`: called with the share of the attacks that are withstood.
     """
     witnesses = Witnesses()
     start, possible, impossible = heuristic(problem, witnesses, progress)
@@ -110,15 +105,9 @@ def heuristic(
 ) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
-    Returns
-    -------
-    suppressed : ndarray of bool, shape (n_cells,)
-        Primary and secondary cells.
-    withstood, impossible : list of Attack
-        All attacks; the second succeed even when every candidate is withheld.
+    Returns `suppressed` (bool, shape (n_cells,)): primary and secondary cells; `withstood`, `impossible` (list of
+    Attack): all attacks; the second succeed even when every candidate is withheld.
 
-    Notes
-    -----
     The widest reach goes first. What is withheld for one attack is free for the next. In the end each secondary cell,
     the dearest first, is given back if all attacks are still withstood without it.
     """

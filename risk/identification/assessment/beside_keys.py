@@ -173,10 +173,7 @@ _POINTS = 49
 def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]:
     """Compare scores, best first.
 
-    Parameters
-    ----------
-    scores
-        By name, each of shape (n_records,): greater is riskier.
+    `scores`: by name, each of shape (n_records,): greater is riskier.
     """
     F = file.population_sizes
     if F is None:

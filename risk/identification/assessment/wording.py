@@ -101,12 +101,8 @@ def entry(
 ) -> dict[str, Any]:
     """A measure with its words, ready for JSON.
 
-    Parameters
-    ----------
-    value, interval
-        Null where they are not finite, or not known.
-    relied_on
-        False where the file itself contradicts the model behind it.
+    `value`, `interval`: null where they are not finite, or not known; `relied_on`: false where the file itself
+    contradicts the model behind it.
     """
     low, high = (None, None) if interval is None else (finite(interval[0]), finite(interval[1]))
     return {**asdict(words), "value": finite(value), "low": low, "high": high, "relied_on": relied_on}

@@ -29,13 +29,8 @@ _WIDEST = 32  # bytes that may be needed for each cell allowed
 def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> Codes:
     """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
 
-    Returns
-    -------
-    ndarray of int32, shape (n_cells, n_variables)
-        In lexicographic order.
+    Returns int32, shape (n_cells, n_variables): in lexicographic order.
 
-    Notes
-    -----
     Variable by variable: the cells so far are extended by every level, and those that have an empty margin go. Cost
     grows with the cells that remain, for sparse tables far fewer than the full table has.
     """

@@ -241,13 +241,8 @@ def merges(
 ) -> Iterator[Merge]:
     """All candidate merges of a recoded file, with the file measures after each.
 
-    Parameters
-    ----------
-    known
-        Keeps probabilities from one call to the next.
+    `known`: keeps probabilities from one call to the next.
 
-    Notes
-    -----
     For a variable with G groups, G - 1 probabilities of each combination where any two may be merged, two where
     neighbours only.
     """
