@@ -78,10 +78,6 @@ def bounds(
         by shuttle and then integer programming for what the shuttle left unproven.
     seconds
         Time allowed; bounds stay valid when it runs out, and are reported as not tight where unproven.
-    kind
-        The family of recodings for the shuttle algorithm.
-    progress
-        Called with a stage and the share of it that is done.
 
     Raises
     ------

@@ -29,21 +29,12 @@ def aligned(former: Floats, latter: Floats, levels: Sequence[int], work: int) ->
     the counts, as whoever has both tables with their labels knows it. Levels are matched by their counts, axis by axis,
     until nothing improves. Of equal levels any order is as good.
 
-    Parameters
-    ----------
-    former, latter : ndarray of float64
-        Of one shape: counts, or expected ones.
-    levels
-        Of each axis, how many leading levels may be put in another order; the rest (missing values) stay.
+    `former`, `latter` (float64): of one shape: counts, or expected ones; `levels`: of each axis, how many leading
+    levels may be put in another order; the rest (missing values) stay.
 
-    Returns
-    -------
-    list of ndarray of int64 or None
-        For each axis the level of `former` that takes each place (`in_order` applies it); None where a step would need
-        more than `work`.
+    Returns list of int64 or None: for each axis the level of `former` that takes each place (`in_order` applies it);
+    None where a step would need more than `work`.
 
-    Notes
-    -----
     Not always the best order: where two tables differ in many cells, a better one may exist. Nor always the right one:
     where the change itself makes two levels trade their counts, the order found hides it. O(levels * cells) for each
     axis and round.
@@ -115,10 +106,7 @@ class Ranges:
     def of(cls, counts: Counts, protection: str, base: int | None) -> Ranges:
         """Ranges of a table published as it is (``none``), or rounded to `base` (``conventional``, ``random``).
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for another protection, or a base that it cannot have.
+        Refused: PARAMETER for another protection, or a base that it cannot have.
         """
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
@@ -173,18 +161,10 @@ class Difference:
 def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Difference:
     """Attack the difference of two releases of a table.
 
-    Parameters
-    ----------
-    targets
-        Axes of the variables that must not be learnt.
+    `targets`: axes of the variables that must not be learnt.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for tables of different shapes.
+    Refused: PARAMETER for tables of different shapes.
 
-    Notes
-    -----
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:

@@ -58,11 +58,8 @@ class Beliefs:
 def beliefs(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers) -> Beliefs:
     """What an intruder with this model infers of records with these key values.
 
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n_records, n_keys)
-    true : ndarray of int64, shape (n_records,)
-        The records' own levels, to judge the claims.
+    `values` (int64, shape (n_records, n_keys)); `true` (int64, shape (n_records,)): the records' own levels, to judge
+    the claims.
     """
     prior = model.marginal([sensitive])
     posterior = _conditional(model, sensitive, keys, values, prior)

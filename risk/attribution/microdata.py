@@ -32,14 +32,8 @@ class Classes:
 def classes(keys: Integers, sensitive: Integers, levels: int | None = None) -> Classes:
     """Group records by key values and count the sensitive variable in each group.
 
-    Parameters
-    ----------
-    keys : ndarray of int64, shape (n_records, n_keys)
-    sensitive : ndarray of int64, shape (n_records,)
-        Level numbers from 0.
+    `keys` (int64, shape (n_records, n_keys)); `sensitive` (int64, shape (n_records,)): level numbers from 0.
 
-    Notes
-    -----
     O(n log n).
     """
     if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
@@ -77,14 +71,9 @@ def diversities(sensitive: Integers, kind: Diversity = "distinct", c: float = 1.
     that the commonest level has fewer records than `c` times those of the l-th commonest and rarer ones together (0
     when not even l = 1 holds).
 
-    Parameters
-    ----------
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level; no class is empty.
+    `sensitive` (int64, shape (n_classes, n_levels)): records of each class with each level; no class is empty.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_classes,)
+    Returns float64, shape (n_classes,).
 
     References
     ----------
@@ -113,12 +102,8 @@ def distances(sensitive: Integers, whole: Integers, *, ordered: bool = False) ->
     With all levels equally far apart, half the sum of absolute differences; with `ordered` levels 1/(m-1) apart, the
     mean absolute cumulative difference.
 
-    Parameters
-    ----------
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level; no class is empty.
-    whole : ndarray of int64, shape (n_levels,)
-        Records of the file with each level.
+    `sensitive` (int64, shape (n_classes, n_levels)): records of each class with each level; no class is empty; `whole`
+    (int64, shape (n_levels,)): records of the file with each level.
 
     References
     ----------

@@ -34,8 +34,6 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None =
 
     Parameters
     ----------
-    counts
-        The true counts, of any shape.
     upper
         Upper bounds that the intruder has; by default the counts themselves (an exact table).
     maximum

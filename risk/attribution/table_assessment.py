@@ -142,10 +142,6 @@ def assess(
         intruder can deduce and infer.
     known
         Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
-    threshold
-        Share from which an approximate attribution is reported.
-    progress
-        Called with the stage and its share done.
 
     Returns
     -------

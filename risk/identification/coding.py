@@ -65,22 +65,12 @@ Number = TypeVar("Number", np.int64, np.float64)
 def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Sequence[int]) -> NDArray[Number]:
     """Sum of the counts of the cells that agree with each combination requested.
 
-    Parameters
-    ----------
-    requested : ndarray of int32, shape (n_asked, n_keys)
-        Combinations; ``-1`` agrees with every value.
-    cells : ndarray of int32, shape (n_cells, n_keys)
-        Distinct combinations; ``-1`` agrees with every value.
-    counts : ndarray of int64 or float64, shape (n_cells,)
-    levels
-        Number of levels of each key variable.
+    `requested` (int32, shape (n_asked, n_keys)): combinations; ``-1`` agrees with every value; `cells` (int32, shape
+    (n_cells, n_keys)): distinct combinations; ``-1`` agrees with every value; `counts` (int64 or float64, shape
+    (n_cells,)).
 
-    Returns
-    -------
-    ndarray of int64 or float64, as the counts are, shape (n_asked,)
+    Returns int64 or float64, as the counts are, shape (n_asked,).
 
-    Notes
-    -----
     Files are cut by their patterns of missing values; each pair of patterns is one join on what both have. Without
     missing values that is one join: O((n_asked + n_cells) log).
     """

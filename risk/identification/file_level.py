@@ -38,13 +38,8 @@ class Dis:
 def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -> Dis:
     r"""DIS, :math:`\pi n_1 / (\pi n_1 + 2 (1 - \pi) n_2)`, with its interval.
 
-    Parameters
-    ----------
-    n1, n2, n3
-        Numbers of combinations that occur once, twice, three times in the sample.
+    `n1`, `n2`, `n3`: numbers of combinations that occur once, twice, three times in the sample.
 
-    Notes
-    -----
     The interval is the delta method on the logit. With c = (1 - pi)/pi and S = 2 c n2 (the estimated number of people
     outside the sample who share a combination with a sample unique), the logit is log n1 - log S and its variance
     1/n2 + (S + 6 c^2 n3)/S^2. Measured coverage .93 to .95. A bootstrap of records is no alternative: it copies

@@ -25,14 +25,7 @@ Weights = NDArray[np.float64]
 def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | None = None) -> Weights:
     """Weights as numbers, or an error that counts what is missing, zero or negative.
 
-    Parameters
-    ----------
-    weights : array of float, shape (n_records,)
-        NaN where one is missing.
-    where
-        The file and column, for the error.
-    n_records
-        How many there must be.
+    `weights` (array of float, shape (n_records,)): NaN where one is missing.
     """
     found = np.asarray(weights, dtype=np.float64)
     if found.ndim != 1 or (n_records is not None and len(found) != n_records):
@@ -144,15 +137,8 @@ def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str,
 def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     r"""E[1/F | f], F negative binomial: each of F people was sampled with probability p, and f were.
 
-    Parameters
-    ----------
-    f : array of int
-        Sample counts, at least 1.
-    p : array of float
-        Sampling probabilities, above 0 and at most 1.
+    `f` (array of int): sample counts, at least 1; `p` (array of float): sampling probabilities, above 0 and at most 1.
 
-    Notes
-    -----
     :math:`I_f = \frac{p^f}{f} {}_2F_1(f, f; f+1; q)` with q = 1 - p is :math:`\int_0^1 u^{f-1} / (1 + c u) du` with
     c = q/p. So :math:`I_1 = \log(1 + c)/c` and :math:`I_f = (1/(f-1) - I_{f-1})/c`, stable where c is at least 1.
     Otherwise, and for large f, Pfaff's transformation has positive terms that fall soon:

@@ -87,8 +87,6 @@ class KeyFile:
         The distinct combinations of the population, in the same codes.
     population_counts : ndarray of int64, shape (n_population_cells,), optional
         How many people each stands for.
-    missing
-        What a missing value means.
     perturbed
         The records' key values were changed, the population's were not: a combination may then be commoner in the
         sample, and measures that take each record's combination for true do without the population.
@@ -143,14 +141,8 @@ class KeyFile:
             The values of each key variable, one for each record; text, numbers, polars or numpy columns.
         fraction
             Sampling fraction; with a population it may be left out, and is then the ratio of the sizes.
-        population
-            The same columns for every member of the population.
-        missing
-            What a missing value means (see the module).
         missing_values
             Texts that stand for a missing value, beside nulls and NaN.
-        perturbed
-            The records' key values were changed.
 
         Notes
         -----
@@ -278,13 +270,8 @@ class KeyFile:
         return float(self.population_counts.sum())
 
     def table(self) -> SparseCounts:
-        """The sample as a sparse contingency table, over the key variables that vary.
-
-        Raises
-        ------
-        GemelError
-            Missing values agree with everything, so records have no cell; or no key variable varies.
-        """
+        """The sample as a sparse contingency table, over the key variables that vary; refused where missing values
+        agree with everything, so that records have no cell."""
         self.require_disjoint_cells("a contingency table")
         kept = self.varying
         if not kept:

@@ -144,16 +144,10 @@ class PitmanFit:
 def fit_pitman(spectrum: Spectrum) -> PitmanFit:
     """Maximum likelihood with a weak prior of alpha.
 
-    Parameters
-    ----------
-    spectrum
-        With at least one record. Where all combinations occur once the likelihood has no maximum: everybody is then
-        taken to be alone. Where there is one combination, everybody is taken to have it.
+    `spectrum`: with at least one record. Where all combinations occur once the likelihood has no maximum: everybody is
+    then taken to be alone. Where there is one combination, everybody is taken to have it.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER without records.
+    Refused: PARAMETER without records.
 
     References
     ----------

@@ -43,10 +43,7 @@ _TEXTS = (".yaml", ".yml", ".json")
 def read_theta(given: Sequence[str]) -> dict[str, Stated]:
     """Matrices by key variable.
 
-    Parameters
-    ----------
-    given
-        Each a path of a YAML or JSON file, or ``KEY=PATH`` of a CSV file.
+    `given`: each a path of a YAML or JSON file, or ``KEY=PATH`` of a CSV file.
     """
     found: dict[str, Stated] = {}
     for each in given:

@@ -93,10 +93,6 @@ def minimal_uniques(
     file
         The records. Where missing values agree with everything, a record is unique on some keys when no other agrees
         with it there, and a missing value of its own is never part of a minimal unique.
-    max_size
-        Largest number of keys in a minimal unique; by default any.
-    threads
-        By default as many as there are processors for this process.
     limit
         Of what may be found before it is known to be minimal, by all tasks together; `largest_within` gives it for a
         size of memory.

@@ -106,8 +106,6 @@ def suda_scores(
         ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques is
         within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
         :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
-    found
-        Minimal uniques of this file found before.
 
     References
     ----------

@@ -143,14 +143,8 @@ def assess(
 
     Parameters
     ----------
-    tables, found
-        The cells, and who stands behind them.
-    choice
-        How complementary cells are chosen.
     published
         A table with suppression made elsewhere; nothing is then chosen.
-    progress
-        Called with the stage and its share done.
 
     Returns
     -------

@@ -44,12 +44,7 @@ def read_tables(
 ) -> MagnitudeTables:
     """Make tables of records.
 
-    Parameters
-    ----------
-    value
-        The column that is added up.
-    unit
-        The column that says whose a record is; by default each record is its own contributor.
+    `unit`: the column that says whose a record is; by default each record is its own contributor.
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
     frame = records.columns([*variables, value, *([unit] if unit else []), *([weights] if weights else [])])

@@ -34,8 +34,6 @@ def anneal(
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves
         Steps of each run: the temperature falls by the same factor at each, from `hottest` to `coldest`.
     runs

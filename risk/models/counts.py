@@ -47,10 +47,6 @@ class SparseCounts:
         ----------
         records : array of int, shape (n_records, n_variables)
             Codes 0 to `levels - 1`.
-        levels
-            Declared levels of each variable.
-        names
-            Names of the variables; by default their numbers.
         weights : array of float, shape (n_records,), optional
             What each record counts for; not negative, with a positive sum.
 

@@ -42,8 +42,6 @@ def mc3(
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves
         Metropolis-Hastings steps of each chain after burn-in; an illegal proposal is a step.
     chains

@@ -37,14 +37,10 @@ def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float 
 
     Parameters
     ----------
-    graph
-        The model; its edges are drawn solid.
     inclusion : ndarray of float64, shape (n, n), optional
         How probable each edge is: line weight and opacity. Edges that the model lacks are drawn dashed.
     minimum
         Edges less probable than this, and not in the model, are left out.
-    title
-        A heading, also for readers who cannot see the picture.
 
     Returns
     -------

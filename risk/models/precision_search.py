@@ -233,8 +233,6 @@ def mc3_with_precision(
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves, burn_in, thin
         Metropolis-Hastings steps of each chain, steps before sampling (by default a tenth of them), and which steps are
         samples; all are rounded up to whole stretches.

@@ -31,8 +31,6 @@ class SearchResult:
 
     Attributes
     ----------
-    weights_are
-        What the weights are: posterior probabilities, visit frequencies, ...
     keys : ndarray of int64, shape (n_models, n_words)
         Each model's edges, one bit for each pair of variables (see `pair_number`).
     weights : ndarray of float64, shape (n_models,)
@@ -41,8 +39,6 @@ class SearchResult:
         Log marginal likelihoods.
     edge_inclusion : ndarray of float64, shape (n, n)
         The weight of the models that have each edge.
-    visited
-        Different models that were recorded.
     unrecorded
         Share of the samples at models that found no place in the record (they count in `edge_inclusion`).
     proposed, accepted, refused

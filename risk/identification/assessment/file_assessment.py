@@ -114,30 +114,10 @@ def assess(
 ) -> dict[str, Any]:
     """Assess a file.
 
-    Parameters
-    ----------
-    max_msu
-        Largest minimal sample unique; by default any for up to 10 keys, 4 for more.
-    models
-        Search for the decomposable models of the modelling intruder.
-    weights
-        Survey weights, where records were not sampled alike.
-    perturbation
-        How key values came to be wrong, where they were swapped or misclassified.
-    selected
-        Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
-        the search is short.
-    records
-        List the records of highest risk with their key values.
-    beside
-        Columns of the records that are no keys.
-    progress
-        Called with each stage as it begins.
+    `max_msu`: largest minimal sample unique; by default any for up to 10 keys, 4 for more; `selected`: expected correct
+    matches, as a share of the records, that a recoding should bring about; by default half, where the search is short.
 
-    Returns
-    -------
-    dict
-        Ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
+    The result is ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
     """
     found: dict[str, Any] = {"warnings": file.warnings(), "left_out": [], "measures": []}
     found["file"] = {

@@ -101,24 +101,11 @@ class Estimate:
 class CalibratedRisk:
     """Risk of a file's records.
 
-    Parameters
-    ----------
-    tau1
-        Expected number of sample uniques that are population unique.
-    tau2
-        Expected number of correct matches if every sample unique were matched to someone at random who fits.
-    cm_given_um
-        Pr(CM | UM), n1 / sum of E[F] over the sample uniques: to be compared with DIS.
-    largest
-        The largest tau1 and tau2 that the counts allow, whatever the law.
-    uniques : ndarray of int64, shape (n_uniques,)
-        Numbers of the sample uniques among the records.
-    correct : ndarray of float64, shape (n_uniques,)
-        E[1/F] of each.
-    of_records : ndarray of float64, shape (n_records,)
-        E[1/F] of every record.
-    crowding
-        The fitted law; None where everybody is in the file.
+    `tau1`: expected number of sample uniques that are population unique; `tau2`: expected number of correct matches if
+    every sample unique were matched to someone at random who fits; `cm_given_um`: Pr(CM | UM), n1 / sum of E[F] over
+    the sample uniques: to be compared with DIS; `uniques` (int64, shape (n_uniques,)): numbers of the sample uniques
+    among the records; `correct` (float64, shape (n_uniques,)): E[1/F] of each; `of_records` (float64, shape
+    (n_records,)): E[1/F] of every record; `crowding`: the fitted law; None where everybody is in the file.
     """
 
     tau1: Estimate
@@ -162,21 +149,12 @@ class CalibratedRisk:
 def calibrated_risk(file: KeyFile, *, weights: Floats | None = None, seed: int = 1) -> CalibratedRisk:
     """Calibrated risk of every record.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, records have no cell: refused.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
-        shrunk towards the file's as far as weights differ inside cells.
+    `file`: the records. Where missing values agree with everything, records have no cell: refused. `weights` (float64,
+    shape (n_records,), optional): survey weights, at least 1, where records were not sampled alike. A cell's fraction
+    is then that of its weights, shrunk towards the file's as far as weights differ inside cells.
 
-    Raises
-    ------
-    GemelError
-        Missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
+    Refused: missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
 
-    Notes
-    -----
     O(K^2 n log n) for K keys. The estimates are at the parameters of greatest posterior density. An interval is from
     400 draws of the parameters, and for each of the population that they lead to expect.
     """
@@ -214,17 +192,10 @@ def expected_reciprocal_with_company(
 ) -> Floats:
     r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
 
-    Parameters
-    ----------
-    f : ndarray of int64 or float64
-        Records of the cell, at least 1; their mean, where they are not known.
-    mu, a, c : ndarray of float64
-        Mean and shape of the law, and people outside for each in the sample.
-    units : ndarray of int64, optional
-        Units that the records of the cell are of; by default f.
+    `f` (int64 or float64): records of the cell, at least 1; their mean, where they are not known; `mu`, `a`, `c`
+    (float64): mean and shape of the law, and people outside for each in the sample; `units` (int64, optional): units
+    that the records of the cell are of; by default f.
 
-    Notes
-    -----
     With u units, :math:`E[1/F] = \int_0^1 s^{f-1} \{b/(b + c(1-s))\}^{a+u-1} ds`, after :math:`s = t^{1/f}` by Gauss
     and Legendre's rule; the closed form for sample uniques.
     """

@@ -54,8 +54,6 @@ class LogLinearRisk:
 
     Parameters
     ----------
-    terms
-        Its highest-order terms, by names of variables.
     tau1
         Expected number of sample uniques that are population unique.
     tau2
@@ -70,8 +68,6 @@ class LogLinearRisk:
         E[F | f = 1] = 1 + L.
     outside : ndarray of float64, shape (n_cells,)
         For every combination of the file, unique or not, the expected people outside the sample.
-    fit
-        The fitted means: of all cells that have one, or of the occupied cells of a model in closed form.
     plug_in
         tau1 and tau2 with the fitted means taken for the true ones; the same as `tau1` and `tau2` unless these were
         averaged over what the fit leaves open.

@@ -43,15 +43,9 @@ from gemel.risk.models.scores import HyperDirichlet
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     r"""E[1/(f + K)] for K ~ Poisson(rate).
 
-    Parameters
-    ----------
-    f : array of int
-        Sample counts, at least 1.
-    rate : array of float
-        Expected people outside the sample, not negative.
+    `f` (array of int): sample counts, at least 1; `rate` (array of float): expected people outside the sample, not
+    negative.
 
-    Notes
-    -----
     With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
     :math:`I_f = \int_0^1 t^{f-1} e^{-\lambda(1-t)} dt` gives :math:`\lambda I_f = 1 - (f-1) I_{f-1}`. Climbing is
     stable while f <= lambda (an error shrinks by (f-1)/lambda at each step). Otherwise Kummer's series

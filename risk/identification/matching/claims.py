@@ -36,10 +36,7 @@ class Claims:
 def claim_most_probable(probability: Floats, is_match: Mask | None = None) -> Claims:
     """One claim: the most probable pair, drawn at random from those that are as probable.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,), optional
+    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,), optional).
     """
     _check(probability, is_match)
     if not len(probability):

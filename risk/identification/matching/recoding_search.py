@@ -61,8 +61,6 @@ def minimal_recoding(
 
     Parameters
     ----------
-    matching
-        The models. Probabilities after a recoding come from them, nothing is fitted again.
     measure
         ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
         at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
