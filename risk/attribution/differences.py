@@ -15,8 +15,6 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import Conventional, Random
 
-# The levels of one table put in the order of another's, where the names of the levels are not known.
-
 Counts = NDArray[np.int64]
 
 _ROUNDS = 10

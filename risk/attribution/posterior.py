@@ -15,8 +15,6 @@ from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
 from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
 
-# Tight bounds of one cell of any recoded or marginal table.
-
 
 def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
     """Tight bounds of one cell of any recoded or marginal table."""

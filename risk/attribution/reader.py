@@ -20,8 +20,6 @@ from gemel.risk.attribution.documents import LAWS, release_of
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law, Within
 from gemel.risk.attribution.release import Axis, Release
 
-# Releases from CSV text: a row for each published cell, with its levels and its count.
-#
 # Columns are variables, then `count` (empty for a withheld one), or `lower` and `upper` for ranges. A level called
 # `Total` makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
 # work.
@@ -171,9 +169,6 @@ def _text(path: Path) -> str:
         raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise GemelError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error
-
-
-# A release written as the document that `documents.release_of` reads.
 
 
 def document_of(release: Release) -> dict[str, Any]:

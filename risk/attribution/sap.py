@@ -134,11 +134,11 @@ def _padded(inside: Floats, n: int, size: int, maximum: int) -> Floats:
     """From k known among the `size` people considered to k known among all n: average over how many fall inside."""
     if size == n:
         return inside
-    result = np.zeros((maximum + 1, *inside.shape[1:]))
+    result = np.zeros(maximum + 1)
     for outside in range(min(n - size, maximum) + 1):
         span = min(len(inside), maximum + 1 - outside)
         weight = _hypergeometric(n, n - size, outside, maximum)[outside : outside + span]
-        result[outside : outside + span] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside[:span]
+        result[outside : outside + span] += weight * inside[:span]
     return result
 
 

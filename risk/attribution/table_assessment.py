@@ -19,8 +19,6 @@ from gemel.risk.attribution.sap import expected_zeros, sap
 from gemel.risk.attribution.subtraction import retightened_sap
 from gemel.risk.attribution.utility import utility
 
-# Unique matches between samples: which records of two samples might be one person, and how likely each is (SE05).
-#
 # A level combination of the variables that two samples share is a unique match when each sample has one record there.
 # The match is correct with probability 1/F, F being the population's count there; an intruder ranks matches by E[1/F]
 # under the posterior of F.
@@ -77,9 +75,6 @@ def rank_correlation(matches: Sequence[Match]) -> dict[str, float]:
 
     answer = spearmanr(claimed, true)
     return {"matches": len(matches), "correlation": float(answer.statistic), "p_value": float(answer.pvalue)}
-
-
-# What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
 
 
 def statements(release: Release, limits: Bounds) -> dict[str, Any]:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from gemel.risk.record_table import FileOfRecords
 
 
-# What `gemel risk protect` prints of its report: a line for each figure, without a value of any record.
-
 _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the counts, since the policy has k"}
 
 

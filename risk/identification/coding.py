@@ -57,8 +57,6 @@ def tally(
     return codes[first], sums, inverse
 
 
-# How many of one file agree with each combination of another, when missing values agree with everything.
-
 Number = TypeVar("Number", np.int64, np.float64)
 
 

@@ -17,8 +17,6 @@ from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
 
-# Survey weights: how many people each record stands for, and the sampling fraction that they imply.
-
 Weights = NDArray[np.float64]
 
 
@@ -171,8 +169,6 @@ def _reciprocal_of_sampled(f: int, p: float) -> float:
     return p * total / f
 
 
-# Unit risk: how likely it is that at least one member of a unit is identified, and then all of them are.
-#
 # A unit is a household, an enterprise: people who came into the file together. Three intruders. One goes for single
 # people: each member is another chance. One knows of the unit only what its members share, the unit's keys: the unit
 # is then the record. One knows the keys of all its members together, its composition: fewer units agree on that than
@@ -204,12 +200,10 @@ class Units:
                 got=f"{without:,} records without",
                 remedy="give a record that belongs with no other a unit of its own",
             )
-        codes = column.rank("dense").to_numpy()
-        _, first, which, sizes = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
-        order = np.argsort(first)  # in the order of the file
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return cls(place[which.reshape(-1)], first[order].astype(np.int64), sizes[order].astype(np.int64))
+        units = column.unique(maintain_order=True)
+        of_record = column.replace_strict(units, np.arange(len(units)), return_dtype=pl.Int64).to_numpy()
+        _, first, sizes = np.unique(of_record, return_index=True, return_counts=True)
+        return cls(of_record, first, sizes)
 
     def any_member(self, risk: Floats) -> Floats:
         r"""Probability that at least one member is identified, shape (n_units,).

@@ -17,8 +17,6 @@ from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
 
-# What makes records, labels and a population no key file.
-
 
 def check_shape(file: KeyFile) -> None:
     codes = file.codes

@@ -16,8 +16,6 @@ from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.models.counts import distinct_rows
 
-# How key variables come to be wrong: misclassification matrices, and that of swapping.
-#
 # `theta[j, k]` is the probability that someone whose true level is k is observed at level j; its columns sum to 1.
 
 
@@ -193,8 +191,6 @@ def _sums(observed, group, people, counts, starts, theta, fraction):  # type: ig
     return odds, expected
 
 
-# Misclassification matrices as people state them, by the names of levels, put in the order of a file's levels.
-#
 # For each true level the distribution of what is observed, as PRAM's matrices are stated: `{true: {observed: p}}`; what
 # is not stated is 0. The matrices of the numbers are `theta[observed, true]`.
 

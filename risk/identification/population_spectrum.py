@@ -232,10 +232,6 @@ def _near(best: Pitman, spectrum: Spectrum) -> tuple[tuple[Pitman, Pitman], ...]
     for value, vector in zip(values, vectors.T, strict=True):
         # A direction in which the likelihood is flat says nothing: it goes as far as such numbers can.
         length = min(1.0 / np.sqrt(max(value, 1e-12)), 5.0)
-        found.append(
-            (
-                Pitman(*_parameters(x - length * vector, K), best.records),
-                Pitman(*_parameters(x + length * vector, K), best.records),
-            )
-        )
+        below, above = (Pitman(*_parameters(x + way * length * vector, K), best.records) for way in (-1.0, 1.0))
+        found.append((below, above))
     return tuple(found)

@@ -135,8 +135,6 @@ def suda_scores(
     return SudaScores(own, kind, scores, dis, chances, by_variable, tuple(by_category))
 
 
-# Special uniques in an assessment: how many of which size, what keys and categories add, by both scores.
-
 _CATEGORIES = 20  # listed
 
 

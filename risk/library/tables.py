@@ -25,8 +25,6 @@ from gemel.risk.protection.protected_file import protect as protect_file
 from gemel.risk.protection.request import Request, sampling_fraction
 from gemel.risk.record_table import record_table
 
-# What the functions of the library return: figures that show themselves as a report.
-
 
 @dataclass(frozen=True)
 class RiskAssessment:
@@ -154,9 +152,6 @@ def tables(release: Release, *, seconds: float = 60.0, known: int | None = None,
 
     document = assess_tables(read_release(Path(release)), seconds=seconds, known=known, seed=seed)
     return RiskAssessment(document, "Attribution risk of tables", "attribution")
-
-
-# Protection of a file of records: `gemel.risk.protect`.
 
 
 def protect(

@@ -19,8 +19,6 @@ from gemel.risk.magnitude.rules import Contributions, Primary, Rule, primary_cel
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
 from gemel.risk.magnitude.tables import LinkedTables
 
-# Who attacks each primary cell, and how far each must be left in doubt.
-#
 # An outsider knows what is published. Contributors know more: those whom the rule is on guard against (the coalition
 # of the next largest in the cell), and every unit that is alone in some primary cell, and so knows that cell's value
 # although it is withheld. They may have contributions in several withheld cells: subtracting them narrows what is left

@@ -244,8 +244,6 @@ def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Float
     return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
 
 
-# Tables that show an attack withstood, kept for other attacks: one table often answers many of them.
-#
 # A movement of the withheld cells that adds up and takes a cell as far as asked is proof, whoever found it: scaled, or
 # turned round, it serves against another intruder, for another cell that moves in it, and under any pattern that
 # withholds the cells that move. Checking one is a comparison of numbers; a linear programme would take milliseconds.

@@ -87,9 +87,6 @@ def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
     return found
 
 
-# A table that was suppressed elsewhere: its values, and what a reader gets back without the records behind it.
-
-
 @dataclass(frozen=True, eq=False)
 class PublishedValues:
     """Published values of the cells, wherever they were suppressed.

@@ -13,8 +13,6 @@ from scipy.sparse import csr_array
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers, Mask
 
-# A variable that spans a table: its levels, what they add up to, and its total.
-
 TOTAL = "Total"
 
 

@@ -74,8 +74,6 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
     )
 
 
-# Occam's window: every model that is not much worse than the best, found from a good one by moving outwards.
-#
 # A fixed number of models stands for the whole posterior without a Markov chain, so nothing needs to mix. Models are
 # expanded best first; those down to a wider window are expanded too, to bridge a valley between two good models.
 

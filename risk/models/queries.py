@@ -46,9 +46,6 @@ def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
     return records
 
 
-# Averages over models by weight: what is inferred does not hang on one model.
-
-
 class ModelAverage:
     """A mixture of fitted models over the same variables.
 

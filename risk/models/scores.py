@@ -15,8 +15,6 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest
 from gemel.risk.models.junction_trees import JunctionTree
 
-# Marginal likelihoods of tables over sets of variables, counted and cached in compiled code.
-#
 # A table's score is the log of T11's equation 13 with every cell's parameter equal to alpha / (declared cells):
 #
 #     log G(alpha) - log G(alpha + n) + sum over occupied cells of [log G(lambda + n_i) - log G(lambda)]
@@ -213,9 +211,6 @@ def grown(work: Work, limit: int) -> Work:
     scores = np.zeros(2 * places)
     copy_cache(work.cached_sets, work.cached_scores, sets, scores)
     return work._replace(cached_sets=sets, cached_scores=scores, tally=tally)
-
-
-# The hyper-Dirichlet marginal likelihood of decomposable models of a sparse table.
 
 
 class HyperDirichlet:

@@ -61,9 +61,6 @@ def require_exact(given: Published, what: str) -> None:
         )
 
 
-# Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, fewer variables.
-
-
 @dataclass(frozen=True)
 class Sampling(Protection):
     """A simple random sample without replacement, of a number or a fraction of the records."""

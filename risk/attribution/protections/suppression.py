@@ -18,8 +18,6 @@ from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law
 from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
 from gemel.risk.attribution.release import Published
 
-# The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS).
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -99,20 +97,19 @@ def solve(
     rows: Sequence[sparray],
     lower: Floats,
     upper: Floats,
-    floor: Floats,
     ceiling: Floats,
-    whole: Floats,
     what: str,
     seconds: float | None,
+    floor: Floats | float = 0.0,
 ) -> Solved:
-    """Solve one programme, or raise with the reason."""
+    """Solve one programme in whole numbers, or raise with the reason."""
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     matrix = vstack(list(rows), format="csr")
     result = milp(
         objective,
         constraints=[LinearConstraint(matrix, lower, upper)],
         bounds=Box(floor, ceiling),
-        integrality=whole,
+        integrality=np.ones(len(objective)),
         options=options,
     )
     if result.x is None:
@@ -266,21 +263,13 @@ def _programme(
             upper.append(np.asarray([np.inf]))
     room = np.concatenate([free if binary else np.tile(free * limit, 2), np.full(tables * own, limit + truth.max())])
     floor = np.zeros(len(room))
+    what = "cell suppression" if binary else "interval publication"
     if binary:
         floor[risky] = 1.0
     else:
         room[:published] = np.minimum(room[:published], truth)  # a range does not reach below 0
     try:
-        return solve(
-            np.concatenate([price, np.zeros(tables * own)]),
-            rows,
-            np.concatenate(lower),
-            np.concatenate(upper),
-            floor,
-            room,
-            np.ones(len(room)),
-            "cell suppression" if binary else "interval publication",
-            seconds,
-        )
+        objective = np.concatenate([price, np.zeros(tables * own)])
+        return solve(objective, rows, np.concatenate(lower), np.concatenate(upper), room, what, seconds, floor)
     except GemelError as error:
         raise parameter(f"table {plan.table.name!r}", error.what, remedy=error.remedy) from error

@@ -58,8 +58,6 @@ def copies_warnings(file: KeyFile, rows: NDArray[np.uint64], n_columns: int) -> 
     return [result_warning("records_copied", share=share, columns=n_columns)]
 
 
-# Comparing scores by how they rank: Copas's logit rank plot, and the area under the ROC curve.
-#
 # Both show how well a score separates events (sample uniques that are population unique, say) from the rest, and not
 # whether its values are probabilities: they do not change under a monotone transformation of the score.
 
@@ -161,11 +159,6 @@ def _regression(x: Floats, trials: Floats, events: Floats) -> tuple[float, float
         now = reached
     return float(a), float(b)
 
-
-# How well each score finds the population uniques among the sample uniques, where the population is known.
-#
-# For each score the area under the ROC curve and Copas's logit rank plot. Both look at the order of the records only:
-# whether a claimed chance means what it says is another question.
 
 _POINTS = 49
 

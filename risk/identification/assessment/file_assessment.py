@@ -30,8 +30,6 @@ from gemel.risk.identification.misclassification import Perturbation, misclassif
 from gemel.risk.identification.strategies import Frequencies, attacks
 from gemel.risk.identification.suda_ranking import BothScores
 
-# The risk of single records: by every method, as a histogram, and those of highest risk with what makes them so.
-
 _SHOWN = 50  # records of highest risk listed
 _BINS = 20
 

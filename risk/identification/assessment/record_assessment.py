@@ -17,8 +17,6 @@ from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import BesideColumns, read_beside, read_key_file, read_weights
 from gemel.risk.record_table import record_table
 
-# Several key sets of one file: what an intruder may know in each, assessed alike and compared.
-
 
 def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
     seen: set[frozenset[str]] = set()

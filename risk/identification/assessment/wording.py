@@ -93,9 +93,6 @@ MISCLASSIFIED = Words(
 )
 
 
-# A measure as the assessment lists it.
-
-
 def entry(
     words: Words, value: float, interval: tuple[float, float] | None = None, *, relied_on: bool = True
 ) -> dict[str, Any]:

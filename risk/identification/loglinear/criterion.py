@@ -107,12 +107,10 @@ def coefficients(means: Floats, fraction: float) -> tuple[tuple[Floats, Floats],
     )
 
 
-def error_terms(means: Floats, observed: Floats, fraction: float) -> tuple[Floats, Floats]:
+def error_terms(means: Floats, observed: Floats, fraction: float) -> list[Floats]:
     """What each cell adds to B1 and to B2, shape (n_cells,) each."""
-    first, second = coefficients(means, fraction)
     off = observed - means
-    square = off**2 - observed
-    return first[0] * off + first[1] * square, second[0] * off + second[1] * square
+    return [a * off + b * (off**2 - observed) for a, b in coefficients(means, fraction)]
 
 
 def minimum_error(means: Floats, observed: Floats, fraction: float) -> tuple[float, float]:

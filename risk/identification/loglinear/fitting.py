@@ -65,8 +65,6 @@ def _too_many(limit: int, q: int, table: SparseCounts) -> GemelError:
     )
 
 
-# Iterative proportional fitting over the cells of positive mean.
-
 _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 
 
@@ -192,8 +190,6 @@ def _fit_one(means, group, target):  # type: ignore[no-untyped-def]  # compiled
     return worst
 
 
-# Decomposable log-linear models in closed form: means where there are records, sums over cells that are never made.
-#
 # The fitted mean of a cell is the product of its clique margins over its separator margins, so that a table of a file's
 # occupied cells, with the margins of each, is all there is to fit. Everything else follows from the junction tree:
 #
@@ -271,6 +267,7 @@ class ClosedForm:
         self.graph, self.tree = graph, JunctionTree.of(graph)
         self._cliques = [margins.of(c) for c in self.tree.cliques]
         self._separators = [margins.of(s) for s in self.tree.separators]
+        self._margins = [*self._cliques, *self._separators]
         self._walk = list(self.tree.walk())
         edges = {frozenset(edge): k for k, edge in enumerate(self.tree.edges)}
         self._edge = {c: edges[frozenset((c, p))] for c, p in self._walk if p >= 0}
@@ -279,14 +276,21 @@ class ClosedForm:
     @cached_property
     def means(self) -> Floats:
         """Fitted means of the occupied cells, shape (n_cells,)."""
-        log = sum((np.log(m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
-        return np.exp(sum((-np.log(m.totals)[m.group] for m in self._separators), log))
+        return self._fitted([m.group for m in self._margins])[0]
 
     @cached_property
     def spread(self) -> Floats:
         """Variance of the logarithms of `means`, counts being Poisson, shape (n_cells,)."""
-        found = sum(((1.0 / m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
-        return np.maximum(sum((-(1.0 / m.totals)[m.group] for m in self._separators), found), 0.0)
+        return self._fitted([m.group for m in self._margins])[1]
+
+    def _fitted(self, rows: Sequence[Integers]) -> tuple[Floats, Floats]:
+        """Means of cells and the variances of their logarithms, by the row of each cell in every margin."""
+        log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
+        for k, (margin, own) in enumerate(zip(self._margins, rows, strict=True)):
+            sign = 1.0 if k < len(self._cliques) else -1.0
+            log += sign * np.log(margin.totals)[own]
+            spread += sign * (1.0 / margin.totals)[own]
+        return np.exp(log), np.maximum(spread, 0.0)
 
     def variance(self, d: Floats) -> float:
         """Variance of ``sum(d * log(means))`` over the occupied cells: the module's second formula."""
@@ -310,8 +314,7 @@ class ClosedForm:
                 sums = (sums - np.bincount(rows, weights=d * d, minlength=len(margin.totals))) * m / (m - 1)
             return float((sums / margin.totals).sum())
 
-        margins = [*self._cliques, *self._separators]
-        found = [part(own, rows) for own, rows in zip(margins, cells.rows, strict=True)]
+        found = [part(own, rows) for own, rows in zip(self._margins, cells.rows, strict=True)]
         return sum(found[: len(self._cliques)]) - sum(found[len(self._cliques) :])
 
     @cached_property
@@ -365,14 +368,9 @@ class ClosedForm:
 
     def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
         rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
-        log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
-        for k, (margin, own) in enumerate(zip([*self._cliques, *self._separators], rows, strict=True)):
-            sign = 1.0 if k < len(self._cliques) else -1.0
-            log += sign * np.log(margin.totals)[own]
-            spread += sign * (1.0 / margin.totals)[own]
-        means = np.exp(log)
+        means, spread = self._fitted(rows)
         weights = np.ones(len(means)) if exact else self.total / (len(means) * means)
-        return Visited(means, np.maximum(spread, 0.0), tuple(rows), weights, exact)
+        return Visited(means, spread, tuple(rows), weights, exact)
 
 
 def graph_of(generators: Sequence[tuple[int, ...]], names: Sequence[Hashable]) -> Graph | None:

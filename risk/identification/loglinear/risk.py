@@ -54,12 +54,8 @@ class LogLinearRisk:
 
     Parameters
     ----------
-    tau1
-        Expected number of sample uniques that are population unique.
-    tau2
-        Expected number of correct matches if every sample unique were matched to someone at random who fits.
     B1, B2
-        Minimum-error criteria of the two: estimates of the error that misfit puts into them; NaN with survey weights.
+        Minimum-error criteria: estimates of the error that misfit puts into tau1 and tau2; NaN with survey weights.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
     population_unique, correct : ndarray of float64, shape (n_uniques,)
@@ -80,8 +76,6 @@ class LogLinearRisk:
 
     model: str
     terms: tuple[tuple[str, ...], ...]
-    tau1: float
-    tau2: float
     B1: float
     B2: float
     uniques: Integers = field(repr=False)
@@ -93,6 +87,16 @@ class LogLinearRisk:
     plug_in: tuple[float, float]
     graph: Graph | None = field(repr=False)
     precision: TauPrecision | None
+
+    @property
+    def tau1(self) -> float:
+        """Expected number of sample uniques that are population unique."""
+        return float(self.population_unique.sum())
+
+    @property
+    def tau2(self) -> float:
+        """Expected correct matches if every sample unique were matched to someone at random who fits."""
+        return float(self.correct.sum())
 
     @property
     def cm_given_um(self) -> float:
@@ -163,22 +167,9 @@ def log_linear_risk(
         alone, correct = averaged_h1(L, v), averaged_h2(L, v)
     else:
         alone, correct = h1(L), h2(L)
+    named = tuple(tuple(names[v] for v in g) for g in generators)
     return LogLinearRisk(
-        model,
-        tuple(tuple(names[v] for v in g) for g in generators),
-        float(alone.sum()),
-        float(correct.sum()),
-        B1,
-        B2,
-        records,
-        alone,
-        correct,
-        1.0 + L,
-        outside,
-        found,
-        plug_in,
-        graph,
-        precision,
+        model, named, B1, B2, records, alone, correct, 1.0 + L, outside, found, plug_in, graph, precision
     )
 
 

@@ -19,8 +19,6 @@ from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, mask_of
 from gemel.risk.models.junction_trees import JunctionTree
 
-# Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
-#
 # A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
 # needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and
 # the probability of a recoded combination is a marginal (T11 chapter 8).
@@ -209,8 +207,6 @@ def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tup
     return FittedModel(graph, levels, tree, tuple(held[c] for c in tree.cliques), model.estimate)
 
 
-# The effect of merging two groups of one variable, for all candidates at once.
-#
 # `recoded` answers for one recoding. A search and the measures of categories need hundreds that each merge two groups
 # of what there is; only the combinations with one of the two change, and a merged combination's probability is the
 # sum of two.

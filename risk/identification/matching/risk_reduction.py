@@ -15,8 +15,6 @@ from gemel.risk.identification.matching.bayesian_matching import BayesianMatchin
 from gemel.risk.identification.matching.recoding import Recoding, candidate_pairs, merges, ordered_variables, recoded
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
 
-# What each variable and each category adds to the risk, from models fitted once (T11 chapter 8).
-#
 # The relative risk of a variable is the file's risk with it over the risk without it, both from the same models: the
 # variable is summed out of them. A category is judged by suppression (the records that have it are left out) and by
 # merging it with its neighbours, or where levels have no order with each other category in turn.
