@@ -69,21 +69,14 @@ def bounds(
 ) -> Bounds:
     """Bound every cell of the base table from everything that was released.
 
-    Parameters
-    ----------
-    method
-        ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
-        ``programming``: integer programming, tight. ``auto``: by
-        irreducible components where their separators are known exactly, each covered one in closed form and the others
-        by shuttle and then integer programming for what the shuttle left unproven.
-    seconds
-        Time allowed; bounds stay valid when it runs out, and are reported as not tight where unproven.
+    `method`: ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
+    ``programming``: integer programming, tight. ``auto``: by irreducible components where their separators are known
+    exactly, each covered one in closed form and the others by shuttle and then integer programming for what the shuttle
+    left unproven. `seconds`: time allowed; bounds stay valid when it runs out, and are reported as not tight where
+    unproven.
 
-    Raises
-    ------
-    GemelError
-        If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is requested and the
-        release is not decomposable.
+    Refused: a release that no population satisfies, with the tables in conflict; ``closed`` of one that is not
+    decomposable.
     """
     run = _Run(release, seconds, kind, progress)
     methods = {"closed": run.closed, "programming": run.programming, "shuttle": run.shuttle, "auto": run.auto}
@@ -95,8 +88,6 @@ def bounds(
 
 @dataclass(frozen=True)
 class _Run:
-    """A release that is being bounded, and the time for it."""
-
     release: Release
     seconds: float | None
     kind: Kind | None
@@ -104,7 +95,6 @@ class _Run:
     begun: float = field(default_factory=time.monotonic)
 
     def closed(self) -> Bounds:
-        """By components, all of them covered."""
         parts = components(self.release)
         missing = [c for c in parts if c.table is None]
         if missing:
@@ -120,7 +110,6 @@ class _Run:
         return self._bounds(lower, upper, proven, proven, f"closed form ({len(parts)} components)")
 
     def programming(self) -> Bounds:
-        """One integer programme for each bound that no table has shown attained."""
         found = programme_bounds(
             system(self.release),
             witnesses=self._witness(self.seconds),

@@ -84,8 +84,7 @@ def _matched(former: Floats, latter: Floats, axis: int, n: int, *, profiles: boo
 #
 # Counts that were rounded leave a range for each true count; a difference shows only where these ranges do not overlap.
 
-SMALL = 2
-"""People in a cell up to whom each is disclosed: of two, each knows the other."""
+SMALL = 2  # people in a cell up to whom each is disclosed: of two, each knows the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,6 @@ class Ranges:
         return cls(counts, drawn.bounds(down), drawn.bounds(up))
 
     def changed(self, change: Callable[[Counts], Counts]) -> Ranges:
-        """The same of each of its arrays."""
         return Ranges(
             change(self.counts),
             (change(self.low[0]), change(self.low[1])),
@@ -199,7 +197,6 @@ def sum_difference(whole: Counts, parts: Sequence[Counts], targets: Sequence[int
 
 
 def _shown(former: Ranges, latter: Ranges) -> Counts:
-    """Whom the two releases show to have come, by cell."""
     visible = latter.high[0] - former.low[1] >= 1
     shown: Counts = np.where(visible, np.maximum(latter.counts - former.counts, 0), 0).astype(np.int64)
     return shown

@@ -34,7 +34,6 @@ Made = TypeVar("Made")
 
 
 def _tuples(value: Any) -> Any:
-    """Lists to tuples, all the way down."""
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 

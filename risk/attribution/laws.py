@@ -19,11 +19,9 @@ from scipy.special import gammaln
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers, Mask
 
-INFINITE = 2**31 - 1
-"""An upper bound that is none."""
+INFINITE = 2**31 - 1  # an upper bound that is none
 
-UNPUBLISHED = -1
-"""Stands in a published table for a count that is withheld."""
+UNPUBLISHED = -1  # stands in a published table for a count that is withheld
 
 
 class Law(ABC):

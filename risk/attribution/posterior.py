@@ -37,8 +37,7 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
 # variables, several of whose counts add up to the queried one, can be taken into account by convolution.
 
 Range = Literal["sample", "naive", "tight"]
-Query = Mapping[str, int]
-"""Variable to level number; the variables not named are summed out."""
+Query = Mapping[str, int]  # variable to level number; the variables not named are summed out
 
 
 @dataclass(frozen=True, eq=False)

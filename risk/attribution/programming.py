@@ -83,11 +83,9 @@ def system(release: Release, tables: list[int] | None = None) -> System:
 # bounds.
 
 _SLACK = 1e-6
-_LARGE = 200
-"""Base cells above which linear relaxations are tried first."""
+_LARGE = 200  # base cells above which linear relaxations are tried first
 
-LARGEST = 512
-"""Base cells above which whole programmes are left out when there is a time limit."""
+LARGEST = 512  # base cells above which whole programmes are left out when there is a time limit
 
 
 class Undecided(GemelError):
@@ -251,10 +249,8 @@ class _Known:
     """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
 
     cells: int
-    blocks: list[Integers]
-    """The cells of each sum."""
-    single: bool
-    """Whether every sum is of one cell, in the order of the cells."""
+    blocks: list[Integers]  # the cells of each sum
+    single: bool  # whether every sum is of one cell, in the order of the cells
     low: Integers
     high: Integers
     minimum: Integers

@@ -25,27 +25,18 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import log_binomial
 
-_DOUBLES = 1_000
-"""C(n, n/2) is below the largest double up to n = 1029."""
+_DOUBLES = 1_000  # C(n, n/2) is below the largest double up to n = 1029
 
 
 def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None = None) -> Floats:
     """SAP(0..N) of the static attacker.
 
-    Parameters
-    ----------
-    upper
-        Upper bounds that the intruder has; by default the counts themselves (an exact table).
-    maximum
-        Stop at this k: for large populations.
+    `upper`: upper bounds that the intruder has; by default the counts themselves (an exact table); `maximum`: stop at
+    this k: for large populations.
 
-    Returns
-    -------
-    ndarray of float64, shape (min(N, most) + 1,)
-        Never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1 throughout when a count of 0 is known.
+    Returns float64, shape (min(N, most) + 1,): never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1
+    throughout when a count of 0 is known.
 
-    Notes
-    -----
     O(k * (N + number of cells)) for k up to N or `maximum`.
 
     References

@@ -130,8 +130,7 @@ def explore(low, high, base, deps, starts, touching, found, steps):  # type: ign
     return count, taken, 0
 
 
-LARGEST = 200_000
-"""Recoded cells above which a search, which copies their bounds at each depth, is refused."""
+LARGEST = 200_000  # recoded cells above which a search, which copies their bounds at each depth, is refused
 
 _ALL_FOUND = 0
 

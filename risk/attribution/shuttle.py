@@ -30,8 +30,7 @@ from gemel.risk.attribution.release import Release
 
 Kind = Literal["all", "runs", "chain"]
 
-ROOM = 20_000_000
-"""Recoded cells for which two arrays of bounds are kept in memory without an explicit request."""
+ROOM = 20_000_000  # recoded cells for which two arrays of bounds are kept in memory without an explicit request
 
 
 @dataclass(frozen=True)

@@ -130,18 +130,9 @@ def assess(
 ) -> dict[str, Any]:
     """Assess a release.
 
-    Parameters
-    ----------
-    release
-        With its truth for the subtraction attribution probability and the cost in utility; without it for what an
-        intruder can deduce and infer.
-    known
-        Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
-
-    Returns
-    -------
-    dict
-        Of plain values, for JSON.
+    `release`: with its truth for the subtraction attribution probability and the cost in utility; without it for what
+    an intruder can deduce and infer; `known`: largest number of known people to draw the curve for; by default all, or
+    1,000 in large populations.
     """
     limits = bounds(release, seconds=seconds, progress=progress)
     result: dict[str, Any] = {

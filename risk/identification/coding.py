@@ -85,7 +85,6 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
 
 
 def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
-    """The patterns of values that are there, and the rows of each."""
     there = cells >= 0
     if there.all():
         return [(np.ones(cells.shape[1], dtype=bool), np.arange(len(cells)))]

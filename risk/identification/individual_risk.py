@@ -88,15 +88,10 @@ class IndividualRisk:
 def individual_risk(file: KeyFile, weights: Weights | None = None) -> IndividualRisk:
     """Risk of every record from the weights of its class.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, a class is all records that agree.
-    weights : ndarray of float64, shape (n_records,), optional
-        People each record stands for, above 0; by default 1 over the sampling fraction.
+    `file`: the records. Where missing values agree with everything, a class is all records that agree. `weights`
+    (float64, shape (n_records,), optional): people each record stands for, above 0; by default 1 over the sampling
+    fraction.
 
-    Notes
-    -----
     O(n log n) and at most 40 steps for each class.
 
     References

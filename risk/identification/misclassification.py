@@ -98,7 +98,6 @@ class MisclassificationRisk:
 
     @property
     def tau_approximate(self) -> float | None:
-        """The sum of equation 8, population known."""
         return None if self.approximate is None else float(self.approximate.sum())
 
     @property

@@ -29,8 +29,7 @@ _LOWEST = -50.0  # alpha: all combinations are about equally common
 _STEP = 1e-3
 _CENTRE, _WIDTH = -0.7, 1.0
 """Prior of log(1 - alpha), which a file with few pairs needs: alpha is .5, and within -2.6 and .93 with 95 %."""
-_EDGES = np.array([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100])
-"""Least frequency of each group by which a fit is judged."""
+_EDGES = np.array([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100])  # least frequency of each group by which a fit is judged
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,6 @@ def fit_pitman(spectrum: Spectrum) -> PitmanFit:
 
 
 def _parameters(x: Floats, K: float) -> tuple[float, float]:
-    """Alpha and theta of two numbers without bounds."""
     alpha = max(1.0 - float(np.exp(x[0])), _LOWEST)
     minimum = -alpha if alpha >= 0 else -alpha * K
     return alpha, minimum + float(np.exp(x[1]))

@@ -167,8 +167,6 @@ def read_weights(records: Records, column: str) -> Weights:
 
 @dataclass(frozen=True)
 class BesideColumns:
-    """Names of columns beside the keys, and the records before protection."""
-
     sensitive: Sequence[str] = ()
     ordinal: Sequence[str] = ()
     unit: str | None = None

@@ -115,7 +115,6 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
 
 
 def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
-    """Strategies 1 to 7 of T11 chapter 5, by number; 6 and 7 try cells with r records."""
     if r < 1:
         raise parameter("r", "a cell that is tried holds at least one record", str(r))
     out: Direction = "sample to population"

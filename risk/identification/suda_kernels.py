@@ -73,16 +73,11 @@ def _lower_keys(layout: Any, n_words: int) -> Any:
 class _Values(NamedTuple):
     """Working arrays about the values of the key that splits a class, an entry for each value."""
 
-    tally: Codes
-    """Items of the class that have the value."""
-    hopeful: Codes
-    """Candidates among them."""
-    place: Codes
-    """First the one candidate, where there is only one; then where the value's items begin."""
-    top: Codes
-    """Where its next item is placed."""
-    touched: Codes
-    """The values that occur, without gaps."""
+    tally: Codes  # items of the class that have the value
+    hopeful: Codes  # candidates among them
+    place: Codes  # first the one candidate, where there is only one; then where the value's items begin
+    top: Codes  # where its next item is placed
+    touched: Codes  # the values that occur, without gaps
 
 
 @njit(cache=True, nogil=True)

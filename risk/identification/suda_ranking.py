@@ -100,12 +100,9 @@ def suda_scores(
 ) -> SudaScores:
     r"""Score every record by its minimal sample uniques.
 
-    Parameters
-    ----------
-    kind
-        ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques is
-        within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
-        :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
+    `kind`: ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques
+    is within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
+    :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
 
     References
     ----------
@@ -140,8 +137,6 @@ _CATEGORIES = 20  # listed
 
 @dataclass(frozen=True)
 class BothScores:
-    """The IS metric and the SUDA score of 2002 of the same minimal sample uniques."""
-
     is_scores: SudaScores
     suda: SudaScores
 

@@ -38,8 +38,7 @@ class RiskAssessment:
 
     document: dict[str, Any] = field(repr=False)
     _title: str
-    _report: str = field(repr=False)
-    """The module of `gemel.risk.report` that renders it."""
+    _report: str = field(repr=False)  # the module of `gemel.risk.report` that renders it
 
     def __getitem__(self, name: str) -> Any:
         return self.document[name]

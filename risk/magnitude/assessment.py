@@ -139,20 +139,11 @@ def assess(
 ) -> dict[str, Any]:
     """Find the risky cells, choose complementary ones or take those of a published table, and attack the result.
 
-    Parameters
-    ----------
-    published
-        A table with suppression made elsewhere; nothing is then chosen.
+    `published`: a table with suppression made elsewhere; nothing is then chosen.
 
-    Returns
-    -------
-    dict
-        Plain data, as written to JSON. It holds true values of withheld cells.
+    Returns plain data, as written to JSON. It holds true values of withheld cells.
 
-    Raises
-    ------
-    GemelError
-        A published value is not that of the records.
+    Refused: a published value is not that of the records.
     """
     choice = Choice() if choice is None else choice
     primary = primary_cells(found, rules)

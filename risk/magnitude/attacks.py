@@ -105,8 +105,7 @@ class Limits:
 # Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found
 # exactly.
 
-TOLERANCE = 1e-6
-"""Share of a reach that rounding may take."""
+TOLERANCE = 1e-6  # share of a reach that rounding may take
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ class Breach:
     """An attack that comes closer than it may."""
 
     attack: Attack
-    reach: float
-    """How far its bound lies from the true value."""
+    reach: float  # how far its bound lies from the true value
 
 
 def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:

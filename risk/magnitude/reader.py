@@ -20,8 +20,7 @@ from gemel.risk.magnitude.rules import Contributions, contributions
 from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
 from gemel.risk.record_table import RecordTable
 
-Parents = Mapping[str, Mapping[str, str]]
-"""For each variable with a hierarchy, what each level adds up to."""
+Parents = Mapping[str, Mapping[str, str]]  # for each variable with a hierarchy, what each level adds up to
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,8 +81,7 @@ class Classification:
         return tuple(found)
 
 
-LARGEST = 200_000
-"""Cells that a system may have."""
+LARGEST = 200_000  # cells that a system may have
 
 
 @dataclass(frozen=True, eq=False)

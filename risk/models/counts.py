@@ -43,17 +43,10 @@ class SparseCounts:
     ) -> SparseCounts:
         """Count records.
 
-        Parameters
-        ----------
-        records : array of int, shape (n_records, n_variables)
-            Codes 0 to `levels - 1`.
-        weights : array of float, shape (n_records,), optional
-            What each record counts for; not negative, with a positive sum.
+        `records` (array of int, shape (n_records, n_variables)): codes 0 to `levels - 1`; `weights` (array of float,
+        shape (n_records,), optional): what each record counts for; not negative, with a positive sum.
 
-        Raises
-        ------
-        GemelError
-            No records, a variable with one level, a code out of range, a negative weight, names that do not fit.
+        Refused: no records, a variable with one level, a code out of range, a negative weight, names that do not fit.
         """
         codes = np.asarray(records)
         names = tuple(range(len(levels))) if names is None else tuple(names)

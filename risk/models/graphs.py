@@ -37,10 +37,8 @@ def _lowest(_context: Any, _word: Any) -> Any:
 
 
 # Intrinsics are declared with the compiler's context and called without it.
-popcount: Any = _popcount
-"""Number of members of a set (compiled)."""
-lowest: Any = _lowest
-"""The smallest member of a set that is not empty (compiled)."""
+popcount: Any = _popcount  # number of members of a set (compiled)
+lowest: Any = _lowest  # the smallest member of a set that is not empty (compiled)
 
 
 def members(mask: int) -> Iterator[int]:

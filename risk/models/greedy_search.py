@@ -89,18 +89,10 @@ def occam_window(
 ) -> SearchResult:
     """The models whose posterior probability is at least that of the best divided by `ratio`.
 
-    Parameters
-    ----------
-    ratio
-        How much less probable than the best a model may be.
-    bridge
-        Models down to `ratio * bridge` below the best are expanded in search of better ones, but not returned.
-    simplest
-        Leave out models that have a more probable submodel in the window (Madigan and Raftery's second rule).
-    start
-        Where to begin; by default the end of a greedy search.
-    model_limit
-        Most models expanded; an error if the window is larger.
+    `ratio`: how much less probable than the best a model may be; `bridge`: models down to `ratio * bridge` below the
+    best are expanded in search of better ones, but not returned; `simplest`: leave out models that have a more probable
+    submodel in the window (Madigan and Raftery's second rule); `start`: where to begin; by default the end of a greedy
+    search; `model_limit`: most models expanded; an error if the window is larger.
 
     References
     ----------

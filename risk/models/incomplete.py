@@ -85,25 +85,14 @@ def fit_incomplete(
 ) -> IncompleteFit:
     """Fit a decomposable model to records with missing values.
 
-    Parameters
-    ----------
-    graph
-        A decomposable graph over their variables; by default the complete one (the saturated model).
-    precision
-        0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are
-        added to the expected counts (posterior means given those counts); every cell of a clique is then held.
-    tolerance
-        Greatest change of a clique cell's probability at which to stop.
-    max_iterations
-        Where to stop otherwise, which the result reports.
+    `graph`: a decomposable graph over their variables; by default the complete one (the saturated model). `precision`:
+    0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are added to the
+    expected counts (posterior means given those counts); every cell of a clique is then held. `tolerance`: greatest
+    change of a clique cell's probability at which to stop. `max_iterations`: where to stop otherwise, which the result
+    reports.
 
-    Raises
-    ------
-    GemelError
-        A graph that is not decomposable or has other variables; too many completions to be held.
+    Refused: a graph that is not decomposable or has other variables; too many completions to be held.
 
-    Notes
-    -----
     An iteration costs, for each clique, the completions of its missing part summed over the records.
 
     References

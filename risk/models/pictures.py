@@ -35,17 +35,10 @@ _STYLE = (
 def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float = 0.01, title: str = "") -> str:
     """A model as a graph.
 
-    Parameters
-    ----------
-    inclusion : ndarray of float64, shape (n, n), optional
-        How probable each edge is: line weight and opacity. Edges that the model lacks are drawn dashed.
-    minimum
-        Edges less probable than this, and not in the model, are left out.
+    `inclusion` (float64, shape (n, n), optional): how probable each edge is: line weight and opacity. Edges that the
+    model lacks are drawn dashed. `minimum`: edges less probable than this, and not in the model, are left out.
 
-    Returns
-    -------
-    str
-        A complete SVG document.
+    Returns str: a complete SVG document.
     """
     import networkx as nx
 

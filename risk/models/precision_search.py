@@ -139,8 +139,7 @@ class GridScores:
 # ----------
 # .. [1] Tarantola, MCMC model determination for discrete graphical models, Statistical Modelling 4, 2004.
 
-END_SHARE = 1e-3
-"""Posterior probability at an end of the grid from which the grid is too short."""
+END_SHARE = 1e-3  # posterior probability at an end of the grid from which the grid is too short
 
 
 @dataclass(frozen=True, eq=False)

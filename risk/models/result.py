@@ -14,8 +14,7 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.graphs import Graph
 
-WORD = 62
-"""Pairs held in one 64-bit word of a model's key."""
+WORD = 62  # pairs held in one 64-bit word of a model's key
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,6 @@ def copied_share(file: KeyFile, rows: NDArray[np.uint64]) -> float:
 
 
 def copies_warnings(file: KeyFile, rows: NDArray[np.uint64], n_columns: int) -> list[ResultWarning]:
-    """A warning where more pairs agree in everything than people do."""
     share = copied_share(file, rows)
     if n_columns - file.n_keys < _OTHERS or share <= _SHARE:
         return []

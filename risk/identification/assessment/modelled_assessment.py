@@ -36,7 +36,6 @@ _TRACED = 200  # points of a search's trace
 def log_linear(
     file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
-    """Put the log-linear models tried into an assessment, and give the preferred one."""
     models: Sequence[LogLinearRisk]
     origins: Sequence[str] = ("two-way path", "search", "two-way path")
     agreeing: Sequence[bool] | None = None

@@ -134,7 +134,6 @@ class CalibratedRisk:
         }
 
     def warnings(self, dis: Dis) -> list[ResultWarning]:
-        """What to know before relying on these numbers; `dis` is what the same file says without any law."""
         found = []
         if not self.converged:
             found.append(result_warning("calibration_not_converged"))

@@ -17,11 +17,9 @@ from gemel.risk.models.factors import match_rows
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 
-LIMIT = 2**24
-"""Cells from which a model is refused: 16.8 million, some 0.6 GB."""
+LIMIT = 2**24  # cells from which a model is refused: 16.8 million, some 0.6 GB
 
-TOLERANCE = 0.01
-"""Records by which a fitted margin may be off."""
+TOLERANCE = 0.01  # records by which a fitted margin may be off
 
 _WIDEST = 32  # bytes that may be needed for each cell allowed
 
@@ -142,7 +140,6 @@ def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers
 
 
 def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
-    """One pass over all margins, in place; how far any was off."""
     return float(max(_fit_one(means, group, target) for group, target in zip(groups, targets, strict=True)))
 
 
@@ -166,7 +163,6 @@ def _extrapolated(before, once, twice):  # type: ignore[no-untyped-def]  # compi
 
 @njit(cache=True, nogil=True)
 def _likelihood(means, observed):  # type: ignore[no-untyped-def]  # compiled
-    """Poisson log-likelihood but for a constant."""
     value = 0.0
     for i in range(len(means)):
         value -= means[i]
@@ -199,10 +195,8 @@ def _fit_one(means, group, target):  # type: ignore[no-untyped-def]  # compiled
 # - A sum over all cells, :math:`\sum_j g(\mu_j)`, is n times the mean of :math:`g(\mu)/\mu` over cells drawn from the
 #   model. Where the tree has few cells of positive mean they are all visited, and the sum is exact.
 
-EXACT_CELLS = 2**17
-"""Cells of positive mean up to which a sum over them is exact."""
-DRAWN = 2**15
-"""Cells drawn where there are more."""
+EXACT_CELLS = 2**17  # cells of positive mean up to which a sum over them is exact
+DRAWN = 2**15  # cells drawn where there are more
 
 _HELD = 256  # margins kept at a time
 
@@ -284,7 +278,6 @@ class ClosedForm:
         return self._fitted([m.group for m in self._margins])[1]
 
     def _fitted(self, rows: Sequence[Integers]) -> tuple[Floats, Floats]:
-        """Means of cells and the variances of their logarithms, by the row of each cell in every margin."""
         log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
         for k, (margin, own) in enumerate(zip(self._margins, rows, strict=True)):
             sign = 1.0 if k < len(self._cliques) else -1.0

@@ -233,7 +233,6 @@ def choose_model(
 def _two_way(
     file: KeyFile, margins: Margins, max_models: int | None, limit: int, higher_order: bool
 ) -> tuple[list[LogLinearRisk], int]:
-    """The path from independence to all two-way interactions, and how many of its models have too many cells."""
     table = margins.table
     names = [str(n) for n in table.names]
     strength = pairwise_dependence(table)
@@ -278,7 +277,6 @@ def _precise(model: LogLinearRisk, margins: Margins, fraction: float) -> LogLine
 
 
 def _preferred(models: Sequence[LogLinearRisk], usable: Sequence[bool], criterion: Criterion, dis: Dis | None) -> int:
-    """The smallest criterion among models that converged; with `dis`, among those nearest to agreeing with it."""
     fine = [
         own and m.converged and not (dis is not None and _overfits(m)) for m, own in zip(models, usable, strict=True)
     ]

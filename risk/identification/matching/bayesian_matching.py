@@ -128,20 +128,12 @@ def fit_models(
 ) -> FittedModels:
     """Search for decomposable models of a file's key variables and fit them.
 
-    Parameters
-    ----------
-    file
-        The release; missing values must be a level.
-    method
-        ``exact``: every model (to 7 variables). ``mc3``, ``annealing``, ``occam``: see `risk.models`. ``default``:
-        exact to 6 variables, MC3 above.
-    rng
-        For ``mc3``, ``annealing`` and ``default``.
-    estimate, precision
-        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means): a number,
-        or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
-    share, at_most
-        The heaviest models that hold this share of the weight are kept, and no more than so many.
+    `file`: the release; missing values must be a level. `method`: ``exact``: every model (to 7 variables). ``mc3``,
+    ``annealing``, ``occam``: see `risk.models`. ``default``: exact to 6 variables, MC3 above. `rng`: for ``mc3``,
+    ``annealing`` and ``default``. `estimate`, `precision`: of the cells' probabilities, and the total prior precision
+    of the scores (and of posterior means): a number, or a gamma prior, for ``default``, ``exact`` and ``mc3``;
+    posterior means are then by its posterior mean. `share`, `at_most`: the heaviest models that hold this share of the
+    weight are kept, and no more than so many.
     """
     if method not in METHODS:
         raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))

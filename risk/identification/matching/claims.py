@@ -51,17 +51,10 @@ def claim_best_of_each(
 ) -> Claims:
     """One claim for every target whose most probable pair reaches `minimum`; equally probable pairs by lot.
 
-    Parameters
-    ----------
-    target : ndarray of int, shape (n_pairs,)
-        Whom the pair is about: the person, or the record where the intruder starts from the release.
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,), optional
-    minimum
-        Probability below which nothing is claimed.
+    `target` (int, shape (n_pairs,)): whom the pair is about: the person, or the record where the intruder starts from
+    the release; `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,), optional); `minimum`:
+    probability below which nothing is claimed.
 
-    Notes
-    -----
     O(n_pairs).
     """
     _check(probability, is_match)

@@ -59,21 +59,13 @@ def minimal_recoding(
 ) -> RecodingFound:
     """Search for the recoding of least loss whose risk is at most `selected`.
 
-    Parameters
-    ----------
-    measure
-        ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
-        at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
-        ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
-    ordered
-        For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
-    exact_to
-        Most recodings that an exact search may look at.
-    models
-        How many of the heaviest models are used during the search; the outcome is judged by all.
-    merging
-        Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
-        however many levels there are.
+    `measure`: ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a
+    record at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
+    ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise. `ordered`: for each variable
+    whether only neighbouring levels may be merged; by default `ordered_variables`. `exact_to`: most recodings that an
+    exact search may look at. `models`: how many of the heaviest models are used during the search; the outcome is
+    judged by all. `merging`: whether levels may be merged; otherwise whole variables are left out, one after another,
+    which is soon found however many levels there are.
     """
     file = matching.file
     if measure not in MEASURES:

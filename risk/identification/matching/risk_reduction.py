@@ -125,7 +125,6 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
 
 
 def _by_category(matching: BayesianMatching, risks: Mapping[tuple[str, str], CategoryRisk]) -> list[dict[str, Any]]:
-    """The categories from whose sample uniques most expected correct matches come, by their share of them."""
     file = matching.file
     own = file.counts == 1
     total = float(matching.correct_match[own].sum())
