@@ -87,8 +87,6 @@ class Pitman:
     def reciprocal(self, f: ArrayLike, population: float) -> Floats:
         r"""E[1/F] of combinations with f records, F people of `population`.
 
-        Notes
-        -----
         F - f is taken to be negative binomial, which the beta-binomial is but for terms of the order f/n:
         :math:`E[1/F] = \int_0^1 t^{f-1} (1 + s (1 - t))^{\alpha - f} dt` with :math:`s = (N - n)/(\theta + n)`, by
         Gauss and Legendre's rule in the logarithm of the second factor.

@@ -240,8 +240,6 @@ def measures_of(counts: Integers, correct_match: Floats, population_unique: Floa
 def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
     """Pr(cm) and expected population count of every combination in the file, averaged over fitted models.
 
-    Notes
-    -----
     O(models * cliques * cells log cells).
     """
     kept = file.varying

@@ -154,8 +154,6 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
 
     `known` keeps probabilities from one call to the next.
 
-    Notes
-    -----
     One pass of messages for each model, all combinations at once.
     """
     file = matching.file
