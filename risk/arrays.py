@@ -14,6 +14,6 @@ Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
-def finite(value: float) -> float | None:
-    """A number as JSON can hold it: None where it is infinite or none."""
-    return float(value) if math.isfinite(value) else None
+def finite(value: float | None) -> float | None:
+    """A number as JSON can hold it: None where it is infinite, no number or not known."""
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -23,10 +23,11 @@ from gemel.carole.extended_latent.variables import Values, WeightedPairs, check_
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.annealing import anneal
 from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.expectation_step import completions
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import greedy
-from gemel.risk.models.incomplete import IncompleteCounts, completed, completions, fit_incomplete
+from gemel.risk.models.incomplete import IncompleteCounts, completed, fit_incomplete
 from gemel.risk.models.result import SearchResult
 from gemel.risk.models.scores import HyperDirichlet
 

@@ -32,14 +32,9 @@ Method = Literal["auto", "programming", "shuttle", "closed"]
 class Bounds:
     """Bounds of the base table's cells.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of int64, shape of the base table
-        Valid for every population that satisfies the release; `laws.INFINITE` where there is no upper bound.
-    lower_tight, upper_tight : ndarray of bool, same shape
-        Whether a feasible table is proven to attain the bound.
-    method
-        How they were found, in words.
+    `lower`, `upper` (int64, shape of the base table): valid for every population that satisfies the release;
+    `laws.INFINITE` where there is no upper bound; `lower_tight`, `upper_tight` (bool, same shape): whether a feasible
+    table is proven to attain the bound; `method`: how they were found, in words.
     """
 
     lower: Integers
@@ -51,7 +46,6 @@ class Bounds:
 
     @property
     def tight(self) -> bool:
-        """Whether every bound is proven attained."""
         return bool(self.lower_tight.all() and self.upper_tight.all())
 
     @property
@@ -75,33 +69,17 @@ def bounds(
 ) -> Bounds:
     """Bound every cell of the base table from everything that was released.
 
-    Parameters
-    ----------
-    method
-        ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
-        ``programming``: integer programming, tight. ``auto``: by
-        irreducible components where their separators are known exactly, each covered one in closed form and the others
-        by shuttle and then integer programming for what the shuttle left unproven.
-    seconds
-        Time allowed; bounds stay valid when it runs out, and are reported as not tight where unproven.
-    kind
-        The family of recodings for the shuttle algorithm.
-    progress
-        Called with a stage and the share of it that is done.
+    `method`: ``closed``: by components, each covered by a published table. ``shuttle``: generalised shuttle algorithm.
+    ``programming``: integer programming, tight. ``auto``: by irreducible components where their separators are known
+    exactly, each covered one in closed form and the others by shuttle and then integer programming for what the shuttle
+    left unproven. `seconds`: time allowed; bounds stay valid when it runs out, and are reported as not tight where
+    unproven.
 
-    Raises
-    ------
-    GemelError
-        If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is requested and the
-        release is not decomposable.
+    Refused: a release that no population satisfies, with the tables in conflict; ``closed`` of one that is not
+    decomposable.
     """
     run = _Run(release, seconds, kind, progress)
-    methods = {
-        "closed": run.closed,
-        "programming": run.programming,
-        "shuttle": run.shuttle,
-        "auto": run.auto,
-    }
+    methods = {"closed": run.closed, "programming": run.programming, "shuttle": run.shuttle, "auto": run.auto}
     try:
         return methods[method]()
     except Contradiction as error:
@@ -110,8 +88,6 @@ def bounds(
 
 @dataclass(frozen=True)
 class _Run:
-    """A release that is being bounded, and the time for it."""
-
     release: Release
     seconds: float | None
     kind: Kind | None
@@ -119,7 +95,6 @@ class _Run:
     begun: float = field(default_factory=time.monotonic)
 
     def closed(self) -> Bounds:
-        """By components, all of them covered."""
         parts = components(self.release)
         missing = [c for c in parts if c.table is None]
         if missing:
@@ -135,7 +110,6 @@ class _Run:
         return self._bounds(lower, upper, proven, proven, f"closed form ({len(parts)} components)")
 
     def programming(self) -> Bounds:
-        """One integer programme for each bound that no table has shown attained."""
         found = programme_bounds(
             system(self.release),
             witnesses=self._witness(self.seconds),
@@ -244,7 +218,6 @@ class _Run:
 
 
 def _consistent(release: Release) -> bool:
-    """Whether exact tables agree on the margins they share (they are then satisfiable together, if decomposable)."""
     exact = [t for t in release.tables if t.exact and t.simple and not t.sample]
     for i, first in enumerate(exact):
         for second in exact[i + 1 :]:

@@ -32,8 +32,6 @@ Box = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Component:
-    """An irreducible component."""
-
     variables: tuple[str, ...]
     separator: tuple[str, ...]
     table: str | None
@@ -165,11 +163,8 @@ def separator_upper(
 def combine(release: Release, parts: Sequence[tuple[Component, Box]]) -> tuple[Integers, Integers, bool]:
     """Put bounds of the components together.
 
-    Returns
-    -------
-    lower, upper : ndarray of int64, shape of the base table
-    exact_separators : bool
-        Whether the closed form loses nothing.
+    Returns `lower`, `upper` (int64, shape of the base table); `exact_separators` (bool): whether the closed form loses
+    nothing.
     """
     names = [v.name for v in release.variables]
     lower = np.zeros(release.shape, dtype=np.int64)

@@ -15,8 +15,6 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import Conventional, Random
 
-# The levels of one table put in the order of another's, where the names of the levels are not known.
-
 Counts = NDArray[np.int64]
 
 _ROUNDS = 10
@@ -29,21 +27,12 @@ def aligned(former: Floats, latter: Floats, levels: Sequence[int], work: int) ->
     the counts, as whoever has both tables with their labels knows it. Levels are matched by their counts, axis by axis,
     until nothing improves. Of equal levels any order is as good.
 
-    Parameters
-    ----------
-    former, latter : ndarray of float64
-        Of one shape: counts, or expected ones.
-    levels
-        Of each axis, how many leading levels may be put in another order; the rest (missing values) stay.
+    `former`, `latter` (float64): of one shape: counts, or expected ones; `levels`: of each axis, how many leading
+    levels may be put in another order; the rest (missing values) stay.
 
-    Returns
-    -------
-    list of ndarray of int64 or None
-        For each axis the level of `former` that takes each place (`in_order` applies it); None where a step would need
-        more than `work`.
+    Returns list of int64 or None: for each axis the level of `former` that takes each place (`in_order` applies it);
+    None where a step would need more than `work`.
 
-    Notes
-    -----
     Not always the best order: where two tables differ in many cells, a better one may exist. Nor always the right one:
     where the change itself makes two levels trade their counts, the order found hides it. O(levels * cells) for each
     axis and round.
@@ -95,19 +84,15 @@ def _matched(former: Floats, latter: Floats, axis: int, n: int, *, profiles: boo
 #
 # Counts that were rounded leave a range for each true count; a difference shows only where these ranges do not overlap.
 
-SMALL = 2
-"""People in a cell up to whom each is disclosed: of two, each knows the other."""
+SMALL = 2  # people in a cell up to whom each is disclosed: of two, each knows the other
 
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """What a release shows of a table: the true counts, and the range in which each is known to lie.
 
-    Attributes
-    ----------
-    low, high : pair of ndarrays of int64
-        Lower and upper bound of each count, as they are where all random draws went down, and where all went up.
-        Without random draws both are the same.
+    `low`, `high` (pair of ndarrays of int64): lower and upper bound of each count, as they are where all random draws
+    went down, and where all went up. Without random draws both are the same.
     """
 
     counts: Counts = field(repr=False)
@@ -118,10 +103,7 @@ class Ranges:
     def of(cls, counts: Counts, protection: str, base: int | None) -> Ranges:
         """Ranges of a table published as it is (``none``), or rounded to `base` (``conventional``, ``random``).
 
-        Raises
-        ------
-        GemelError
-            PARAMETER for another protection, or a base that it cannot have.
+        Refused: PARAMETER for another protection, or a base that it cannot have.
         """
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
@@ -141,7 +123,6 @@ class Ranges:
         return cls(counts, drawn.bounds(down), drawn.bounds(up))
 
     def changed(self, change: Callable[[Counts], Counts]) -> Ranges:
-        """The same of each of its arrays."""
         return Ranges(
             change(self.counts),
             (change(self.low[0]), change(self.low[1])),
@@ -149,7 +130,6 @@ class Ranges:
         )
 
     def over(self, axes: Sequence[int]) -> Ranges:
-        """The margin over some axes, in the order given."""
         return self.changed(partial(margin, axes=axes))
 
 
@@ -157,16 +137,9 @@ class Ranges:
 class Difference:
     """The people in one release of a table and not in the other, and those of them who are disclosed.
 
-    Attributes
-    ----------
-    people
-        Who have come or gone, as far as the releases show it.
-    small_cells
-        Cells of one or two of them.
-    small, attributed
-        People in such cells; people whose category in some variable follows from the others.
-    disclosed
-        People of whom either holds.
+    `people`: who have come or gone, as far as the releases show it; `small_cells`: cells of one or two of them;
+    `small`, `attributed`: people in such cells; people whose category in some variable follows from the others;
+    `disclosed`: people of whom either holds.
     """
 
     people: int
@@ -184,18 +157,10 @@ class Difference:
 def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Difference:
     """Attack the difference of two releases of a table.
 
-    Parameters
-    ----------
-    targets
-        Axes of the variables that must not be learnt.
+    `targets`: axes of the variables that must not be learnt.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for tables of different shapes.
+    Refused: PARAMETER for tables of different shapes.
 
-    Notes
-    -----
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:
@@ -232,7 +197,6 @@ def sum_difference(whole: Counts, parts: Sequence[Counts], targets: Sequence[int
 
 
 def _shown(former: Ranges, latter: Ranges) -> Counts:
-    """Whom the two releases show to have come, by cell."""
     visible = latter.high[0] - former.low[1] >= 1
     shown: Counts = np.where(visible, np.maximum(latter.counts - former.counts, 0), 0).astype(np.int64)
     return shown

@@ -34,11 +34,10 @@ Made = TypeVar("Made")
 
 
 def _tuples(value: Any) -> Any:
-    """Lists to tuples, all the way down."""
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-_LAWS: dict[str, Callable[..., Law]] = {
+LAWS: dict[str, type[Law]] = {
     "exact": laws.Exact,
     "conventional": laws.Conventional,
     "random": laws.Random,
@@ -49,6 +48,7 @@ _LAWS: dict[str, Callable[..., Law]] = {
     "adjustment": laws.Within,
     "sample": laws.Sampled,
 }
+"""By the kinds that documents have for them; of two kinds of one law the first is written."""
 
 
 def protection_of(document: Any) -> Protection:
@@ -69,7 +69,7 @@ def law_of(document: Any, population: int | None, size: int) -> Law:
     if given.get("kind") == "adjustment":
         reach = given.get("reach", 2)
         return laws.Within(int(reach), int(reach))
-    return _made(given, _LAWS)
+    return _made(given, LAWS)
 
 
 def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
@@ -86,7 +86,6 @@ def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
 
 
 def release_of(document: Document) -> Release:
-    """A release from its document."""
     known = ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples")
     issues = [parameter(key, "is not known here") for key in document if key not in known]
     variables: list[Variable] = []

@@ -21,14 +21,9 @@ from gemel.risk.models.queries import divergence_terms
 class Beliefs:
     """Posterior of the sensitive variable for each record, beside its prior.
 
-    Parameters
-    ----------
-    prior : ndarray of float64, shape (n_levels,)
-    posterior : ndarray of float64, shape (n_records, n_levels)
-    divergence : ndarray of float64, shape (n_records,)
-        Jensen-Shannon divergence of posterior from prior, in bits.
-    true : ndarray of int64, shape (n_records,)
-        The record's own level.
+    `prior` (float64, shape (n_levels,)); `posterior` (float64, shape (n_records, n_levels)); `divergence` (float64,
+    shape (n_records,)): Jensen-Shannon divergence of posterior from prior, in bits; `true` (int64, shape (n_records,)):
+    the record's own level.
     """
 
     prior: Floats
@@ -63,11 +58,8 @@ class Beliefs:
 def beliefs(model: FittedModel, sensitive: str, keys: Sequence[str], values: Integers, true: Integers) -> Beliefs:
     """What an intruder with this model infers of records with these key values.
 
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n_records, n_keys)
-    true : ndarray of int64, shape (n_records,)
-        The records' own levels, to judge the claims.
+    `values` (int64, shape (n_records, n_keys)); `true` (int64, shape (n_records,)): the records' own levels, to judge
+    the claims.
     """
     prior = model.marginal([sensitive])
     posterior = _conditional(model, sensitive, keys, values, prior)

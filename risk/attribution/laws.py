@@ -19,11 +19,9 @@ from scipy.special import gammaln
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers, Mask
 
-INFINITE = 2**31 - 1
-"""An upper bound that is none."""
+INFINITE = 2**31 - 1  # an upper bound that is none
 
-UNPUBLISHED = -1
-"""Stands in a published table for a count that is withheld."""
+UNPUBLISHED = -1  # stands in a published table for a count that is withheld
 
 
 class Law(ABC):
@@ -49,7 +47,6 @@ class Law(ABC):
         """From what to what the true counts go; below 0 too."""
 
     def _chance(self, counts: Integers, true: Integers) -> Floats | Mask:
-        """P(counts | true)."""
         raise parameter(
             "",
             f"{self.whole_table} has no law of a single cell: what it publishes depends on the whole table",
@@ -122,7 +119,6 @@ class Conventional(_Based):
         return (self.base - 1) // 2
 
     def rounded(self, counts: Integers) -> Integers:
-        """The nearest multiples."""
         return (counts + self._reach) // self.base * self.base
 
     def _chance(self, counts: Integers, true: Integers) -> Mask:
@@ -190,8 +186,8 @@ class Sampled(Law):
         return counts, counts + (self.population - self.size)
 
     def _chance(self, counts: Integers, true: Integers) -> Floats:
-        log = _log_binomial(true, counts) + _log_binomial(self.population - true, self.size - counts)
-        return np.exp(log - _log_binomial(np.asarray(self.population), np.asarray(self.size)))
+        log = log_binomial(true, counts) + log_binomial(self.population - true, self.size - counts)
+        return np.exp(log - log_binomial(self.population, self.size))
 
 
 @dataclass(frozen=True)
@@ -268,8 +264,9 @@ class Composed(Law):
         return between
 
 
-def _log_binomial(n: Integers, k: Integers) -> Floats:
+def log_binomial(n: ArrayLike, k: ArrayLike) -> Floats:
     """log C(n, k), minus infinity outside 0 <= k <= n."""
+    n, k = np.asarray(n), np.asarray(k)
     possible = (k >= 0) & (k <= n)
     n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)
     return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)

@@ -21,11 +21,8 @@ from gemel.risk.arrays import Floats, Integers, Mask
 class Classes:
     """Records grouped by their key values.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_classes,)
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level of the sensitive variable.
+    `sizes` (int64, shape (n_classes,)); `sensitive` (int64, shape (n_classes, n_levels)): records of each class with
+    each level of the sensitive variable.
     """
 
     sizes: Integers
@@ -35,14 +32,8 @@ class Classes:
 def classes(keys: Integers, sensitive: Integers, levels: int | None = None) -> Classes:
     """Group records by key values and count the sensitive variable in each group.
 
-    Parameters
-    ----------
-    keys : ndarray of int64, shape (n_records, n_keys)
-    sensitive : ndarray of int64, shape (n_records,)
-        Level numbers from 0.
+    `keys` (int64, shape (n_records, n_keys)); `sensitive` (int64, shape (n_records,)): level numbers from 0.
 
-    Notes
-    -----
     O(n log n).
     """
     if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
@@ -80,14 +71,9 @@ def diversities(sensitive: Integers, kind: Diversity = "distinct", c: float = 1.
     that the commonest level has fewer records than `c` times those of the l-th commonest and rarer ones together (0
     when not even l = 1 holds).
 
-    Parameters
-    ----------
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level; no class is empty.
+    `sensitive` (int64, shape (n_classes, n_levels)): records of each class with each level; no class is empty.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_classes,)
+    Returns float64, shape (n_classes,).
 
     References
     ----------
@@ -116,12 +102,8 @@ def distances(sensitive: Integers, whole: Integers, *, ordered: bool = False) ->
     With all levels equally far apart, half the sum of absolute differences; with `ordered` levels 1/(m-1) apart, the
     mean absolute cumulative difference.
 
-    Parameters
-    ----------
-    sensitive : ndarray of int64, shape (n_classes, n_levels)
-        Records of each class with each level; no class is empty.
-    whole : ndarray of int64, shape (n_levels,)
-        Records of the file with each level.
+    `sensitive` (int64, shape (n_classes, n_levels)): records of each class with each level; no class is empty; `whole`
+    (int64, shape (n_levels,)): records of the file with each level.
 
     References
     ----------
@@ -138,14 +120,9 @@ def distances(sensitive: Integers, whole: Integers, *, ordered: bool = False) ->
 class Attributions:
     """What the classes reveal, with numbers of records concerned.
 
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n_classes,)
-        All records of the class share one sensitive level.
-    negative : ndarray of bool, shape (n_classes, n_levels)
-        A level that occurs in the file does not occur in the class.
-    approximate : ndarray of bool, shape (n_classes, n_levels)
-        The level's share in the class reaches the threshold, and exceeds its share in the file.
+    `positive` (bool, shape (n_classes,)): all records of the class share one sensitive level; `negative` (bool, shape
+    (n_classes, n_levels)): a level that occurs in the file does not occur in the class; `approximate` (bool, shape
+    (n_classes, n_levels)): the level's share in the class reaches the threshold, and exceeds its share in the file.
     """
 
     positive: Mask

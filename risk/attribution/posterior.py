@@ -15,8 +15,6 @@ from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
 from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
 
-# Tight bounds of one cell of any recoded or marginal table.
-
 
 def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
     """Tight bounds of one cell of any recoded or marginal table."""
@@ -39,19 +37,14 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
 # variables, several of whose counts add up to the queried one, can be taken into account by convolution.
 
 Range = Literal["sample", "naive", "tight"]
-Query = Mapping[str, int]
-"""Variable to level number; the variables not named are summed out."""
+Query = Mapping[str, int]  # variable to level number; the variables not named are summed out
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """Distribution of a queried count.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n,)
-        Possible counts, ascending.
-    probabilities : ndarray of float64, shape (n,)
+    `counts` (int64, shape (n,)): possible counts, ascending; `probabilities` (float64, shape (n,)).
     """
 
     counts: Integers
@@ -66,7 +59,6 @@ class Posterior:
 
     @property
     def mean(self) -> float:
-        """Expected count."""
         return float(self.probabilities @ self.counts)
 
     @property
@@ -107,11 +99,7 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
 
 
 def posterior(
-    release: Release,
-    query: Query,
-    *,
-    within: Range | tuple[int, int] = "naive",
-    sums: bool = False,
+    release: Release, query: Query, *, within: Range | tuple[int, int] = "naive", sums: bool = False
 ) -> Posterior:
     """Naive Bayes posterior of a queried count."""
     if within == "tight":

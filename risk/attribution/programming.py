@@ -25,14 +25,9 @@ from gemel.risk.attribution.shuttle import Contradiction
 class System:
     """Constraints on the base table.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_constraints, n_cells)
-        Ones where a published cell covers a base cell.
-    lower, upper : ndarray of int64, shape (n_constraints,)
-        Bounds of the sums; `INFINITE` is no bound.
-    floor, ceiling : ndarray of int64, shape (n_cells,)
-        Bounds of the single cells.
+    `matrix` (sparse, shape (n_constraints, n_cells)): ones where a published cell covers a base cell; `lower`, `upper`
+    (int64, shape (n_constraints,)): bounds of the sums; `INFINITE` is no bound; `floor`, `ceiling` (int64, shape
+    (n_cells,)): bounds of the single cells.
     """
 
     matrix: csr_array
@@ -43,7 +38,6 @@ class System:
 
     @property
     def cells(self) -> int:
-        """Number of base cells."""
         return int(self.matrix.shape[1])
 
     def satisfied(self, tables: Integers) -> Mask:
@@ -89,11 +83,9 @@ def system(release: Release, tables: list[int] | None = None) -> System:
 # bounds.
 
 _SLACK = 1e-6
-_LARGE = 200
-"""Base cells above which linear relaxations are tried first."""
+_LARGE = 200  # base cells above which linear relaxations are tried first
 
-LARGEST = 512
-"""Base cells above which whole programmes are left out when there is a time limit."""
+LARGEST = 512  # base cells above which whole programmes are left out when there is a time limit
 
 
 class Undecided(GemelError):
@@ -203,7 +195,6 @@ def require_feasible(release: Release) -> Integers:
 
 
 def contradiction(release: Release) -> GemelError:
-    """The error of a release that no population satisfies."""
     names = conflict(release) or [t.name for t in release.tables]
     listed = ", ".join(repr(n) for n in names)
     if len(names) == 1:
@@ -224,10 +215,7 @@ def programme_bounds(
 ) -> Programmed:
     """Least and largest value of sums of cells over all feasible tables.
 
-    Parameters
-    ----------
-    witnesses : ndarray of int64, shape (n, n_cells)
-        Feasible tables already known.
+    `witnesses` (int64, shape (n, n_cells)): feasible tables already known.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     known = _Known.of(rules, targets, outer)
@@ -261,10 +249,8 @@ class _Known:
     """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
 
     cells: int
-    blocks: list[Integers]
-    """The cells of each sum."""
-    single: bool
-    """Whether every sum is of one cell, in the order of the cells."""
+    blocks: list[Integers]  # the cells of each sum
+    single: bool  # whether every sum is of one cell, in the order of the cells
     low: Integers
     high: Integers
     minimum: Integers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -16,28 +14,24 @@ from gemel.records.csv_form import CsvOptions
 from gemel.records.registry import FOUND
 from gemel.records.sources import Values
 from gemel.records.typed_table import is_text, read_records
-from gemel.risk.attribution.documents import release_of
+from gemel.risk.attribution.documents import LAWS, release_of
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Law, Within
 from gemel.risk.attribution.release import Axis, Release
 
-# Releases from CSV text: a row for each published cell, with its levels and its count.
-#
 # Columns are variables, then `count` (empty for a withheld one), or `lower` and `upper` for ranges. A level called
-# `Total` makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
-# work.
+# `Total` makes the row a cell of a margin.
 
 
 TOTAL = "Total"
 
 
-def tables_of_csv(
-    text: str, name: str, protection: Any = None, known: dict[str, list[str]] | None = None
+def listed_tables(
+    frame: pl.DataFrame, name: str, protection: Any = None, known: dict[str, list[str]] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Read published cells."""
-    rows = list(csv.DictReader(io.StringIO(text)))
-    if not rows:
+    if not len(frame):
         raise GemelError(ErrorCode.SOURCE, "the file has no rows", where=name)
-    header = [str(h) for h in rows[0]]
+    header = frame.columns
     ranged = "lower" in header and "upper" in header
     if "count" not in header and not ranged:
         raise GemelError(
@@ -46,9 +40,10 @@ def tables_of_csv(
     names = [h for h in header if h not in ("count", "lower", "upper")]
     levels: dict[str, list[str]] = {n: list((known or {}).get(n, [])) for n in names}
     margins: dict[tuple[str, ...], dict[tuple[str, ...], Any]] = {}
-    for number, row in enumerate(rows, start=2):
-        own = tuple(n for n in names if (row[n] or "") != TOTAL)
-        cell = tuple(row[n] or "" for n in own)
+    rows = frame.select(pl.all().cast(pl.String).fill_null(""))
+    for number, row in enumerate(rows.iter_rows(named=True), start=2):
+        own = tuple(n for n in names if row[n] != TOTAL)
+        cell = tuple(row[n] for n in own)
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
                 if known and n in known:
@@ -114,7 +109,7 @@ def read_release(path: Path, csv: CsvOptions = FOUND) -> Release:
     found where `csv` does not give them.
     """
     if is_table(path):
-        variables, tables = tables_of_csv(_table(path, csv), path.stem)
+        variables, tables = listed_tables(read_records(path, csv=csv), path.stem)
         return release_of({"name": path.stem, "variables": variables, "tables": tables})
     text = _text(path)
     try:
@@ -140,8 +135,8 @@ def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions) -> dict[s
             tables.append(table)
             continue
         path = folder / str(table["csv"])
-        found, listed = tables_of_csv(
-            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), declared
+        found, listed = listed_tables(
+            read_records(path, csv=csv), str(table.get("name", path.stem)), table.get("protection"), declared
         )
         tables.extend(listed)
         for variable in found:
@@ -159,11 +154,6 @@ def read_columns(path: Path, names: list[str], values: Values = "codes", csv: Cs
     return [table[name].cast(pl.String).fill_null("").to_list() for name in names]
 
 
-def _table(path: Path, csv: CsvOptions) -> str:
-    """A table in the form of a CSV file of UTF-8 and commas, whatever its own is."""
-    return read_records(path, csv=csv).write_csv()
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -171,9 +161,6 @@ def _text(path: Path) -> str:
         raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise GemelError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error
-
-
-# A release written as the document that `documents.release_of` reads.
 
 
 def document_of(release: Release) -> dict[str, Any]:
@@ -208,22 +195,10 @@ def document_of(release: Release) -> dict[str, Any]:
     return document
 
 
-_LAWS = {
-    "exact": ("exact",),
-    "conventional": ("conventional", "base"),
-    "random": ("random", "base"),
-    "controlled": ("controlled", "base"),
-    "barnardised": ("barnardisation", "stay"),
-    "threshold": ("record_suppression", "threshold"),
-    "sample": ("sample", "population", "size"),
-}
-"""The kind of each law in a document, and the settings of the law that stand beside it."""
-
-
 def _law_document(law: Law) -> dict[str, Any]:
     if isinstance(law, Within):
         return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
-    if law.name not in _LAWS:
+    kind = next((kind for kind, named in LAWS.items() if type(law) is named), None)
+    if kind is None:
         raise parameter("", f"a document has no name for the law {law.name!r}")
-    kind, *settings = _LAWS[law.name]
-    return {"kind": kind, **{setting: getattr(law, setting) for setting in settings}}
+    return {"kind": kind, **vars(law)}

@@ -25,8 +25,6 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Variable:
-    """A categorical variable and its levels in order."""
-
     name: str
     levels: tuple[str, ...]
 
@@ -36,7 +34,6 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """Number of levels."""
         return len(self.levels)
 
 
@@ -44,12 +41,8 @@ class Variable:
 class Table:
     """Counts cross-classified by variables.
 
-    Parameters
-    ----------
-    variables
-        One for each axis, with different names.
-    counts : ndarray of int64, shape (levels of the first variable, levels of the second, ...)
-        Not negative.
+    `variables`: one for each axis, with different names; `counts` (int64, shape (levels of the first variable, levels
+    of the second, ...)): not negative.
     """
 
     variables: tuple[Variable, ...]
@@ -73,12 +66,10 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables' names, in the order of the axes."""
         return tuple(v.name for v in self.variables)
 
     @property
     def total(self) -> int:
-        """Number of units."""
         return int(self.counts.sum())
 
     def over(self, names: Sequence[str]) -> Table:
@@ -108,7 +99,6 @@ class Table:
 
 
 def axis_of(variables: Sequence[Variable], name: str) -> int:
-    """The axis of a variable, or a clear error."""
     for axis, variable in enumerate(variables):
         if variable.name == name:
             return axis
@@ -132,7 +122,6 @@ class Axis:
 
     @classmethod
     def full(cls, variable: Variable) -> Axis:
-        """Every level by itself."""
         return cls(variable.name, variable.levels, tuple((k,) for k in range(variable.size)))
 
     @classmethod
@@ -159,16 +148,9 @@ class Axis:
 class Published:
     """One published table.
 
-    Parameters
-    ----------
-    name
-        How errors and reports call it.
-    axes
-        One for each of its variables; none for a published total.
-    counts : ndarray of int64
-        Published counts, `UNPUBLISHED` where withheld.
-    intervals
-        Where the table publishes ranges (interval publication): lower and upper bounds, shaped as `counts`.
+    `name`: how errors and reports call it; `axes`: one for each of its variables; none for a published total; `counts`
+    (int64): published counts, `UNPUBLISHED` where withheld; `intervals`: where the table publishes ranges (interval
+    publication): lower and upper bounds, shaped as `counts`.
     """
 
     name: str
@@ -206,7 +188,6 @@ class Published:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables it is published over."""
         return tuple(a.variable for a in self.axes)
 
     @cached_property
@@ -225,12 +206,10 @@ class Published:
 
     @property
     def simple(self) -> bool:
-        """Whether no axis is recoded."""
         return all(a.simple for a in self.axes)
 
     @property
     def sample(self) -> bool:
-        """Whether it is a sample of the population."""
         return isinstance(self.law, Sampled)
 
 
@@ -238,12 +217,8 @@ class Published:
 class Release:
     """Published tables over one population.
 
-    Parameters
-    ----------
-    tables
-        What is published, names all different.
-    truth
-        The true base table, where the assessor has it. Bounds and posteriors never look at it.
+    `tables`: what is published, names all different. `truth`: the true base table, where the assessor has it. Bounds
+    and posteriors never look at it.
     """
 
     variables: tuple[Variable, ...]
@@ -298,12 +273,10 @@ class Release:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the base table."""
         return tuple(v.size for v in self.variables)
 
     @property
     def cells(self) -> int:
-        """Number of cells of the base table."""
         return math.prod(self.shape)
 
     @property
@@ -317,7 +290,6 @@ class Release:
         return None
 
     def variable(self, name: str) -> Variable:
-        """A variable by name."""
         return self.variables[axis_of(self.variables, name)]
 
     def covered(self, axis: Axis) -> bool:
@@ -325,14 +297,12 @@ class Release:
         return sum(len(m) for m in axis.members) == self.variable(axis.variable).size
 
     def table(self, name: str) -> Published:
-        """A published table by name."""
         for table in self.tables:
             if table.name == name:
                 return table
         raise parameter(self.name, f"there is no table {name!r}")
 
     def with_tables(self, *tables: Published) -> Release:
-        """The release with more tables."""
         return Release(self.variables, (*self.tables, *tables), self.truth, self.name)
 
     def members(self, table: Published, index: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -19,34 +19,24 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import binom, gammaln
+from scipy.special import binom
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
+from gemel.risk.attribution.laws import log_binomial
 
-_DOUBLES = 1_000
-"""C(n, n/2) is below the largest double up to n = 1029."""
+_DOUBLES = 1_000  # C(n, n/2) is below the largest double up to n = 1029
 
 
 def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None = None) -> Floats:
     """SAP(0..N) of the static attacker.
 
-    Parameters
-    ----------
-    counts
-        The true counts, of any shape.
-    upper
-        Upper bounds that the intruder has; by default the counts themselves (an exact table).
-    maximum
-        Stop at this k: for large populations.
+    `upper`: upper bounds that the intruder has; by default the counts themselves (an exact table); `maximum`: stop at
+    this k: for large populations.
 
-    Returns
-    -------
-    ndarray of float64, shape (min(N, most) + 1,)
-        Never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1 throughout when a count of 0 is known.
+    Returns float64, shape (min(N, most) + 1,): never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1
+    throughout when a count of 0 is known.
 
-    Notes
-    -----
     O(k * (N + number of cells)) for k up to N or `maximum`.
 
     References
@@ -128,7 +118,6 @@ def _by_counting(cells: Integers, n: int) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _binomials(n: int) -> Floats:
-    """C(n, 0..n)."""
     return np.asarray(binom(n, np.arange(n + 1)))
 
 
@@ -136,22 +125,15 @@ def _padded(inside: Floats, n: int, size: int, maximum: int) -> Floats:
     """From k known among the `size` people considered to k known among all n: average over how many fall inside."""
     if size == n:
         return inside
-    result = np.zeros((maximum + 1, *inside.shape[1:]))
+    result = np.zeros(maximum + 1)
     for outside in range(min(n - size, maximum) + 1):
         span = min(len(inside), maximum + 1 - outside)
         weight = _hypergeometric(n, n - size, outside, maximum)[outside : outside + span]
-        result[outside : outside + span] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside[:span]
+        result[outside : outside + span] += weight * inside[:span]
     return result
 
 
 def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Floats:
     """P(s of a group among k of n) for k = 0..most; 0 where impossible."""
     k = np.arange(maximum + 1)
-    possible = (k - s >= 0) & (k - s <= n - group)
-    kk = np.where(possible, k, s)
-    log = _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)
-    return np.where(possible, np.exp(log), 0.0)
-
-
-def _log_comb(n: int, k: Integers) -> Floats:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+    return np.exp(log_binomial(group, s) + log_binomial(n - group, k - s) - log_binomial(n, k))

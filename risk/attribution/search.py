@@ -15,8 +15,6 @@ from gemel.risk.arrays import Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.shuttle import Shuttled
 
-# Its compiled steps: propagation, and depth-first search.
-#
 # Bounds are flat arrays over recoded cells; `deps` holds a dependency in each row (whole, part, other part), and
 # `touching[starts[c] : starts[c + 1]]` are the dependencies that recoded cell c takes part in.
 
@@ -132,8 +130,7 @@ def explore(low, high, base, deps, starts, touching, found, steps):  # type: ign
     return count, taken, 0
 
 
-LARGEST = 200_000
-"""Recoded cells above which a search, which copies their bounds at each depth, is refused."""
+LARGEST = 200_000  # recoded cells above which a search, which copies their bounds at each depth, is refused
 
 _ALL_FOUND = 0
 

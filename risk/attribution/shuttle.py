@@ -30,8 +30,7 @@ from gemel.risk.attribution.release import Release
 
 Kind = Literal["all", "runs", "chain"]
 
-ROOM = 20_000_000
-"""Recoded cells for which two arrays of bounds are kept in memory without an explicit request."""
+ROOM = 20_000_000  # recoded cells for which two arrays of bounds are kept in memory without an explicit request
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class Family:
 
     @cached_property
     def place(self) -> dict[int, int]:
-        """Place of each set."""
         return {s: i for i, s in enumerate(self.sets)}
 
 
@@ -118,10 +116,7 @@ def _proper_subsets(mask: int) -> list[int]:
 class Lattice:
     """All recoded cells of a base table: a family for each variable.
 
-    Attributes
-    ----------
-    shape
-        Number of sets of each variable; a recoded cell is an index into an array of that shape.
+    `shape`: number of sets of each variable; a recoded cell is an index into an array of that shape.
     """
 
     levels: tuple[int, ...]
@@ -129,12 +124,10 @@ class Lattice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of an array over all recoded cells."""
         return tuple(len(f.sets) for f in self.families)
 
     @property
     def size(self) -> int:
-        """Number of recoded cells."""
         return math.prod(self.shape)
 
     def place(self, members: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -221,10 +214,7 @@ class Contradiction(GemelError):
 class Shuttled:
     """Bounds of all recoded cells.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of int64, shape ``lattice.shape``
-        Valid bounds; `laws.INFINITE` where there is none.
+    `lower`, `upper` (int64, shape ``lattice.shape``): valid bounds; `laws.INFINITE` where there is none.
     """
 
     lattice: Lattice
@@ -238,7 +228,6 @@ class Shuttled:
         return f"generalised shuttle ({self.sweeps} sweeps, {self.lattice.size} recoded cells)"
 
     def base(self) -> tuple[Integers, Integers]:
-        """Bounds of the base table's cells, flat."""
         return self.lower.ravel()[self.lattice.base], self.upper.ravel()[self.lattice.base]
 
 
@@ -251,8 +240,6 @@ def shuttle(
 ) -> Shuttled:
     """Run the shuttle algorithm.
 
-    Notes
-    -----
     O(dependencies) a sweep, by whole-array steps: variable by variable and union by union.
 
     References

@@ -35,11 +35,8 @@ _EFFORT = 20_000  # samples that the exact recursion judges
 class Subtraction:
     """SAP(0..N), and how sure it is.
 
-    Parameters
-    ----------
-    curve : ndarray of float64, shape (N + 1,)
-    lower, upper : ndarray of float64, shape (N + 1,)
-        Pointwise confidence limits; equal to the curve where it is exact.
+    `curve` (float64, shape (N + 1,)); `lower`, `upper` (float64, shape (N + 1,)): pointwise confidence limits; equal to
+    the curve where it is exact.
     """
 
     curve: Floats
@@ -52,10 +49,7 @@ class Subtraction:
 class Attacker:
     """An intruder who holds a release and subtracts the people he knows.
 
-    Parameters
-    ----------
-    release
-        What is public, with the truth.
+    `release`: what is public, with the truth.
     """
 
     def __init__(self, release: Release) -> None:

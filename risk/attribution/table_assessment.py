@@ -19,8 +19,6 @@ from gemel.risk.attribution.sap import expected_zeros, sap
 from gemel.risk.attribution.subtraction import retightened_sap
 from gemel.risk.attribution.utility import utility
 
-# Unique matches between samples: which records of two samples might be one person, and how likely each is (SE05).
-#
 # A level combination of the variables that two samples share is a unique match when each sample has one record there.
 # The match is correct with probability 1/F, F being the population's count there; an intruder ranks matches by E[1/F]
 # under the posterior of F.
@@ -28,15 +26,12 @@ from gemel.risk.attribution.utility import utility
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A unique match."""
-
     cell: dict[str, int]
     posterior: Posterior
     truth: int | None
 
     @property
     def probability(self) -> float:
-        """The intruder's probability that the match is correct."""
         return self.posterior.correct_match
 
 
@@ -80,9 +75,6 @@ def rank_correlation(matches: Sequence[Match]) -> dict[str, float]:
 
     answer = spearmanr(claimed, true)
     return {"matches": len(matches), "correlation": float(answer.statistic), "p_value": float(answer.pvalue)}
-
-
-# What can be stated for certain, and of whom: bounds put into sentences about people with given key values.
 
 
 def statements(release: Release, limits: Bounds) -> dict[str, Any]:
@@ -138,22 +130,9 @@ def assess(
 ) -> dict[str, Any]:
     """Assess a release.
 
-    Parameters
-    ----------
-    release
-        With its truth for the subtraction attribution probability and the cost in utility; without it for what an
-        intruder can deduce and infer.
-    known
-        Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
-    threshold
-        Share from which an approximate attribution is reported.
-    progress
-        Called with the stage and its share done.
-
-    Returns
-    -------
-    dict
-        Of plain values, for JSON.
+    `release`: with its truth for the subtraction attribution probability and the cost in utility; without it for what
+    an intruder can deduce and infer; `known`: largest number of known people to draw the curve for; by default all, or
+    1,000 in large populations.
     """
     limits = bounds(release, seconds=seconds, progress=progress)
     result: dict[str, Any] = {

@@ -16,7 +16,6 @@ from gemel.risk.commands.option_values import ValuesOption, argument, csv_form, 
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of an assessment, or of several with their comparison last."""
     if "scenarios" not in found:
         yield from _of_one(found)
         return
@@ -42,7 +41,6 @@ _COMPARED = {
 
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of one assessment: counts, measures, what was given beside the keys, warnings, what was left out."""
     from gemel.common.documents.result_warning import ResultWarning  # loads numbers, which no help text needs
 
     file = found["file"]

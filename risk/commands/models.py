@@ -105,7 +105,6 @@ def models(
 
 
 def _gamma_prior(text: str) -> GammaPrior:
-    """The prior that an option names."""
     from gemel.risk.models.precision_search import GammaPrior
 
     try:
@@ -126,7 +125,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _of_search(found: SearchResult, records: int) -> dict[str, Any]:
-    """Figures of a search: how it went, and the edges of the best model with their posterior probabilities."""
     best = found.best.graph
     sampled = found.proposed > 0
     return {
@@ -147,7 +145,6 @@ def _of_search(found: SearchResult, records: int) -> dict[str, Any]:
 
 
 def _of_beliefs(found: Beliefs, threshold: float) -> dict[str, Any]:
-    """Figures of what the other variables disclose of the sensitive one, over all records."""
     import numpy as np
 
     claims, right = found.claims(threshold)

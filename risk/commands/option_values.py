@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-SEARCH = "search"
-"""Written for a share that is to be searched."""
+SEARCH = "search"  # written for a share that is to be searched
 
 
 def option(words: str, *names: str, panel: str | None = None) -> Any:

@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from gemel.risk.record_table import FileOfRecords
 
 
-# What `gemel risk protect` prints of its report: a line for each figure, without a value of any record.
-
 _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the counts, since the policy has k"}
 
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a report."""
     from gemel.risk.protection.policy import decision_words  # imports the numbers, which no help text needs
 
     before, after, log = report["before"], report["after"], report["log"]

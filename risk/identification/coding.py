@@ -57,30 +57,18 @@ def tally(
     return codes[first], sums, inverse
 
 
-# How many of one file agree with each combination of another, when missing values agree with everything.
-
 Number = TypeVar("Number", np.int64, np.float64)
 
 
 def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Sequence[int]) -> NDArray[Number]:
     """Sum of the counts of the cells that agree with each combination requested.
 
-    Parameters
-    ----------
-    requested : ndarray of int32, shape (n_asked, n_keys)
-        Combinations; ``-1`` agrees with every value.
-    cells : ndarray of int32, shape (n_cells, n_keys)
-        Distinct combinations; ``-1`` agrees with every value.
-    counts : ndarray of int64 or float64, shape (n_cells,)
-    levels
-        Number of levels of each key variable.
+    `requested` (int32, shape (n_asked, n_keys)): combinations; ``-1`` agrees with every value; `cells` (int32, shape
+    (n_cells, n_keys)): distinct combinations; ``-1`` agrees with every value; `counts` (int64 or float64, shape
+    (n_cells,)).
 
-    Returns
-    -------
-    ndarray of int64 or float64, as the counts are, shape (n_asked,)
+    Returns int64 or float64, as the counts are, shape (n_asked,).
 
-    Notes
-    -----
     Files are cut by their patterns of missing values; each pair of patterns is one join on what both have. Without
     missing values that is one join: O((n_asked + n_cells) log).
     """
@@ -89,9 +77,6 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
         for theirs, others in _patterns(cells):
             both = np.flatnonzero(mine & theirs)
             rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
-            if not len(both):
-                found[own] += counts[others].sum()
-                continue
             first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
             sums = np.zeros(len(first), dtype=counts.dtype)
             np.add.at(sums, inverse[len(own) :], counts[others])
@@ -100,7 +85,6 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
 
 
 def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
-    """The patterns of values that are there, and the rows of each."""
     there = cells >= 0
     if there.all():
         return [(np.ones(cells.shape[1], dtype=bool), np.arange(len(cells)))]

@@ -22,15 +22,9 @@ from gemel.risk.identification.key_file import KeyFile
 class Dis:
     """The DIS estimate of Pr(CM | UM): the chance that a unique match against the file is a correct one.
 
-    Parameters
-    ----------
-    value
-        The estimate; 0 where the file has no sample unique.
-    low, high
-        Confidence interval. Where the file has no pair, nothing bounds the risk from above but 1, and the lower limit
-        is that of a Poisson count of no pairs.
-    pairs
-        Combinations that two records share, n2.
+    `value`: the estimate; 0 where the file has no sample unique. `low`, `high`: confidence interval. Where the file has
+    no pair, nothing bounds the risk from above but 1, and the lower limit is that of a Poisson count of no pairs.
+    `pairs`: combinations that two records share, n2.
     """
 
     value: float
@@ -44,13 +38,8 @@ class Dis:
 def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -> Dis:
     r"""DIS, :math:`\pi n_1 / (\pi n_1 + 2 (1 - \pi) n_2)`, with its interval.
 
-    Parameters
-    ----------
-    n1, n2, n3
-        Numbers of combinations that occur once, twice, three times in the sample.
+    `n1`, `n2`, `n3`: numbers of combinations that occur once, twice, three times in the sample.
 
-    Notes
-    -----
     The interval is the delta method on the logit. With c = (1 - pi)/pi and S = 2 c n2 (the estimated number of people
     outside the sample who share a combination with a sample unique), the logit is log n1 - log S and its variance
     1/n2 + (S + 6 c^2 n3)/S^2. Measured coverage .93 to .95. A bootstrap of records is no alternative: it copies
@@ -68,33 +57,25 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     if not 0.0 < level < 1.0:
         raise parameter("level", "a confidence lies between 0 and 1", f"{level:g}")
     c = (1.0 - fraction) / fraction
-    return _by_company(n1, _Company(n2, c * n2, c * c * n2, c * c * n3, c), level)
+    return _by_company(n1, n2, c * n2, c * c * n2, c * c * n3, c, level)
 
 
-@dataclass(frozen=True)
-class _Company:
-    """What the combinations of two and of three records say of people outside the sample."""
-
-    pairs: float
-    total: float
-    square: float
-    square_of_three: float
-    typical: float
-
-
-def _by_company(n1: float, found: _Company, level: float) -> Dis:
+def _by_company(
+    n1: float, n2: float, total: float, square: float, square_of_three: float, typical: float, level: float
+) -> Dis:
+    """By what combinations of two and of three records say of people outside the sample."""
     if n1 == 0:
-        return Dis(0.0, 0.0, 0.0, level, 0, found.pairs)
-    if found.typical == 0.0:
-        return Dis(1.0, 1.0, 1.0, level, int(n1), found.pairs)
-    if found.total == 0.0:
+        return Dis(0.0, 0.0, 0.0, level, 0, n2)
+    if typical == 0.0:
+        return Dis(1.0, 1.0, 1.0, level, int(n1), n2)
+    if total == 0.0:
         maximum = -math.log(1.0 - level)  # the mean of a Poisson count that is 0 with probability 1 - level
-        return Dis(1.0, n1 / (n1 + 2.0 * found.typical * maximum), 1.0, level, int(n1), 0.0)
-    S = 2.0 * found.total
-    variance = found.square / found.total**2 + (S + 6.0 * found.square_of_three) / S**2
+        return Dis(1.0, n1 / (n1 + 2.0 * typical * maximum), 1.0, level, int(n1), 0.0)
+    S = 2.0 * total
+    variance = square / total**2 + (S + 6.0 * square_of_three) / S**2
     spread = float(ndtri(0.5 + level / 2.0)) * math.sqrt(variance)
     logit = math.log(n1 / S)
-    return Dis(n1 / (n1 + S), _expit(logit - spread), _expit(logit + spread), level, int(n1), found.pairs)
+    return Dis(n1 / (n1 + S), _expit(logit - spread), _expit(logit + spread), level, int(n1), n2)
 
 
 def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) -> Dis:
@@ -117,8 +98,8 @@ def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) 
     parts = [(c[number == r], own[number == r] / r) for r in (1, 2, 3)]
     (c1, w1), (c2, w2), (c3, w3) = parts
     typical = float((c1 * w1).sum() / w1.sum()) if len(c1) else 0.0
-    found = _Company(n2, float((c2 * w2).sum()), float((c2**2 * w2).sum()), float((c3**2 * w3).sum()), typical)
-    return _by_company(n1, found, level)
+    sums = (float((c2 * w2).sum()), float((c2**2 * w2).sum()), float((c3**2 * w3).sum()))
+    return _by_company(n1, n2, *sums, typical, level)
 
 
 @dataclass(frozen=True)

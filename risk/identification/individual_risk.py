@@ -17,22 +17,13 @@ from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import agreeing
 from gemel.risk.identification.key_file import KeyFile
 
-# Survey weights: how many people each record stands for, and the sampling fraction that they imply.
-
 Weights = NDArray[np.float64]
 
 
 def check_weights(weights: ArrayLike, where: str = "weights", n_records: int | None = None) -> Weights:
     """Weights as numbers, or an error that counts what is missing, zero or negative.
 
-    Parameters
-    ----------
-    weights : array of float, shape (n_records,)
-        NaN where one is missing.
-    where
-        The file and column, for the error.
-    n_records
-        How many there must be.
+    `weights` (array of float, shape (n_records,)): NaN where one is missing.
     """
     found = np.asarray(weights, dtype=np.float64)
     if found.ndim != 1 or (n_records is not None and len(found) != n_records):
@@ -81,12 +72,8 @@ _LIMITS = (0.01, 0.05, 0.1, 0.2)  # of the records' risk, above which they are c
 class IndividualRisk:
     """The risk of each record.
 
-    Parameters
-    ----------
-    records : ndarray of float64, shape (n_records,)
-        E[1/F | f] of each.
-    short
-        Records whose class has less weight than records.
+    `records` (float64, shape (n_records,)): E[1/F | f] of each; `short`: records whose class has less weight than
+    records.
     """
 
     records: Floats = field(repr=False)
@@ -101,15 +88,10 @@ class IndividualRisk:
 def individual_risk(file: KeyFile, weights: Weights | None = None) -> IndividualRisk:
     """Risk of every record from the weights of its class.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, a class is all records that agree.
-    weights : ndarray of float64, shape (n_records,), optional
-        People each record stands for, above 0; by default 1 over the sampling fraction.
+    `file`: the records. Where missing values agree with everything, a class is all records that agree. `weights`
+    (float64, shape (n_records,), optional): people each record stands for, above 0; by default 1 over the sampling
+    fraction.
 
-    Notes
-    -----
     O(n log n) and at most 40 steps for each class.
 
     References
@@ -132,7 +114,6 @@ def individual_risk(file: KeyFile, weights: Weights | None = None) -> Individual
 
 
 def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str, Any], Floats]:
-    """Figures of a file ready for JSON, the truth beside them where the population is known; and the records' risk."""
     found = individual_risk(file, weights)
     F = file.population_sizes
     return {
@@ -149,15 +130,8 @@ def individual_risk_document(file: KeyFile, weights: Weights) -> tuple[dict[str,
 def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     r"""E[1/F | f], F negative binomial: each of F people was sampled with probability p, and f were.
 
-    Parameters
-    ----------
-    f : array of int
-        Sample counts, at least 1.
-    p : array of float
-        Sampling probabilities, above 0 and at most 1.
+    `f` (array of int): sample counts, at least 1; `p` (array of float): sampling probabilities, above 0 and at most 1.
 
-    Notes
-    -----
     :math:`I_f = \frac{p^f}{f} {}_2F_1(f, f; f+1; q)` with q = 1 - p is :math:`\int_0^1 u^{f-1} / (1 + c u) du` with
     c = q/p. So :math:`I_1 = \log(1 + c)/c` and :math:`I_f = (1/(f-1) - I_{f-1})/c`, stable where c is at least 1.
     Otherwise, and for large f, Pfaff's transformation has positive terms that fall soon:
@@ -190,8 +164,6 @@ def _reciprocal_of_sampled(f: int, p: float) -> float:
     return p * total / f
 
 
-# Unit risk: how likely it is that at least one member of a unit is identified, and then all of them are.
-#
 # A unit is a household, an enterprise: people who came into the file together. Three intruders. One goes for single
 # people: each member is another chance. One knows of the unit only what its members share, the unit's keys: the unit
 # is then the record. One knows the keys of all its members together, its composition: fewer units agree on that than
@@ -202,14 +174,8 @@ def _reciprocal_of_sampled(f: int, p: float) -> float:
 class Units:
     """Which unit, such as a household or an enterprise, each record belongs to.
 
-    Parameters
-    ----------
-    of_record : ndarray of int64, shape (n_records,)
-        Number of the record's unit, from 0 in the order of the file.
-    first : ndarray of int64, shape (n_units,)
-        The first record of each.
-    sizes : ndarray of int64, shape (n_units,)
-        Members in the file.
+    `of_record` (int64, shape (n_records,)): number of the record's unit, from 0 in the order of the file; `first`
+    (int64, shape (n_units,)): the first record of each; `sizes` (int64, shape (n_units,)): members in the file.
     """
 
     of_record: Integers = field(repr=False)
@@ -229,23 +195,17 @@ class Units:
                 got=f"{without:,} records without",
                 remedy="give a record that belongs with no other a unit of its own",
             )
-        codes = column.rank("dense").to_numpy()
-        _, first, which, sizes = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
-        order = np.argsort(first)  # in the order of the file
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return cls(place[which.reshape(-1)], first[order].astype(np.int64), sizes[order].astype(np.int64))
+        units = column.unique(maintain_order=True)
+        of_record = column.replace_strict(units, np.arange(len(units)), return_dtype=pl.Int64).to_numpy()
+        _, first, sizes = np.unique(of_record, return_index=True, return_counts=True)
+        return cls(of_record, first, sizes)
 
     def any_member(self, risk: Floats) -> Floats:
         r"""Probability that at least one member is identified, shape (n_units,).
 
-        Parameters
-        ----------
-        risk : ndarray of float64, shape (n_records,)
-            The probability that each record is identified; members are tried independently.
+        `risk` (float64, shape (n_records,)): the probability that each record is identified; members are tried
+        independently.
 
-        Notes
-        -----
         :math:`1 - \prod_i (1 - r_i)`, by sums of logarithms: exact for small risks too.
         """
         if risk.shape != self.of_record.shape or (len(risk) and not (risk.min() >= 0 and risk.max() <= 1)):
@@ -277,10 +237,7 @@ class Units:
     def compositions(self, cells: Integers) -> Integers:
         """Number of the composition of each unit, shape (n_units,): the combinations of all its members.
 
-        Parameters
-        ----------
-        cells : ndarray of int64, shape (n_records,)
-            Combination of key values of each record.
+        `cells` (int64, shape (n_records,)): combination of key values of each record.
         """
         order = np.lexsort((cells, self.of_record))
         sorted_cells, ends = cells[order], np.cumsum(self.sizes)
@@ -297,7 +254,6 @@ class Units:
 def unit_risk_document(
     file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, Codes]
 ) -> dict[str, Any]:
-    """Unit risk of a file, ready for JSON."""
     units = Units.of(labels)
     own = individual_risk(file, weights)
     risk = units.any_member(own.records)
@@ -327,7 +283,6 @@ def _matched(which: Integers, weights: Weights, sizes: Integers) -> dict[str, An
 
 
 def _figures(risk: Floats, sizes: Integers) -> dict[str, float]:
-    """Expected identified units, the people in them, and the greatest risk."""
     return {
         "expected_units": float(risk.sum()),
         "share": float(risk.mean()),

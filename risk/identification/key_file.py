@@ -17,11 +17,8 @@ from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.identification.coding import MISSING_LABEL, Counts, Missing, agreeing, coded, tally, text_of
 from gemel.risk.models.counts import SparseCounts
 
-# What makes records, labels and a population no key file.
-
 
 def check_shape(file: KeyFile) -> None:
-    """Codes, labels and names fit each other."""
     codes = file.codes
     if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
         raise parameter(
@@ -42,7 +39,6 @@ def check_shape(file: KeyFile) -> None:
 
 
 def check_population(file: KeyFile) -> None:
-    """A sample cannot hold more people of a kind than the population it was drawn from."""
     assert file.population_counts is not None  # noqa: S101 - checked with the shapes
     if file.population_counts.sum() < file.n_records:
         raise parameter(
@@ -89,8 +85,6 @@ class KeyFile:
         The distinct combinations of the population, in the same codes.
     population_counts : ndarray of int64, shape (n_population_cells,), optional
         How many people each stands for.
-    missing
-        What a missing value means.
     perturbed
         The records' key values were changed, the population's were not: a combination may then be commoner in the
         sample, and measures that take each record's combination for true do without the population.
@@ -145,14 +139,8 @@ class KeyFile:
             The values of each key variable, one for each record; text, numbers, polars or numpy columns.
         fraction
             Sampling fraction; with a population it may be left out, and is then the ratio of the sizes.
-        population
-            The same columns for every member of the population.
-        missing
-            What a missing value means (see the module).
         missing_values
             Texts that stand for a missing value, beside nulls and NaN.
-        perturbed
-            The records' key values were changed.
 
         Notes
         -----
@@ -195,17 +183,14 @@ class KeyFile:
 
     @property
     def n_records(self) -> int:
-        """Size of the sample, n."""
         return len(self.codes)
 
     @property
     def n_keys(self) -> int:
-        """Number of key variables."""
         return len(self.names)
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Number of levels of each key variable."""
         return tuple(len(x) for x in self.labels)
 
     @cached_property
@@ -283,13 +268,8 @@ class KeyFile:
         return float(self.population_counts.sum())
 
     def table(self) -> SparseCounts:
-        """The sample as a sparse contingency table, over the key variables that vary.
-
-        Raises
-        ------
-        GemelError
-            Missing values agree with everything, so records have no cell; or no key variable varies.
-        """
+        """The sample as a sparse contingency table, over the key variables that vary; refused where missing values
+        agree with everything, so that records have no cell."""
         self.require_disjoint_cells("a contingency table")
         kept = self.varying
         if not kept:
@@ -349,7 +329,6 @@ class KeyFile:
         return {n: MISSING_LABEL if v < 0 else own[v] for n, own, v in zip(self.names, self.labels, cell, strict=True)}
 
     def warnings(self) -> list[ResultWarning]:
-        """What a steward should know of these key variables before relying on a figure."""
         warnings = []
         for name, n in zip(self.names, self.levels, strict=True):
             if n == 1:

@@ -16,13 +16,10 @@ from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.models.counts import distinct_rows
 
-# How key variables come to be wrong: misclassification matrices, and that of swapping.
-#
 # `theta[j, k]` is the probability that someone whose true level is k is observed at level j; its columns sum to 1.
 
 
 def check_matrix(matrix: ArrayLike, levels: int, where: str) -> Floats:
-    """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
         raise parameter(
@@ -44,17 +41,10 @@ def check_matrix(matrix: ArrayLike, levels: int, where: str) -> Floats:
 def swapping_matrix(counts: ArrayLike, rate: float) -> Floats:
     r"""Misclassification by swapping a share of the records with others of another level.
 
-    Parameters
-    ----------
-    counts : array of shape (n_levels,)
-        Records at each level.
+    `counts` (array of shape (n_levels,)): records at each level.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_levels, n_levels)
+    Returns float64, shape (n_levels, n_levels).
 
-    Notes
-    -----
     :math:`\theta_{jj} = 1 - rate` and :math:`\theta_{jk} = rate \cdot n_j / \sum_{l \ne k} n_l`; the paper prints the
     index transposed, and columns that do not sum to 1. It is an approximation: partners are taken from those not yet
     swapped, and where one level holds most of the records it finds too few partners and is swapped less.
@@ -90,14 +80,10 @@ def swapping_matrix(counts: ArrayLike, rate: float) -> Floats:
 class MisclassificationRisk:
     """Risk of the sample uniques of a perturbed file.
 
-    Parameters
-    ----------
-    uniques : ndarray of int64, shape (n_uniques,)
-        Numbers of the (observed) sample uniques among the records.
-    exact, approximate : ndarray of float64, shape (n_uniques,), or None
-        Equation 7, and theta_jj / F~_j (equation 8), where the population is known.
-    estimated : ndarray of float64, shape (n_uniques,), or None
-        theta_jj E[1/F~ | f~ = 1], where a log-linear model of the perturbed file was given.
+    `uniques` (int64, shape (n_uniques,)): numbers of the (observed) sample uniques among the records; `exact`,
+    `approximate` (float64, shape (n_uniques,), or None): equation 7, and theta_jj / F~_j (equation 8), where the
+    population is known; `estimated` (float64, shape (n_uniques,), or None): theta_jj E[1/F~ | f~ = 1], where a
+    log-linear model of the perturbed file was given.
     """
 
     uniques: Integers = field(repr=False)
@@ -112,7 +98,6 @@ class MisclassificationRisk:
 
     @property
     def tau_approximate(self) -> float | None:
-        """The sum of equation 8, population known."""
         return None if self.approximate is None else float(self.approximate.sum())
 
     @property
@@ -126,16 +111,10 @@ def misclassification_risk(
 ) -> MisclassificationRisk:
     """Risk of a perturbed file.
 
-    Parameters
-    ----------
-    file
-        The perturbed records, with the *unperturbed* population if that is known (``perturbed=True``).
-    theta
-        For each key variable that was perturbed, independently of the others, its matrix in the order of the file's
-        labels: ``theta[observed, true]``.
+    `file`: the perturbed records, with the *unperturbed* population if that is known (``perturbed=True``); `theta`: for
+    each key variable that was perturbed, independently of the others, its matrix in the order of the file's labels:
+    ``theta[observed, true]``.
 
-    Notes
-    -----
     A person can be observed at j only from combinations that agree with j on the variables left alone, so the sums go
     over those: O(n_uniques * (people's combinations that so agree)).
     """
@@ -168,14 +147,10 @@ def _summed(
     assert people is not None and counts is not None  # noqa: S101, PT018 - the caller looked
     kept = [q for q in range(file.n_keys) if q not in changed]
     rows = np.concatenate([observed[:, kept], people[:, kept]])
-    if kept:
-        first, group = distinct_rows(rows, [file.levels[q] for q in kept])
-        number = len(first)
-    else:
-        group, number = np.zeros(len(rows), dtype=np.int64), 1
+    first, group = distinct_rows(rows, [file.levels[q] for q in kept])
     own, theirs = group[: len(observed)], group[len(observed) :]
     order = np.argsort(theirs, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(theirs, minlength=number))]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(theirs, minlength=len(first)))]).astype(np.int64)
     widest = max((len(m) for m in matrices), default=1)
     stacked = np.zeros((len(matrices), widest, widest))
     for v, matrix in enumerate(matrices):
@@ -215,8 +190,6 @@ def _sums(observed, group, people, counts, starts, theta, fraction):  # type: ig
     return odds, expected
 
 
-# Misclassification matrices as people state them, by the names of levels, put in the order of a file's levels.
-#
 # For each true level the distribution of what is observed, as PRAM's matrices are stated: `{true: {observed: p}}`; what
 # is not stated is 0. The matrices of the numbers are `theta[observed, true]`.
 
@@ -245,11 +218,9 @@ class Perturbation:
 
     @property
     def names(self) -> list[str]:
-        """The key variables that were changed."""
         return [*self.swapped, *self.theta]
 
     def only(self, names: tuple[str, ...]) -> Perturbation:
-        """What concerns these key variables."""
         return Perturbation(
             {name: rate for name, rate in self.swapped.items() if name in names},
             {name: stated for name, stated in self.theta.items() if name in names},
@@ -273,11 +244,8 @@ class Perturbation:
 def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> Floats:
     """A stated matrix as ``theta[observed, true]``, shape (n_levels, n_levels).
 
-    Raises
-    ------
-    GemelError
-        A level that neither the file nor its population has; a level without a distribution; probabilities that are
-        none or do not sum to 1.
+    Refused: a level that neither the file nor its population has; a level without a distribution; probabilities that
+    are none or do not sum to 1.
     """
     place = {label: k for k, label in enumerate(levels)}
     unknown = sorted({label for true, row in stated.items() for label in (true, *row) if label not in place})
@@ -318,7 +286,6 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> Floats:
 def misclassification_document(
     file: KeyFile, perturbation: Perturbation, loglinear: LogLinearRisk | None
 ) -> dict[str, Any]:
-    """Risk of a perturbed file, ready for JSON."""
     matrices = perturbation.matrices(file)
     risk = misclassification_risk(file, matrices, loglinear)
     return {

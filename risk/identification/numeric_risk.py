@@ -27,8 +27,6 @@ def within_percent(original: Floats, protected: Floats, percent: float) -> Mask:
 def within_ranks(original: Floats, protected: Floats, percent: float) -> Mask:
     """Whether each original lies in the rank interval about its protected value, shape (n_records,).
 
-    Notes
-    -----
     The interval is from the protected value so many per cent of the records further down to the one as far up; equal
     values have all their ranks. O(n log n).
 
@@ -46,19 +44,12 @@ def within_ranks(original: Floats, protected: Floats, percent: float) -> Mask:
 def linked_by_distance(original: Floats, protected: Floats) -> tuple[Floats, Floats]:
     """Link every protected record to the original records by standardised Euclidean distance.
 
-    Parameters
-    ----------
-    original, protected : ndarray of float64, shape (n_records, n_variables)
-        Row i of both is one person. Both are divided by the standard deviations of the original.
+    `original`, `protected` (float64, shape (n_records, n_variables)): row i of both is one person. Both are divided by
+    the standard deviations of the original.
 
-    Returns
-    -------
-    nearest, second : ndarray of float64, shape (n_records,)
-        Probability that a protected record's own original is the nearest, and the second nearest, of all originals;
-        originals as near are in random order.
+    Returns `nearest`, `second` (float64, shape (n_records,)): probability that a protected record's own original is the
+    nearest, and the second nearest, of all originals; originals as near are in random order.
 
-    Notes
-    -----
     A k-d tree over the distinct originals: O(n log n) for few variables.
 
     References
@@ -92,7 +83,6 @@ def _inside(original: Floats, protected: Floats, percent: float) -> Mask:
 
 
 def numeric_risk_document(original: Mapping[str, Floats], protected: Mapping[str, Floats]) -> dict[str, Any]:
-    """Interval disclosure of each variable and linkage by all of them, ready for JSON."""
     names = list(protected)
     before = np.stack([original[name] for name in names], axis=1)
     after = np.stack([protected[name] for name in names], axis=1) if names else before

@@ -29,20 +29,15 @@ _LOWEST = -50.0  # alpha: all combinations are about equally common
 _STEP = 1e-3
 _CENTRE, _WIDTH = -0.7, 1.0
 """Prior of log(1 - alpha), which a file with few pairs needs: alpha is .5, and within -2.6 and .93 with 95 %."""
-_EDGES = np.array([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100])
-"""Least frequency of each group by which a fit is judged."""
+_EDGES = np.array([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100])  # least frequency of each group by which a fit is judged
 
 
 @dataclass(frozen=True)
 class Spectrum:
     """How often combinations occur.
 
-    Parameters
-    ----------
-    frequency : ndarray of int64, shape (n_frequencies,)
-        1, 2, ...; all different.
-    number : ndarray of float64, shape (n_frequencies,)
-        Combinations with each; positive, not necessarily whole.
+    `frequency` (int64, shape (n_frequencies,)): 1, 2, ...; all different; `number` (float64, shape (n_frequencies,)):
+    combinations with each; positive, not necessarily whole.
     """
 
     frequency: Integers = field(repr=False)
@@ -62,12 +57,10 @@ class Spectrum:
 
     @property
     def records(self) -> float:
-        """Records, n."""
         return float(self.frequency @ self.number)
 
     @property
     def combinations(self) -> float:
-        """Combinations, K."""
         return float(self.number.sum())
 
 
@@ -75,10 +68,8 @@ class Spectrum:
 class Pitman:
     r"""Pitman's sampling formula with its parameters.
 
-    Parameters
-    ----------
-    alpha, theta
-        :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are :math:`-\theta/\alpha` of them.
+    `alpha`, `theta`: :math:`\alpha < 1`. Positive: ever new combinations come; negative: there are
+    :math:`-\theta/\alpha` of them.
     """
 
     alpha: float
@@ -96,8 +87,6 @@ class Pitman:
     def reciprocal(self, f: ArrayLike, population: float) -> Floats:
         r"""E[1/F] of combinations with f records, F people of `population`.
 
-        Notes
-        -----
         F - f is taken to be negative binomial, which the beta-binomial is but for terms of the order f/n:
         :math:`E[1/F] = \int_0^1 t^{f-1} (1 + s (1 - t))^{\alpha - f} dt` with :math:`s = (N - n)/(\theta + n)`, by
         Gauss and Legendre's rule in the logarithm of the second factor.
@@ -119,12 +108,7 @@ class Pitman:
 class PitmanFit:
     """The formula fitted to a spectrum, and formulas near it that show how far it may be wrong.
 
-    Parameters
-    ----------
-    best
-        Of the greatest likelihood, with a weak prior.
-    spectrum
-        What it was fitted to.
+    `best`: of the greatest likelihood, with a weak prior; `spectrum`: what it was fitted to.
     """
 
     best: Pitman
@@ -157,16 +141,10 @@ class PitmanFit:
 def fit_pitman(spectrum: Spectrum) -> PitmanFit:
     """Maximum likelihood with a weak prior of alpha.
 
-    Parameters
-    ----------
-    spectrum
-        With at least one record. Where all combinations occur once the likelihood has no maximum: everybody is then
-        taken to be alone. Where there is one combination, everybody is taken to have it.
+    `spectrum`: with at least one record. Where all combinations occur once the likelihood has no maximum: everybody is
+    then taken to be alone. Where there is one combination, everybody is taken to have it.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER without records.
+    Refused: PARAMETER without records.
 
     References
     ----------
@@ -193,7 +171,6 @@ def fit_pitman(spectrum: Spectrum) -> PitmanFit:
 
 
 def _parameters(x: Floats, K: float) -> tuple[float, float]:
-    """Alpha and theta of two numbers without bounds."""
     alpha = max(1.0 - float(np.exp(x[0])), _LOWEST)
     minimum = -alpha if alpha >= 0 else -alpha * K
     return alpha, minimum + float(np.exp(x[1]))
@@ -251,10 +228,6 @@ def _near(best: Pitman, spectrum: Spectrum) -> tuple[tuple[Pitman, Pitman], ...]
     for value, vector in zip(values, vectors.T, strict=True):
         # A direction in which the likelihood is flat says nothing: it goes as far as such numbers can.
         length = min(1.0 / np.sqrt(max(value, 1e-12)), 5.0)
-        found.append(
-            (
-                Pitman(*_parameters(x - length * vector, K), best.records),
-                Pitman(*_parameters(x + length * vector, K), best.records),
-            )
-        )
+        below, above = (Pitman(*_parameters(x + way * length * vector, K), best.records) for way in (-1.0, 1.0))
+        found.append((below, above))
     return tuple(found)

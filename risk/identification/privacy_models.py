@@ -28,16 +28,10 @@ _ENTRIES = 2**25  # of the table of classes by sensitive levels
 class SensitiveClasses:
     """The classes of a file with what they hold of a sensitive variable.
 
-    Parameters
-    ----------
-    levels
-        Levels of the variable: numbers by size, otherwise texts in alphabetical order; a missing value is a last one.
-    sensitive : ndarray of int64, shape (n_cells, n_levels)
-        Records that agree with each combination of the keys, by level.
-    whole : ndarray of int64, shape (n_levels,)
-        Records of the file by level.
-    records : ndarray of int64, shape (n_cells,)
-        Records whose class each is.
+    `levels`: levels of the variable: numbers by size, otherwise texts in alphabetical order; a missing value is a last
+    one; `sensitive` (int64, shape (n_cells, n_levels)): records that agree with each combination of the keys, by level;
+    `whole` (int64, shape (n_levels,)): records of the file by level; `records` (int64, shape (n_cells,)): records whose
+    class each is.
     """
 
     levels: tuple[str, ...]
@@ -54,13 +48,8 @@ def k_anonymity(file: KeyFile) -> dict[int, int]:
 def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses:
     """Count a sensitive variable in the classes of a file.
 
-    Parameters
-    ----------
-    values : column of shape (n_records,)
-        The sensitive value of each record; a missing one is a level of its own.
+    `values` (column of shape (n_records,)): the sensitive value of each record; a missing one is a level of its own.
 
-    Notes
-    -----
     O(n_cells * n_levels); a variable with too many levels for that is refused.
     """
     levels, codes = coded(pl.Series("sensitive", values, strict=False).cast(pl.String), "level", float)
@@ -115,7 +104,6 @@ def _shares(name: str, below: Mapping[int, int], records: int) -> list[dict[str,
 
 
 def privacy_models_document(file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str]) -> dict[str, Any]:
-    """The counts of a file, and of each sensitive variable, ready for JSON."""
     return {
         "smallest_class": int(file.frequency.min()),
         "violations": _shares("k", k_anonymity(file), file.n_records),

@@ -43,10 +43,7 @@ _TEXTS = (".yaml", ".yml", ".json")
 def read_theta(given: Sequence[str]) -> dict[str, Stated]:
     """Matrices by key variable.
 
-    Parameters
-    ----------
-    given
-        Each a path of a YAML or JSON file, or ``KEY=PATH`` of a CSV file.
+    `given`: each a path of a YAML or JSON file, or ``KEY=PATH`` of a CSV file.
     """
     found: dict[str, Stated] = {}
     for each in given:
@@ -170,8 +167,6 @@ def read_weights(records: Records, column: str) -> Weights:
 
 @dataclass(frozen=True)
 class BesideColumns:
-    """Names of columns beside the keys, and the records before protection."""
-
     sensitive: Sequence[str] = ()
     ordinal: Sequence[str] = ()
     unit: str | None = None

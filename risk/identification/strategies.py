@@ -27,9 +27,7 @@ Condition = Callable[[Integers, Integers], Mask]
 class Frequencies:
     """Sample and population counts of every combination that occurs in the population.
 
-    Parameters
-    ----------
-    f, F : ndarray of int64, shape (n_cells,)
+    `f`, `F` (int64, shape (n_cells,)).
     """
 
     f: Integers = field(repr=False)
@@ -45,7 +43,6 @@ class Frequencies:
 
     @classmethod
     def of(cls, file: KeyFile) -> Frequencies:
-        """Of a file with its population."""
         file.require_disjoint_cells("a matching strategy")
         if file.population_cells is None or file.population_counts is None or file.perturbed:
             raise parameter(
@@ -59,8 +56,6 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A direction and a condition on the counts."""
-
     name: str
     direction: Direction
     condition: Condition = field(repr=False)
@@ -70,19 +65,10 @@ class Strategy:
 class Attack:
     """What a strategy achieves on a file.
 
-    Parameters
-    ----------
-    direction
-        From which side the target is chosen.
-    targets
-        Number of cells that are targets.
-    probability
-        Pr(cm), the chance that the match is correct.
-    cost, cost_replaced
-        Expected number of people looked at until the first possible match: when no one is met twice (E(T) without
-        replacement), and when they are (with). Infinite where there is no target.
-    efficiency
-        Probability divided by cost.
+    `direction`: from which side the target is chosen. `targets`: number of cells that are targets. `probability`:
+    Pr(cm), the chance that the match is correct. `cost`, `cost_replaced`: expected number of people looked at until the
+    first possible match: when no one is met twice (E(T) without replacement), and when they are (with). Infinite where
+    there is no target. `efficiency`: probability divided by cost.
     """
 
     name: str
@@ -101,8 +87,6 @@ class Attack:
 def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     r"""Evaluate a strategy.
 
-    Notes
-    -----
     With P the condition and N the population: from population to sample, :math:`Pr(cm) = \sum_j [P][f_j > 0] /
     \sum_j F_j [P]` and :math:`E(T) = (N + 1)/(1 + \sum_j F_j [P])`, or :math:`N / \sum_j F_j [P]` with replacement.
     From sample to population, :math:`Pr(cm) = \sum_j (f_j / F_j) [P] / \sum_j f_j [P]`, and the costs are averages of
@@ -131,7 +115,6 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
 
 
 def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
-    """Strategies 1 to 7 of T11 chapter 5, by number; 6 and 7 try cells with r records."""
     if r < 1:
         raise parameter("r", "a cell that is tried holds at least one record", str(r))
     out: Direction = "sample to population"
@@ -148,5 +131,4 @@ def thesis_strategies(r: int = 3) -> dict[int, Strategy]:
 
 
 def attacks(counts: Frequencies, r: int = 3) -> dict[int, Attack]:
-    """Strategies 1 to 7 on a file."""
     return {number: attack(counts, strategy) for number, strategy in thesis_strategies(r).items()}

@@ -23,8 +23,7 @@ _MAX_KEYS = 62  # bits of a subset
 
 _PARTS = 4  # tasks for each highest key
 
-LIMIT = 2**26
-"""What may be found before `minimal` sorts it out: some 4 GB."""
+LIMIT = 2**26  # what may be found before `minimal` sorts it out: some 4 GB
 
 _FOUND_BYTES = 64  # of one found, in the list of its task, which may be half empty, and in those that `minimal` makes
 
@@ -35,14 +34,9 @@ _CELL_BYTES = 48  # of a combination, in a task
 class MinimalUniques:
     """The minimal sample uniques of every record.
 
-    Parameters
-    ----------
-    uniques : ndarray of int64, shape (n_uniques,)
-        The sample uniques: records alone on all keys together.
-    offsets : ndarray of int64, shape (n_uniques + 1,)
-        Where the minimal uniques of each begin.
-    subsets : ndarray of int64, shape (n_msu,)
-        Sets of keys; bit q is key q.
+    `uniques` (int64, shape (n_uniques,)): the sample uniques: records alone on all keys together; `offsets` (int64,
+    shape (n_uniques + 1,)): where the minimal uniques of each begin; `subsets` (int64, shape (n_msu,)): sets of keys;
+    bit q is key q.
     """
 
     names: tuple[str, ...]
@@ -53,12 +47,10 @@ class MinimalUniques:
 
     @property
     def n_keys(self) -> int:
-        """Number of key variables, ATT."""
         return len(self.names)
 
     @property
     def complete(self) -> bool:
-        """Whether all sizes were looked for."""
         return self.max_size >= self.n_keys
 
     @cached_property
@@ -95,31 +87,14 @@ def minimal_uniques(
 ) -> MinimalUniques:
     """All minimal sample uniques of a file.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, a record is unique on some keys when no other agrees
-        with it there, and a missing value of its own is never part of a minimal unique.
-    max_size
-        Largest number of keys in a minimal unique; by default any.
-    threads
-        By default as many as there are processors for this process.
-    limit
-        Of what may be found before it is known to be minimal, by all tasks together; `largest_within` gives it for a
-        size of memory.
+    `file`: the records. Where missing values agree with everything, a record is unique on some keys when no other
+    agrees with it there, and a missing value of its own is never part of a minimal unique. `limit`: of what may be
+    found before it is known to be minimal, by all tasks together; `largest_within` gives it for a size of memory.
 
-    Returns
-    -------
-    MinimalUniques
-        With a single record, the empty set of keys singles it out.
+    With a single record, the empty set of keys singles it out.
 
-    Raises
-    ------
-    GemelError
-        A size under 1, more than 62 keys, or more found than the limit: give a largest size then.
+    Refused: a size under 1, more than 62 keys, or more found than the limit: give a largest size then.
 
-    Notes
-    -----
     A pruned search of the subsets of keys (see `suda_kernels`); the cost is about that of the records that are still
     neither unique nor alike at each subset, and grows with the number of minimal uniques. For each highest key
     a few tasks; within a task, memory for a few numbers a record. Whether the limit is kept does not depend on the

@@ -33,17 +33,11 @@ _WORD = 63  # bits of a signed word that are used
 def packed(codes: Integers, levels: Integers) -> tuple[Integers, Integers]:
     """Combinations as words of bits, and where each key lies.
 
-    Parameters
-    ----------
-    codes : ndarray of int64, shape (n_cells, n_keys)
-        Level numbers; a number of `levels[key]` agrees with everything.
-    levels : ndarray of int64, shape (n_keys,)
+    `codes` (int64, shape (n_cells, n_keys)): level numbers; a number of `levels[key]` agrees with everything; `levels`
+    (int64, shape (n_keys,)).
 
-    Returns
-    -------
-    rows : ndarray of int64, shape (n_cells, n_words)
-    layout : ndarray of int64, shape (n_keys, 3)
-        Word, shift and mask of each key; a key lies in one word.
+    Returns `rows` (int64, shape (n_cells, n_words)); `layout` (int64, shape (n_keys, 3)): word, shift and mask of each
+    key; a key lies in one word.
     """
     layout = np.zeros((len(levels), 3), dtype=np.int64)
     word, shift = 0, 0
@@ -79,16 +73,11 @@ def _lower_keys(layout: Any, n_words: int) -> Any:
 class _Values(NamedTuple):
     """Working arrays about the values of the key that splits a class, an entry for each value."""
 
-    tally: Codes
-    """Items of the class that have the value."""
-    hopeful: Codes
-    """Candidates among them."""
-    place: Codes
-    """First the one candidate, where there is only one; then where the value's items begin."""
-    top: Codes
-    """Where its next item is placed."""
-    touched: Codes
-    """The values that occur, without gaps."""
+    tally: Codes  # items of the class that have the value
+    hopeful: Codes  # candidates among them
+    place: Codes  # first the one candidate, where there is only one; then where the value's items begin
+    top: Codes  # where its next item is placed
+    touched: Codes  # the values that occur, without gaps
 
 
 @njit(cache=True, nogil=True)
@@ -158,19 +147,11 @@ def _some(alone, a, b):  # type: ignore[no-untyped-def]  # compiled
 def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
-    Parameters
-    ----------
-    candidate : ndarray of uint8, shape (n_cells,)
-        1 for a combination that one record has and no other agrees with.
-    levels : ndarray of int64, shape (n_keys,)
-    held : ndarray of int64, shape (n_tasks,)
-        What each task has found, as far as it has reported: this one writes its own.
+    `candidate` (uint8, shape (n_cells,)): 1 for a combination that one record has and no other agrees with; `levels`
+    (int64, shape (n_keys,)); `held` (int64, shape (n_tasks,)): what each task has found, as far as it has reported:
+    this one writes its own.
 
-    Returns
-    -------
-    cells : ndarray of int32, shape (n_found,)
-    subsets : ndarray of int64, shape (n_found,)
-        Keys as bits.
+    Returns `cells` (int32, shape (n_found,)); `subsets` (int64, shape (n_found,)): keys as bits.
     """
     n_keys, n = len(levels), len(rows)
     items = np.empty(3 * n + 16, dtype=np.int32)
@@ -282,10 +263,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
 def minimal(offsets, kept, of_cell, found):  # type: ignore[no-untyped-def]  # compiled
     """The minimal ones of what is known of each combination and what was found since.
 
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_cells + 1,)
-        Where the subsets of each combination begin in `kept`.
+    `offsets` (int64, shape (n_cells + 1,)): where the subsets of each combination begin in `kept`.
     """
     n = len(offsets) - 1
     begin = np.zeros(n + 1, dtype=np.int64)

@@ -26,18 +26,11 @@ Kind = Literal["is", "suda"]
 class SudaScores:
     """Scores of the records and of what makes them risky.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_records,)
-        0 for records that are no sample unique.
-    dis
-        DIS of the file, to which `dis_scores` are calibrated.
-    dis_scores : ndarray of float64, shape (n_records,)
-        DIS-IS (or DIS-SUDA): an approximate chance of a correct match; 0 for records that are no sample unique.
-    by_variable : ndarray of float64, shape (n_keys,)
-        Share of the file's total score that comes from minimal uniques with the variable. They sum to more than 1.
-    by_category
-        For each variable, the share that comes from minimal uniques with the variable, at each of its levels.
+    `scores` (float64, shape (n_records,)): 0 for records that are no sample unique. `dis`: DIS of the file, to which
+    `dis_scores` are calibrated. `dis_scores` (float64, shape (n_records,)): DIS-IS (or DIS-SUDA): an approximate chance
+    of a correct match; 0 for records that are no sample unique. `by_variable` (float64, shape (n_keys,)): share of the
+    file's total score that comes from minimal uniques with the variable. They sum to more than 1. `by_category`: for
+    each variable, the share that comes from minimal uniques with the variable, at each of its levels.
     """
 
     minimal_uniques: MinimalUniques
@@ -74,17 +67,10 @@ def _worth(n_keys: int, kind: Kind) -> Floats:
 def calibrated(scores: Floats, dis: float, n_keys: int) -> Floats:
     r"""Scores of sample uniques as approximate match probabilities whose harmonic mean is the file's DIS.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_uniques,)
-        Positive scores of the sample uniques.
+    `scores` (float64, shape (n_uniques,)): positive scores of the sample uniques.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_uniques,)
+    Returns float64, shape (n_uniques,).
 
-    Notes
-    -----
     :math:`D_i = 1 / (1 + w_i (U/D - U))` with U the number of uniques and :math:`w_i` proportional to
     :math:`S_i^{-Q}`, Q = 1 + (8 - K)/20. The sum of 1/D_i - 1 is therefore U (1/D - 1) whatever the scores. A score of
     0 (a SUDA score of a record unique on all keys only) takes all the weight: others get 1.
@@ -114,14 +100,9 @@ def suda_scores(
 ) -> SudaScores:
     r"""Score every record by its minimal sample uniques.
 
-    Parameters
-    ----------
-    kind
-        ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques is
-        within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
-        :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
-    found
-        Minimal uniques of this file found before.
+    `kind`: ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques
+    is within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
+    :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
 
     References
     ----------
@@ -151,21 +132,16 @@ def suda_scores(
     return SudaScores(own, kind, scores, dis, chances, by_variable, tuple(by_category))
 
 
-# Special uniques in an assessment: how many of which size, what keys and categories add, by both scores.
-
 _CATEGORIES = 20  # listed
 
 
 @dataclass(frozen=True)
 class BothScores:
-    """The IS metric and the SUDA score of 2002 of the same minimal sample uniques."""
-
     is_scores: SudaScores
     suda: SudaScores
 
     @classmethod
     def of(cls, file: KeyFile, max_size: int) -> BothScores:
-        """Find the minimal uniques once, and score them both ways."""
         found = minimal_uniques(file, max_size)
         return cls(suda_scores(file, "is", found=found), suda_scores(file, "suda", found=found))
 
@@ -188,7 +164,6 @@ class BothScores:
         }
 
     def document(self, file: KeyFile) -> dict[str, Any]:
-        """Sizes of the minimal uniques, and contributions of the keys and of the categories that add most."""
         own = self.is_scores.minimal_uniques
         shares = sorted(
             (-float(share), name, label)

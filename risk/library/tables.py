@@ -25,8 +25,6 @@ from gemel.risk.protection.protected_file import protect as protect_file
 from gemel.risk.protection.request import Request, sampling_fraction
 from gemel.risk.record_table import record_table
 
-# What the functions of the library return: figures that show themselves as a report.
-
 
 @dataclass(frozen=True)
 class RiskAssessment:
@@ -40,11 +38,9 @@ class RiskAssessment:
 
     document: dict[str, Any] = field(repr=False)
     _title: str
-    _report: str = field(repr=False)
-    """The module of `gemel.risk.report` that renders it."""
+    _report: str = field(repr=False)  # the module of `gemel.risk.report` that renders it
 
     def __getitem__(self, name: str) -> Any:
-        """A section of the document."""
         return self.document[name]
 
     def report(self) -> Report:
@@ -155,9 +151,6 @@ def tables(release: Release, *, seconds: float = 60.0, known: int | None = None,
 
     document = assess_tables(read_release(Path(release)), seconds=seconds, known=known, seed=seed)
     return RiskAssessment(document, "Attribution risk of tables", "attribution")
-
-
-# Protection of a file of records: `gemel.risk.protect`.
 
 
 def protect(

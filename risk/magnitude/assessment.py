@@ -13,14 +13,12 @@ import numpy as np
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress
 from gemel.risk.arrays import Floats, Integers, Mask, finite
-from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
-from gemel.risk.magnitude.audit import Limits, PublishedValues, breaches, exact_bounds, pattern_of, require_true
+from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder, Limits, Suppressed
+from gemel.risk.magnitude.audit import PublishedValues, breaches, exact_bounds, require_true
 from gemel.risk.magnitude.rules import Contributions, Primary, Rule, primary_cells
 from gemel.risk.magnitude.suppression import Problem, Suppression, suppress
 from gemel.risk.magnitude.tables import LinkedTables
 
-# Who attacks each primary cell, and how far each must be left in doubt.
-#
 # An outsider knows what is published. Contributors know more: those whom the rule is on guard against (the coalition
 # of the next largest in the cell), and every unit that is alone in some primary cell, and so knows that cell's value
 # although it is withheld. They may have contributions in several withheld cells: subtracting them narrows what is left
@@ -114,8 +112,6 @@ class Intruders:
 
 @dataclass(frozen=True)
 class Choice:
-    """How complementary cells are chosen, and against whom."""
-
     objective: Literal["value", "cells"] = "value"
     totals: bool = True
     exact: bool | None = None
@@ -143,26 +139,11 @@ def assess(
 ) -> dict[str, Any]:
     """Find the risky cells, choose complementary ones or take those of a published table, and attack the result.
 
-    Parameters
-    ----------
-    tables, found
-        The cells, and who stands behind them.
-    choice
-        How complementary cells are chosen.
-    published
-        A table with suppression made elsewhere; nothing is then chosen.
-    progress
-        Called with the stage and its share done.
+    `published`: a table with suppression made elsewhere; nothing is then chosen.
 
-    Returns
-    -------
-    dict
-        Plain data, as written to JSON. It holds true values of withheld cells.
+    Returns plain data, as written to JSON. It holds true values of withheld cells.
 
-    Raises
-    ------
-    GemelError
-        A published value is not that of the records.
+    Refused: a published value is not that of the records.
     """
     choice = Choice() if choice is None else choice
     primary = primary_cells(found, rules)
@@ -180,7 +161,7 @@ def assess(
         suppressed = published.suppressed
         limits = Limits.of(published.values, suppressed, signed=found.signed, rounding=published.rounding)
     limits = limits.known_within(found.values, suppressed, choice.known_within)
-    pattern = pattern_of(tables, found.values, limits)
+    pattern = Suppressed(tables, limits.rooms(found.values))
     cells = np.flatnonzero(suppressed)
     lower, upper = exact_bounds(pattern, found.values, cells, partial(progress, "bounds"))
     open_cells = primary.cells[~suppressed[primary.cells]]

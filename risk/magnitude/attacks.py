@@ -39,38 +39,14 @@ OUTSIDER = Intruder()
 class Rooms:
     """How far cells may move from a table, by what an outsider knows.
 
-    Parameters
-    ----------
-    down, up : ndarray of float64, shape (n,)
-        0 for a published cell.
-    above_zero : ndarray of float64, shape (n,)
-        How far a withheld cell lies above 0, of which contributors know a part; infinite where values may be negative,
-        and for published cells, of which nothing is to be learnt.
+    `down`, `up` (float64, shape (n,)): 0 for a published cell; `above_zero` (float64, shape (n,)): how far a withheld
+    cell lies above 0, of which contributors know a part; infinite where values may be negative, and for published
+    cells, of which nothing is to be learnt.
     """
 
     down: Floats
     up: Floats
     above_zero: Floats
-
-    @classmethod
-    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, known_within: float = np.inf) -> Rooms:
-        """Of the true table.
-
-        Parameters
-        ----------
-        values : ndarray of float64, shape (n_cells,)
-            True values.
-        suppressed : ndarray of bool, shape (n_cells,)
-            What is withheld.
-        """
-        sizes = np.abs(values)
-        within = np.full(len(values), np.inf) if np.isinf(known_within) else known_within * sizes
-        zero = np.full(len(values), np.inf) if signed else np.maximum(values, 0.0)
-        return cls(
-            np.where(suppressed, np.minimum(zero, within), 0.0),
-            np.where(suppressed, within, 0.0),
-            np.where(suppressed, zero, np.inf),
-        )
 
     def narrowed(self, cells: Integers, intruder: Intruder) -> tuple[Floats, Floats]:
         """How far some cells may move down and up for an intruder, each of shape (n,)."""
@@ -83,6 +59,45 @@ class Rooms:
         return np.where(known, 0.0, down), np.where(known, 0.0, up)
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a reader of the published values can say of each cell by itself.
+
+    `lower`, `upper` (float64, shape (n_cells,)): equal where the cell is published; 0, or minus infinity where values
+    may be negative, and infinity where not; `floor` (float64, shape (n_cells,)): 0 for withheld cells that are not
+    negative; minus infinity for others.
+    """
+
+    lower: Floats
+    upper: Floats
+    floor: Floats
+
+    @classmethod
+    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, rounding: float = 0.0) -> Limits:
+        """By the published values, each rounded to a multiple of `rounding`."""
+        half = rounding / 2
+        lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
+        lower = np.where(suppressed, -np.inf if signed else 0.0, lowest)
+        floor = np.where(suppressed & (not signed), 0.0, -np.inf)
+        return cls(lower, np.where(suppressed, np.inf, values + half), floor)
+
+    def known_within(self, values: Floats, suppressed: Mask, share: float) -> Limits:
+        """The same for someone who knows each withheld cell within a share of its true value beforehand."""
+        if np.isinf(share):
+            return self
+        within = share * np.abs(values)
+        return Limits(
+            np.where(suppressed, np.maximum(self.lower, values - within), self.lower),
+            np.where(suppressed, np.minimum(self.upper, values + within), self.upper),
+            self.floor,
+        )
+
+    def rooms(self, table: Floats) -> Rooms:
+        """How far cells may move from a table that agrees with what is published."""
+        down, up = np.maximum(0.0, table - self.lower), np.maximum(0.0, self.upper - table)
+        return Rooms(down, up, np.maximum(0.0, table - self.floor))
+
+
 # What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
 # from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
 # what the attacker is left in doubt of. What is known beforehand (`Rooms`) bounds each cell by itself.
@@ -90,18 +105,14 @@ class Rooms:
 # Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found
 # exactly.
 
-TOLERANCE = 1e-6
-"""Share of a reach that rounding may take."""
+TOLERANCE = 1e-6  # share of a reach that rounding may take
 
 
 @dataclass(frozen=True)
 class Attack:
     """The question whether an intruder's doubt of a cell reaches far enough.
 
-    Parameters
-    ----------
-    sense
-        1: its upper bound; -1: its lower bound.
+    `sense`: 1: its upper bound; -1: its lower bound.
     """
 
     cell: int
@@ -114,10 +125,8 @@ class Attack:
 class Moved:
     """An answer to an attack.
 
-    Parameters
-    ----------
-    prices : ndarray of float64, shape (n_cells,), optional
-        Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
+    `prices` (float64, shape (n_cells,), optional): reduced costs: no movement of the cells that adds up moves the
+    target by more than the sum of -price * move.
     """
 
     reach: float
@@ -209,14 +218,8 @@ class Suppressed:
 def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Floats, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_equations, n)
-        Equations over the cells.
-    cells : ndarray of int64, shape (n,)
-        Which cells may move.
-    prices : ndarray of float64, shape (n,)
-        Of moving each by 1, in either direction.
+    `matrix` (sparse, shape (n_equations, n)): equations over the cells; `cells` (int64, shape (n,)): which cells may
+    move; `prices` (float64, shape (n,)): of moving each by 1, in either direction.
     """
     n = len(cells)
     target = int(np.searchsorted(cells, attack.cell))
@@ -240,8 +243,6 @@ def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Float
     return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
 
 
-# Tables that show an attack withstood, kept for other attacks: one table often answers many of them.
-#
 # A movement of the withheld cells that adds up and takes a cell as far as asked is proof, whoever found it: scaled, or
 # turned round, it serves against another intruder, for another cell that moves in it, and under any pattern that
 # withholds the cells that move. Checking one is a comparison of numbers; a linear programme would take milliseconds.
@@ -268,7 +269,6 @@ class Witnesses:
         return found
 
     def add(self, found: Moved) -> None:
-        """Keep a movement."""
         for cell in found.cells.tolist():
             self._by_cell.setdefault(cell, deque(maxlen=_TRIED)).appendleft(found)
 

@@ -17,46 +17,9 @@ from scipy.optimize import linprog
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress, StageProgress
 from gemel.risk.arrays import Floats, Integers, Mask, finite
-from gemel.risk.magnitude.attacks import Attack, Rooms, Suppressed, Witnesses
+from gemel.risk.magnitude.attacks import Attack, Limits, Suppressed, Witnesses
 from gemel.risk.magnitude.rules import Contributions
 from gemel.risk.magnitude.tables import LinkedTables
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """What a reader of the published values can say of each cell by itself.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of float64, shape (n_cells,)
-        Equal where the cell is published; 0, or minus infinity where values may be negative, and infinity where not.
-    floor : ndarray of float64, shape (n_cells,)
-        0 for withheld cells that are not negative; minus infinity for others.
-    """
-
-    lower: Floats
-    upper: Floats
-    floor: Floats
-
-    @classmethod
-    def of(cls, values: Floats, suppressed: Mask, *, signed: bool, rounding: float = 0.0) -> Limits:
-        """By the published values, each rounded to a multiple of `rounding`."""
-        half = rounding / 2
-        lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
-        lower = np.where(suppressed, -np.inf if signed else 0.0, lowest)
-        floor = np.where(suppressed & (not signed), 0.0, -np.inf)
-        return cls(lower, np.where(suppressed, np.inf, values + half), floor)
-
-    def known_within(self, values: Floats, suppressed: Mask, share: float) -> Limits:
-        """The same for someone who knows each withheld cell within a share of its true value beforehand."""
-        if np.isinf(share):
-            return self
-        within = share * np.abs(values)
-        return Limits(
-            np.where(suppressed, np.maximum(self.lower, values - within), self.lower),
-            np.where(suppressed, np.minimum(self.upper, values + within), self.upper),
-            self.floor,
-        )
 
 
 @dataclass(frozen=True)
@@ -64,17 +27,13 @@ class Breach:
     """An attack that comes closer than it may."""
 
     attack: Attack
-    reach: float
-    """How far its bound lies from the true value."""
+    reach: float  # how far its bound lies from the true value
 
 
 def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     """Some table that agrees with what is published.
 
-    Raises
-    ------
-    GemelError
-        There is none: the published values do not add up.
+    Refused: there is none: the published values do not add up.
     """
     bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
     scale = float(np.abs(limits.upper[bounded]).max(initial=0.0)) or 1.0
@@ -97,28 +56,15 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     return table
 
 
-def pattern_of(tables: LinkedTables, table: Floats, limits: Limits) -> Suppressed:
-    """The linear programmes around a table that agrees with what is published."""
-    down, up = np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table)
-    return Suppressed(tables, Rooms(down, up, np.maximum(0.0, table - limits.floor)))
-
-
 def exact_bounds(
     pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress = lambda fraction: None
 ) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
-    Parameters
-    ----------
-    table : ndarray of float64, shape (n_cells,)
-        A table that agrees with what is published, such as the true one.
-    cells : ndarray of int64, shape (n,)
-        Withheld cells.
+    `table` (float64, shape (n_cells,)): a table that agrees with what is published, such as the true one; `cells`
+    (int64, shape (n,)): withheld cells.
 
-    Returns
-    -------
-    lower, upper : ndarray of float64, shape (n,)
-        Minus infinity and infinity where nothing bounds a cell.
+    Returns `lower`, `upper` (float64, shape (n,)): minus infinity and infinity where nothing bounds a cell.
     """
     lower, upper = np.empty(len(cells)), np.empty(len(cells))
     for k, cell in enumerate(cells.tolist()):
@@ -140,17 +86,11 @@ def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
     return found
 
 
-# A table that was suppressed elsewhere: its values, and what a reader gets back without the records behind it.
-
-
 @dataclass(frozen=True, eq=False)
 class PublishedValues:
     """Published values of the cells, wherever they were suppressed.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        NaN where withheld.
+    `values` (float64, shape (n_cells,)): naN where withheld.
     """
 
     values: Floats
@@ -158,7 +98,6 @@ class PublishedValues:
 
     @property
     def suppressed(self) -> Mask:
-        """What is withheld, shape (n_cells,)."""
         return np.isnan(self.values)
 
 
@@ -172,7 +111,7 @@ def assess_published(
     """What an outsider gets back of a published table, without the records behind it."""
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
     table = feasible_table(tables, limits)
-    pattern = pattern_of(tables, table, limits)
+    pattern = Suppressed(tables, limits.rooms(table))
     cells = np.flatnonzero(published.suppressed)
     lower, upper = exact_bounds(pattern, table, cells, partial(progress, "bounds"))
     with np.errstate(invalid="ignore"):

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from gemel.risk.magnitude.rules import Contributions, contributions
 from gemel.risk.magnitude.tables import TOTAL, Classification, LinkedTables
 from gemel.risk.record_table import RecordTable
 
-Parents = Mapping[str, Mapping[str, str]]
-"""For each variable with a hierarchy, what each level adds up to."""
+_wrong = partial(GemelError, ErrorCode.SOURCE)  # what a file has that cannot be
+
+Parents = Mapping[str, Mapping[str, str]]  # for each variable with a hierarchy, what each level adds up to
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +46,7 @@ def read_tables(
 ) -> MagnitudeTables:
     """Make tables of records.
 
-    Parameters
-    ----------
-    value
-        The column that is added up.
-    unit
-        The column that says whose a record is; by default each record is its own contributor.
+    `unit`: the column that says whose a record is; by default each record is its own contributor.
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
     frame = records.columns([*variables, value, *([unit] if unit else []), *([weights] if weights else [])])
@@ -65,8 +62,7 @@ def read_tables(
     if unit is not None:
         blank = int(frame[unit].cast(pl.String).fill_null("").str.strip_chars().eq("").sum())
         if blank:
-            raise GemelError(
-                ErrorCode.SOURCE,
+            raise _wrong(
                 "records do not say whose they are",
                 where=f"{records}, column {unit}",
                 got=f"{blank} without a unit",
@@ -90,8 +86,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     for path in paths:
         frame = read_records(path)
         if len(frame.columns) != 2 or frame.columns[1] != "parent":
-            raise GemelError(
-                ErrorCode.SOURCE,
+            raise _wrong(
                 "a hierarchy has two columns: the variable, with a level in each row, and `parent`",
                 where=str(path),
                 got=", ".join(frame.columns),
@@ -100,8 +95,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
         above = [text.strip() for text in frame["parent"].cast(pl.String).fill_null("").to_list()]
         twice = len(levels) - len(set(levels))
         if twice:
-            raise GemelError(
-                ErrorCode.SOURCE,
+            raise _wrong(
                 "a level adds up to one level only",
                 where=str(path),
                 got=f"{twice} in more than one row",
@@ -121,8 +115,7 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
         codes = [numbers.get(level, -1) for level in frame[c.name].to_list()]
         strange = sum(code < 0 for code in codes)
         if strange:
-            raise GemelError(
-                ErrorCode.SOURCE,
+            raise _wrong(
                 f"the table has levels of {c.name} that the records do not have",
                 where=str(path),
                 got=f"{strange} rows of them",
@@ -134,17 +127,15 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
     inside = cells < tables.n_cells
     known = np.minimum(cells, tables.n_cells - 1)
     if not (inside & (tables.cells[known] == stacked).all(axis=1)).all():
-        raise GemelError(
-            ErrorCode.SOURCE,
+        raise _wrong(
             "the table has rows that are no cell of the tables named by --by",
             where=str(path),
             remedy="name every published table by a --by of its own",
         )
     if len(np.unique(cells)) < len(cells):
-        raise GemelError(ErrorCode.SOURCE, "a cell appears twice", where=str(path))
+        raise _wrong("a cell appears twice", where=str(path))
     if not (~tables.inner[cells]).any():
-        raise GemelError(
-            ErrorCode.SOURCE,
+        raise _wrong(
             "the table has no totals: nothing binds what is withheld, and there is nothing to audit",
             where=str(path),
             remedy="add the rows of its totals, with the level `Total`, if they are published anywhere",
@@ -195,8 +186,7 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     numbers = text.cast(pl.Float64, strict=False)
     wrong = int((numbers.is_null() & text.is_not_null()).sum())
     if wrong:
-        raise GemelError(
-            ErrorCode.SOURCE,
+        raise _wrong(
             "a published value is a number, or empty where it is withheld",
             where=f"{path}, column value",
             got=f"{wrong} that are neither",
@@ -210,15 +200,13 @@ def _numbers(frame: pl.DataFrame, column: str, records: RecordTable) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:
-        raise GemelError(
-            ErrorCode.SOURCE,
+        raise _wrong(
             "the column has no number",
             where=f"{records}, column {column}",
             remedy="name a numeric column; a decimal point, no thousands separators",
         )
     if missing:
-        raise GemelError(
-            ErrorCode.SOURCE,
+        raise _wrong(
             "every record needs a number",
             where=f"{records}, column {column}",
             got=f"{missing} records without one",

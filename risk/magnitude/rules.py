@@ -28,18 +28,11 @@ from gemel.risk.magnitude.tables import LinkedTables
 class Contributions:
     """The contributions to every cell, by cell and then by size, the largest first.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        What would be published: (weighted) sums.
-    sizes : ndarray of float64, shape (n_cells,)
-        Sums of absolute contributions: the values, where nothing is negative.
-    start : ndarray of int64, shape (n_cells + 1,)
-        Where each cell's contributions begin in the next three.
-    units, copies, amounts : ndarray, shape (n_contributions,)
-        Which unit; how many contributors it stands for; how much each has, above 0.
-    signed
-        Whether some record's value is negative: no cell can then be bounded by the knowledge that it is not.
+    `values` (float64, shape (n_cells,)): what would be published: (weighted) sums; `sizes` (float64, shape (n_cells,)):
+    sums of absolute contributions: the values, where nothing is negative; `start` (int64, shape (n_cells + 1,)): where
+    each cell's contributions begin in the next three; `units`, `copies`, `amounts` (shape (n_contributions,)): which
+    unit; how many contributors it stands for; how much each has, above 0; `signed`: whether some record's value is
+    negative: no cell can then be bounded by the knowledge that it is not.
     """
 
     values: Floats
@@ -78,24 +71,13 @@ def contributions(
 ) -> Contributions:
     """Add records up to contributions and cells.
 
-    Parameters
-    ----------
-    nodes : ndarray of int64, shape (n_records, n_variables)
-        Each record's level of each variable, by its number in the classification.
-    values : ndarray of float64, shape (n_records,)
-        What is added up.
-    units : ndarray of int64, shape (n_records,), optional
-        The contributor of each record; by default each record is one.
-    weights : ndarray of float64, shape (n_records,), optional
-        Sampling weights; a record with weight 0 counts for nothing.
+    `nodes` (int64, shape (n_records, n_variables)): each record's level of each variable, by its number in the
+    classification; `values` (float64, shape (n_records,)): what is added up; `units` (int64, shape (n_records,),
+    optional): the contributor of each record; by default each record is one; `weights` (float64, shape (n_records,),
+    optional): sampling weights; a record with weight 0 counts for nothing.
 
-    Raises
-    ------
-    GemelError
-        No records; values or weights that are no finite numbers; negative weights.
+    Refused: no records; values or weights that are no finite numbers; negative weights.
 
-    Notes
-    -----
     O(r log r) for r records times the sums that each is part of.
     """
     weights = np.ones(len(values)) if weights is None else weights
@@ -187,8 +169,6 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
 
 
 class Rule(Protocol):
-    """A primary rule."""
-
     @property
     def label(self) -> str:
         """The rule with its parameters."""
@@ -200,10 +180,8 @@ class Rule(Protocol):
     def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         """How far above a cell's size its estimate must reach; not above 0 where it need not reach beyond it.
 
-        Parameters
-        ----------
-        size, own, largest : ndarray of float64
-            Of each cell: the sum of all contributions, the attackers' part in it, the largest contribution of others.
+        `size`, `own`, `largest` (float64): of each cell: the sum of all contributions, the attackers' part in it, the
+        largest contribution of others.
         """
 
     def applies(self, counts: Integers) -> Mask:
@@ -297,12 +275,8 @@ class PriorPosterior:
 class Primary:
     """The risky cells.
 
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_primary,)
-        Their numbers.
-    reach : ndarray of float64, shape (n_primary,)
-        Protection level: how far above and below its value an attacker must be left in doubt.
+    `cells` (int64, shape (n_primary,)): their numbers; `reach` (float64, shape (n_primary,)): protection level: how far
+    above and below its value an attacker must be left in doubt.
     """
 
     cells: Integers

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from gemel.common.progress import StageProgress
 from gemel.risk.arrays import Floats, Mask
-from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Rooms, Suppressed, Witnesses, minimum_move
+from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Limits, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
 
 
@@ -33,16 +33,9 @@ from gemel.risk.magnitude.tables import LinkedTables
 class Problem:
     """What is to be protected, and at what price.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        True values.
-    primary : ndarray of bool, shape (n_cells,)
-        Withheld in any case.
-    candidates : ndarray of bool, shape (n_cells,)
-        What may be withheld beside.
-    costs : ndarray of float64, shape (n_cells,)
-        The price of withholding each candidate, above 0.
+    `values` (float64, shape (n_cells,)): true values; `primary` (bool, shape (n_cells,)): withheld in any case;
+    `candidates` (bool, shape (n_cells,)): what may be withheld beside; `costs` (float64, shape (n_cells,)): the price
+    of withholding each candidate, above 0.
     """
 
     tables: LinkedTables
@@ -55,12 +48,12 @@ class Problem:
     known_within: float = np.inf
 
     def pattern(self, suppressed: Mask) -> Suppressed:
-        """The linear programmes when these cells are withheld."""
         return Suppressed(self.tables, self.rooms(suppressed))
 
     def rooms(self, suppressed: Mask) -> Rooms:
         """How far cells may move when these are withheld."""
-        return Rooms.of(self.values, suppressed, signed=self.signed, known_within=self.known_within)
+        limits = Limits.of(self.values, suppressed, signed=self.signed)
+        return limits.known_within(self.values, suppressed, self.known_within).rooms(self.values)
 
     def cost(self, suppressed: Mask) -> float:
         """What withholding costs beyond the primary cells."""
@@ -71,10 +64,7 @@ class Problem:
 class Suppression:
     """Which cells to withhold.
 
-    Parameters
-    ----------
-    suppressed : ndarray of bool, shape (n_cells,)
-        Primary and secondary.
+    `suppressed` (bool, shape (n_cells,)): primary and secondary.
     """
 
     suppressed: Mask
@@ -94,14 +84,9 @@ def suppress(
 ) -> Suppression:
     """Choose the cells to withhold.
 
-    Parameters
-    ----------
-    exact
-        True: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time.
-    seconds
-        Time for the cutting planes, which start from the heuristic's choice and give it back when time runs out.
-    progress
-        Called with the share of the attacks that are withstood.
+    `exact`: true: the cheapest choice; False: the heuristic alone; None: the cheapest if it is found in time;
+    `seconds`: time for the cutting planes, which start from the heuristic's choice and give it back when time runs out;
+    `progress`: called with the share of the attacks that are withstood.
     """
     witnesses = Witnesses()
     start, possible, impossible = heuristic(problem, witnesses, progress)
@@ -120,15 +105,9 @@ def heuristic(
 ) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
-    Returns
-    -------
-    suppressed : ndarray of bool, shape (n_cells,)
-        Primary and secondary cells.
-    withstood, impossible : list of Attack
-        All attacks; the second succeed even when every candidate is withheld.
+    Returns `suppressed` (bool, shape (n_cells,)): primary and secondary cells; `withstood`, `impossible` (list of
+    Attack): all attacks; the second succeed even when every candidate is withheld.
 
-    Notes
-    -----
     The widest reach goes first. What is withheld for one attack is free for the next. In the end each secondary cell,
     the dearest first, is given back if all attacks are still withstood without it.
     """

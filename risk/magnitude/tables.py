@@ -13,8 +13,6 @@ from scipy.sparse import csr_array
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers, Mask
 
-# A variable that spans a table: its levels, what they add up to, and its total.
-
 TOTAL = "Total"
 
 
@@ -22,10 +20,7 @@ TOTAL = "Total"
 class Classification:
     """A tree of levels: the total at its root, the levels of records at its leaves.
 
-    Parameters
-    ----------
-    parents
-        Number of each node's parent; -1 for the total.
+    `parents`: number of each node's parent; -1 for the total.
     """
 
     name: str
@@ -86,8 +81,7 @@ class Classification:
         return tuple(found)
 
 
-LARGEST = 200_000
-"""Cells that a system may have."""
+LARGEST = 200_000  # cells that a system may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +126,6 @@ class LinkedTables:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells, totals among them."""
         return len(self.cells)
 
     @cached_property

@@ -28,14 +28,11 @@ def anneal(
     coldest: float = 0.1,
     double_share: float = 0.3,
     start: Graph | None = None,
-    by_rotation: bool = False,
 ) -> SearchResult:
     """Search for the model of greatest marginal likelihood.
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves
         Steps of each run: the temperature falls by the same factor at each, from `hottest` to `coldest`.
     runs
@@ -46,8 +43,6 @@ def anneal(
         Share of the moves that change two edges at one node.
     start
         Where each run begins; by default the graph without edges.
-    by_rotation
-        Decide legality by dynamic junction trees.
 
     Returns
     -------
@@ -72,7 +67,6 @@ def anneal(
             double_share=double_share,
             trace_length=moves // every,
             model_limit=1024,
-            by_rotation=by_rotation,
         )
         chain.run(moves, trace_every=every, growth=growth)
         end, _ = climb(scores, chain.best, 10_000)
@@ -88,9 +82,7 @@ def anneal(
         normalised_weights(log_scores),
         log_scores,
         visited=len(ends),
-        proposed=int(tally[kernels.PROPOSED]),
-        accepted=int(tally[kernels.ACCEPTED]),
-        refused=int(tally[kernels.REFUSED]),
+        **kernels.moves_made(tally),
         trace=np.array(traces),
         tables_counted=scores.tables_counted,
     )

@@ -13,7 +13,7 @@ neutral rotations of a dynamic junction tree. For the at most 62 variables of a 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import njit
 
@@ -33,6 +33,10 @@ class Ladder(NamedTuple):
     scores: Floats  # (rungs,)
     betas: Floats  # (rungs,)
     tally: Integers  # (rungs, 5): PROPOSED ... SWAPPED
+
+
+def moves_made(tally: Integers) -> dict[str, Any]:
+    return {"proposed": int(tally[PROPOSED]), "accepted": int(tally[ACCEPTED]), "refused": int(tally[REFUSED])}
 
 
 class Draws(NamedTuple):

@@ -43,21 +43,10 @@ class SparseCounts:
     ) -> SparseCounts:
         """Count records.
 
-        Parameters
-        ----------
-        records : array of int, shape (n_records, n_variables)
-            Codes 0 to `levels - 1`.
-        levels
-            Declared levels of each variable.
-        names
-            Names of the variables; by default their numbers.
-        weights : array of float, shape (n_records,), optional
-            What each record counts for; not negative, with a positive sum.
+        `records` (array of int, shape (n_records, n_variables)): codes 0 to `levels - 1`; `weights` (array of float,
+        shape (n_records,), optional): what each record counts for; not negative, with a positive sum.
 
-        Raises
-        ------
-        GemelError
-            No records, a variable with one level, a code out of range, a negative weight, names that do not fit.
+        Refused: no records, a variable with one level, a code out of range, a negative weight, names that do not fit.
         """
         codes = np.asarray(records)
         names = tuple(range(len(levels))) if names is None else tuple(names)
@@ -108,7 +97,6 @@ class SparseCounts:
         return int(np.prod([int(n) for n in self.levels], dtype=object))
 
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
-        """The columns of variables given by name."""
         return positions(self.names, variables)
 
     def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
@@ -133,8 +121,6 @@ def positions(names: Sequence[Hashable], variables: Iterable[Hashable]) -> tuple
 
 def total_by_row(cells: Codes, values: Floats, levels: Sequence[int]) -> tuple[Codes, Floats]:
     """The distinct rows in lexicographic order and the sum of the values of each. O(n log n) for n rows."""
-    if cells.shape[1] == 0:
-        return cells[:1], np.array([values.sum()]) if len(cells) else values[:0]
     first, inverse = distinct_rows(cells, levels)
     sums = np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64)
     return np.ascontiguousarray(cells[first]), sums

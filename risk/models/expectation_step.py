@@ -183,14 +183,18 @@ def _agreeing(factor: Factor, records: Codes) -> AgreeingCells:
     return AgreeingCells(np.concatenate(cells), np.concatenate(numbers))
 
 
+def completions(records: Codes, levels: Sequence[int]) -> Values:
+    """How many complete cells agree with each record."""
+    return np.asarray(np.where(records < 0, np.array(levels), 1).astype(np.float64).prod(axis=1))
+
+
 def _batches(cliques: Sequence[Factor], records: Codes) -> list[slice]:
     """Parts of the records, in their order, so small that no clique's rows outgrow `BATCH_ROWS`."""
     rows = np.zeros(len(records))
     for factor in cliques:
-        completions = np.where(records[:, factor.variables] < 0, np.array(factor.levels, dtype=np.float64), 1.0).prod(
-            axis=1
+        rows = np.maximum(
+            rows, np.minimum(completions(records[:, factor.variables], factor.levels), len(factor.values))
         )
-        rows = np.maximum(rows, np.minimum(completions, len(factor.values)))
     part = (np.cumsum(rows) // BATCH_ROWS).astype(np.int64)
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(records)]
     return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -68,7 +68,6 @@ class Factor:
         return table
 
     def normalised(self) -> Factor:
-        """The same function with sum 1."""
         total = self.total
         if not total > 0:
             raise parameter(
@@ -108,7 +107,6 @@ class Factor:
         return np.where(place >= 0, self.values[place], 0.0)
 
     def columns(self, variables: Sequence[int]) -> list[int]:
-        """Where variables are among this factor's."""
         return [self.variables.index(v) for v in variables]
 
     def __mul__(self, other: Factor) -> Factor:

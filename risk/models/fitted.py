@@ -134,20 +134,12 @@ def fit(
 ) -> FittedModel:
     """Estimate a decomposable model's parameters from a sparse table.
 
-    Parameters
-    ----------
-    graph
-        A decomposable graph over the data's variables, in their order.
-    estimate
-        "maximum likelihood": relative frequencies, sparse. "posterior mean": under the hyper-Dirichlet prior;
-        every cell of a clique then has a probability, so a clique may declare at most 2**22 cells.
-    precision
-        Total prior precision; used by the posterior mean only.
+    `graph`: a decomposable graph over the data's variables, in their order. `estimate`: "maximum likelihood": relative
+    frequencies, sparse. "posterior mean": under the hyper-Dirichlet prior; every cell of a clique then has a
+    probability, so a clique may declare at most 2**22 cells. `precision`: total prior precision; used by the posterior
+    mean only.
 
-    Raises
-    ------
-    GemelError
-        The graph is not decomposable or has other variables; a clique is too large for the posterior mean.
+    Refused: the graph is not decomposable or has other variables; a clique is too large for the posterior mean.
     """
     if graph.names != counts.names:
         raise parameter(

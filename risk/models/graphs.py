@@ -13,8 +13,6 @@ from numba.extending import intrinsic
 
 from gemel.common.errors import parameter
 
-# Sets of variables as the bits of a 64-bit integer, for compiled code and for Python alike.
-#
 # A set of variables is a non-negative integer whose bit v is set where variable v is a member. Python's integers
 # have no limit; the compiled search holds a set in a signed 64-bit word and so takes at most `MAX_VARIABLES`.
 
@@ -39,10 +37,8 @@ def _lowest(_context: Any, _word: Any) -> Any:
 
 
 # Intrinsics are declared with the compiler's context and called without it.
-popcount: Any = _popcount
-"""Number of members of a set (compiled)."""
-lowest: Any = _lowest
-"""The smallest member of a set that is not empty (compiled)."""
+popcount: Any = _popcount  # number of members of a set (compiled)
+lowest: Any = _lowest  # the smallest member of a set that is not empty (compiled)
 
 
 def members(mask: int) -> Iterator[int]:
@@ -60,8 +56,6 @@ def mask_of(variables: Iterable[int]) -> int:
     return mask
 
 
-# Undirected graphs over named variables, and what makes one of them decomposable.
-#
 # A graph is decomposable (chordal, triangulated) when no cycle of four or more nodes lacks a chord; equivalently, when
 # its nodes can be eliminated one by one, each with neighbours that are already joined to one another (a perfect
 # elimination ordering). This module is the plain definition; `junction_trees` decides moves between such graphs fast.
@@ -209,16 +203,11 @@ class Graph:
 
 
 def empty_graph(nodes: int | Sequence[Hashable]) -> Graph:
-    """The graph without edges: every variable independent of every other."""
     return Graph.from_edges(nodes, ())
 
 
 def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
-    """The graph with every edge: full dependence."""
     return Graph.from_edges(nodes, combinations(range(nodes) if isinstance(nodes, int) else nodes, 2))
-
-
-# From any graph to a decomposable one: moralisation, the elimination game, minimum fill, minimal triangulations.
 
 
 def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:

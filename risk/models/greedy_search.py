@@ -74,8 +74,6 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
     )
 
 
-# Occam's window: every model that is not much worse than the best, found from a good one by moving outwards.
-#
 # A fixed number of models stands for the whole posterior without a Markov chain, so nothing needs to mix. Models are
 # expanded best first; those down to a wider window are expanded too, to bridge a valley between two good models.
 
@@ -91,18 +89,10 @@ def occam_window(
 ) -> SearchResult:
     """The models whose posterior probability is at least that of the best divided by `ratio`.
 
-    Parameters
-    ----------
-    ratio
-        How much less probable than the best a model may be.
-    bridge
-        Models down to `ratio * bridge` below the best are expanded in search of better ones, but not returned.
-    simplest
-        Leave out models that have a more probable submodel in the window (Madigan and Raftery's second rule).
-    start
-        Where to begin; by default the end of a greedy search.
-    model_limit
-        Most models expanded; an error if the window is larger.
+    `ratio`: how much less probable than the best a model may be; `bridge`: models down to `ratio * bridge` below the
+    best are expanded in search of better ones, but not returned; `simplest`: leave out models that have a more probable
+    submodel in the window (Madigan and Raftery's second rule); `start`: where to begin; by default the end of a greedy
+    search; `model_limit`: most models expanded; an error if the window is larger.
 
     References
     ----------

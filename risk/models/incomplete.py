@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
-from gemel.risk.models.expectation_step import ExpectationStep
+from gemel.risk.models.expectation_step import ExpectationStep, completions
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel, calibrated, clique_factor
 from gemel.risk.models.graphs import Graph, complete_graph, members
@@ -85,25 +85,14 @@ def fit_incomplete(
 ) -> IncompleteFit:
     """Fit a decomposable model to records with missing values.
 
-    Parameters
-    ----------
-    graph
-        A decomposable graph over their variables; by default the complete one (the saturated model).
-    precision
-        0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are
-        added to the expected counts (posterior means given those counts); every cell of a clique is then held.
-    tolerance
-        Greatest change of a clique cell's probability at which to stop.
-    max_iterations
-        Where to stop otherwise, which the result reports.
+    `graph`: a decomposable graph over their variables; by default the complete one (the saturated model). `precision`:
+    0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are added to the
+    expected counts (posterior means given those counts); every cell of a clique is then held. `tolerance`: greatest
+    change of a clique cell's probability at which to stop. `max_iterations`: where to stop otherwise, which the result
+    reports.
 
-    Raises
-    ------
-    GemelError
-        A graph that is not decomposable or has other variables; too many completions to be held.
+    Refused: a graph that is not decomposable or has other variables; too many completions to be held.
 
-    Notes
-    -----
     An iteration costs, for each clique, the completions of its missing part summed over the records.
 
     References
@@ -163,11 +152,6 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
     cells, _ = completed(records, levels, times)
     first, _ = distinct_rows(cells, levels)
     return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
-
-
-def completions(records: Codes, levels: Sequence[int]) -> Floats:
-    """How many complete cells agree with each record."""
-    return np.asarray(np.where(records < 0, np.array(levels), 1).astype(np.float64).prod(axis=1))
 
 
 def completed(records: Codes, levels: Sequence[int], times: Floats) -> tuple[Codes, Integers]:

@@ -24,14 +24,11 @@ from gemel.risk.models.junction_trees import JunctionTree
 
 FORMAT = 1
 MAX_VARIABLES = 128
-MAX_ROWS = 2**22
-"""Rows of all cliques together."""
+MAX_ROWS = 2**22  # rows of all cliques together
 
-_NO_COUNT = 1e-6
-"""Number of people in a cell below which it is taken for empty: what the arithmetic leaves of 0."""
+_NO_COUNT = 1e-6  # number of people in a cell below which it is taken for empty: what the arithmetic leaves of 0
 
-_AGREE = 1e-6
-"""How far cliques may differ on a separator, or from sum 1."""
+_AGREE = 1e-6  # how far cliques may differ on a separator, or from sum 1
 
 Holder = Literal["alice", "bob", "both"]
 
@@ -158,7 +155,6 @@ class JointDistribution:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a distribution that `to_json` wrote."""
         try:
             return cls._read(json.loads(text))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):

@@ -13,8 +13,6 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Integers
 from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest, popcount
 
-# Junction trees: the maximal cliques of a decomposable graph joined so that each variable's cliques hang together.
-#
 # A junction tree is a spanning tree of greatest total weight over the cliques, an edge's weight being the number of
 # variables its two cliques share. Components are joined by empty separators, so that a forest is one tree here.
 

@@ -42,8 +42,6 @@ def mc3(
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves
         Metropolis-Hastings steps of each chain after burn-in; an illegal proposal is a step.
     chains
@@ -133,9 +131,7 @@ def pooled(
         visited=len(keys),
         edge_inclusion=inclusion_matrix(np.average(by_group, axis=0, weights=samples), n),
         unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains) / float(samples.sum()),
-        proposed=int(tally[0, kernels.PROPOSED]),
-        accepted=int(tally[0, kernels.ACCEPTED]),
-        refused=int(tally[0, kernels.REFUSED]),
+        **kernels.moves_made(tally[0]),
         swap_rate=tuple((swapped / np.maximum(tried, 1)).tolist()),
         trace=trace,
         r_hat=split_r_hat(trace),

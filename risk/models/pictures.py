@@ -35,21 +35,10 @@ _STYLE = (
 def draw_graph(graph: Graph, inclusion: Floats | None = None, *, minimum: float = 0.01, title: str = "") -> str:
     """A model as a graph.
 
-    Parameters
-    ----------
-    graph
-        The model; its edges are drawn solid.
-    inclusion : ndarray of float64, shape (n, n), optional
-        How probable each edge is: line weight and opacity. Edges that the model lacks are drawn dashed.
-    minimum
-        Edges less probable than this, and not in the model, are left out.
-    title
-        A heading, also for readers who cannot see the picture.
+    `inclusion` (float64, shape (n, n), optional): how probable each edge is: line weight and opacity. Edges that the
+    model lacks are drawn dashed. `minimum`: edges less probable than this, and not in the model, are left out.
 
-    Returns
-    -------
-    str
-        A complete SVG document.
+    Returns str: a complete SVG document.
     """
     import networkx as nx
 
@@ -182,7 +171,6 @@ def _labels(graph: Graph, nodes: int) -> list[str]:
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], thickness: str) -> str:
-    """The beginning of a line's element."""
     (x1, y1), (x2, y2) = start, end
     return f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="{thickness}"'
 

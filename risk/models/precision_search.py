@@ -139,8 +139,7 @@ class GridScores:
 # ----------
 # .. [1] Tarantola, MCMC model determination for discrete graphical models, Statistical Modelling 4, 2004.
 
-END_SHARE = 1e-3
-"""Posterior probability at an end of the grid from which the grid is too short."""
+END_SHARE = 1e-3  # posterior probability at an end of the grid from which the grid is too short
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +232,6 @@ def mc3_with_precision(
 
     Parameters
     ----------
-    rng
-        Source of all random numbers.
     moves, burn_in, thin
         Metropolis-Hastings steps of each chain, steps before sampling (by default a tenth of them), and which steps are
         samples; all are rounded up to whole stretches.
@@ -300,7 +297,6 @@ class _PrecisionChain:
         self.trace: list[float] = []
 
     def at_point(self, k: int) -> Chain:
-        """The compiled chain at one point of the grid."""
         if k not in self.at:
             self.at[k] = Chain(
                 self.scores.at_point(k),

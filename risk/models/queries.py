@@ -46,9 +46,6 @@ def sample(model: FittedModel, size: int, rng: np.random.Generator) -> Codes:
     return records
 
 
-# Averages over models by weight: what is inferred does not hang on one model.
-
-
 class ModelAverage:
     """A mixture of fitted models over the same variables.
 
@@ -171,19 +168,11 @@ def jensen_shannon(
 ) -> Divergence:
     """Jensen-Shannon divergence of two distributions, in bits.
 
-    Parameters
-    ----------
-    p, q
-        Models, or data (which stand for their relative frequencies).
-    limit
-        Between two models: up to this number of cells the sum over all of them is made, a chunk at a time.
-    rng, samples
-        Above it: so many records are drawn from each model, and the standard error is given.
+    `p`, `q`: models, or data (which stand for their relative frequencies); `limit`: between two models: up to this
+    number of cells the sum over all of them is made, a chunk at a time; `rng`, `samples`: above it: so many records are
+    drawn from each model, and the standard error is given.
 
-    Raises
-    ------
-    GemelError
-        The variables differ; the table is larger than the limit and there is no generator.
+    Refused: the variables differ; the table is larger than the limit and there is no generator.
     """
     if p.names != q.names or p.levels != q.levels:
         raise parameter("jensen_shannon", "both must have the same variables with the same levels")

@@ -14,8 +14,7 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models.graphs import Graph
 
-WORD = 62
-"""Pairs held in one 64-bit word of a model's key."""
+WORD = 62  # pairs held in one 64-bit word of a model's key
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,6 @@ class SearchResult:
 
     Attributes
     ----------
-    weights_are
-        What the weights are: posterior probabilities, visit frequencies, ...
     keys : ndarray of int64, shape (n_models, n_words)
         Each model's edges, one bit for each pair of variables (see `pair_number`).
     weights : ndarray of float64, shape (n_models,)
@@ -41,8 +38,6 @@ class SearchResult:
         Log marginal likelihoods.
     edge_inclusion : ndarray of float64, shape (n, n)
         The weight of the models that have each edge.
-    visited
-        Different models that were recorded.
     unrecorded
         Share of the samples at models that found no place in the record (they count in `edge_inclusion`).
     proposed, accepted, refused
@@ -87,7 +82,6 @@ class SearchResult:
         return WeightedModel(self.graph(i), float(self.weights[i]), float(self.log_scores[i]))
 
     def graph(self, i: int) -> Graph:
-        """The graph of the model at one place."""
         return graph_of_key(self.keys[i], self.names)
 
     @property

@@ -15,8 +15,6 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import MAX_VARIABLES, Graph, lowest
 from gemel.risk.models.junction_trees import JunctionTree
 
-# Marginal likelihoods of tables over sets of variables, counted and cached in compiled code.
-#
 # A table's score is the log of T11's equation 13 with every cell's parameter equal to alpha / (declared cells):
 #
 #     log G(alpha) - log G(alpha + n) + sum over occupied cells of [log G(lambda + n_i) - log G(lambda)]
@@ -54,7 +52,6 @@ class Work(NamedTuple):
 
 
 def data_arrays(cells: Codes, counts: Floats, levels: tuple[int, ...], precision: float) -> Data:
-    """The arrays of a table's occupied cells."""
     whole = bool((counts == np.floor(counts)).all() and counts.max() < 2**52)
     columns = np.ascontiguousarray(cells.T, dtype=np.int32)
     return Data(columns, np.ascontiguousarray(counts), np.array(levels, dtype=np.int64), float(precision), whole)
@@ -214,9 +211,6 @@ def grown(work: Work, limit: int) -> Work:
     scores = np.zeros(2 * places)
     copy_cache(work.cached_sets, work.cached_scores, sets, scores)
     return work._replace(cached_sets=sets, cached_scores=scores, tally=tally)
-
-
-# The hyper-Dirichlet marginal likelihood of decomposable models of a sparse table.
 
 
 class HyperDirichlet:

@@ -18,15 +18,9 @@ from gemel.risk.attribution.release import Axis, Published, Table, Variable
 class Outcome:
     """A protected table.
 
-    Parameters
-    ----------
-    table
-        What is published, with its law.
-    also
-        What is published or known along with it: margins that the scheme keeps, for example.
-    gap
-        Relative gap to the optimum where the protection is an optimisation: 0 when solved, None where there is nothing
-        to optimise.
+    `table`: what is published, with its law; `also`: what is published or known along with it: margins that the scheme
+    keeps, for example; `gap`: relative gap to the optimum where the protection is an optimisation: 0 when solved, None
+    where there is nothing to optimise.
     """
 
     table: Published
@@ -65,9 +59,6 @@ def require_exact(given: Published, what: str) -> None:
             f"{what} works on true counts, and this table is protected already",
             remedy=f"put {what} first",
         )
-
-
-# Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, fewer variables.
 
 
 @dataclass(frozen=True)
@@ -177,10 +168,7 @@ class Swapping(Protection):
 class Randomised(Law):
     """Law of PRAM: each record's level of a variable is redrawn from a row of a known matrix.
 
-    Parameters
-    ----------
-    matrix
-        ``matrix[k][j]`` is P(published level j | true level k).
+    `matrix`: ``matrix[k][j]`` is P(published level j | true level k).
     """
 
     axis: int

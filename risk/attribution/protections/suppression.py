@@ -18,17 +18,13 @@ from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law
 from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
 from gemel.risk.attribution.release import Published
 
-# The published cells of a table with its margins, and the programmes that protections solve over them (HiGHS).
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     """A table's cells followed by those of some of its margins, as sums of the table's cells.
 
-    Parameters
-    ----------
-    matrix : sparse, shape (n_published, n_cells)
-        Which cells each published cell sums; the identity for the table's own.
+    `matrix` (sparse, shape (n_published, n_cells)): which cells each published cell sums; the identity for the table's
+    own.
     """
 
     table: Published
@@ -42,11 +38,9 @@ class Layout:
 
     @property
     def cells(self) -> int:
-        """Number of the table's own cells."""
         return int(self.table.counts.size)
 
     def with_counts(self, cells: Integers, law: Law) -> Published:
-        """The table with other counts, flat, under a law."""
         return replace(self.table, counts=cells.reshape(self.table.counts.shape), law=law)
 
     def published_margins(self, values: Integers, law: Law | None = None) -> tuple[Published, ...]:
@@ -103,20 +97,19 @@ def solve(
     rows: Sequence[sparray],
     lower: Floats,
     upper: Floats,
-    floor: Floats,
     ceiling: Floats,
-    whole: Floats,
     what: str,
     seconds: float | None,
+    floor: Floats | float = 0.0,
 ) -> Solved:
-    """Solve one programme, or raise with the reason."""
+    """Solve one programme in whole numbers, or raise with the reason."""
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     matrix = vstack(list(rows), format="csr")
     result = milp(
         objective,
         constraints=[LinearConstraint(matrix, lower, upper)],
         bounds=Box(floor, ceiling),
-        integrality=whole,
+        integrality=np.ones(len(objective)),
         options=options,
     )
     if result.x is None:
@@ -158,8 +151,6 @@ class _ProtectingCells(Protection):
 class CellSuppression(_ProtectingCells):
     """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
 
-    Notes
-    -----
     NP-hard; two whole tables for each risky cell. Practical to some ten risky cells in a hundred.
 
     References
@@ -272,21 +263,13 @@ def _programme(
             upper.append(np.asarray([np.inf]))
     room = np.concatenate([free if binary else np.tile(free * limit, 2), np.full(tables * own, limit + truth.max())])
     floor = np.zeros(len(room))
+    what = "cell suppression" if binary else "interval publication"
     if binary:
         floor[risky] = 1.0
     else:
         room[:published] = np.minimum(room[:published], truth)  # a range does not reach below 0
     try:
-        return solve(
-            np.concatenate([price, np.zeros(tables * own)]),
-            rows,
-            np.concatenate(lower),
-            np.concatenate(upper),
-            floor,
-            room,
-            np.ones(len(room)),
-            "cell suppression" if binary else "interval publication",
-            seconds,
-        )
+        objective = np.concatenate([price, np.zeros(tables * own)])
+        return solve(objective, rows, np.concatenate(lower), np.concatenate(upper), room, what, seconds, floor)
     except GemelError as error:
         raise parameter(f"table {plan.table.name!r}", error.what, remedy=error.remedy) from error

@@ -69,15 +69,10 @@ def _cell_by_cell(given: Published, counts: Integers, law: laws.Law) -> Outcome:
     return Outcome(replace(given, counts=counts, law=law if given.law.exact else laws.Composed(given.law, law)))
 
 
-# Controlled rounding: rounded tables that still add up.
-
-
 @dataclass(frozen=True)
 class ControlledRounding(Protection):
     """Every count and margin to a multiple of the base next to it, so that all add up, as near to the truth as can be.
 
-    Notes
-    -----
     Least sum of absolute changes over all published cells; ties are broken by the generator. With three or more
     variables there may be no solution. What a single cell becomes depends on the whole table: its law is its bounds.
     """
@@ -99,17 +94,8 @@ class ControlledRounding(Protection):
         going_up = self.base - 2.0 * rest  # change of |rounded - truth| when a cell goes up instead of down
         cost = plan.matrix.T @ np.where(rest > 0, going_up, 0.0)
         cost = cost + generator.random(own) * 1e-4
-        found = solve(
-            cost,
-            [plan.matrix],
-            lower,
-            upper,
-            np.zeros(own),
-            (rest[:own] > 0).astype(float),
-            np.ones(own),
-            "controlled rounding",
-            self.seconds,
-        )
+        up = (rest[:own] > 0).astype(float)
+        found = solve(cost, [plan.matrix], lower, upper, up, "controlled rounding", self.seconds)
         rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
         return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
 
@@ -192,9 +178,6 @@ def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcom
     return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
 
 
-# Controlled tabular adjustment: risky counts go to a safe value nearby, others move so that margins stay.
-
-
 @dataclass(frozen=True)
 class TabularAdjustment(Protection):
     """Change each risky count to a safe one, and the others least, with chosen margins unchanged.
@@ -243,17 +226,8 @@ class TabularAdjustment(Protection):
             hstack([csr_array((n, n)), picked, falls], format="csr"),  # fall = down * (1 - choice)
         ]
         right = np.concatenate([np.zeros(sums.shape[0]), np.zeros(n), np.where(is_risky, down, 0.0)])
-        found = solve(
-            np.concatenate([1.0 + generator.random(2 * n) * 1e-3, np.zeros(n)]),
-            rows,
-            right,
-            right,
-            np.zeros(3 * n),
-            ceiling,
-            np.ones(3 * n),
-            "controlled tabular adjustment",
-            self.seconds,
-        )
+        price = np.concatenate([1.0 + generator.random(2 * n) * 1e-3, np.zeros(n)])
+        found = solve(price, rows, right, right, ceiling, "controlled tabular adjustment", self.seconds)
         moves = np.rint(found.values).astype(np.int64)
         adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))

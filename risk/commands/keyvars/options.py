@@ -12,8 +12,7 @@ from gemel.common.durable import write_text
 from gemel.common.errors import parameter
 from gemel.risk.commands.option_values import option
 
-SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
-"""How the help describes several names."""
+SEPARATED = "with | between: 'England | Scotland | Wales | Other'"  # how the help describes several names
 
 Folder = Annotated[Path, option("The environment's folder.", "--environment", "-e")]
 

@@ -40,10 +40,7 @@ _SHARE = 0.02  # of the combinations of two records; public files have .001 to .
 def copied_share(file: KeyFile, rows: NDArray[np.uint64]) -> float:
     """Share of the combinations of exactly two records whose records agree in every column.
 
-    Parameters
-    ----------
-    rows : ndarray of uint64, shape (n_records,)
-        A number of each record's whole content; equal where the contents are.
+    `rows` (uint64, shape (n_records,)): a number of each record's whole content; equal where the contents are.
     """
     pairs = np.flatnonzero(file.counts == 2)
     if not len(pairs):
@@ -54,15 +51,12 @@ def copied_share(file: KeyFile, rows: NDArray[np.uint64]) -> float:
 
 
 def copies_warnings(file: KeyFile, rows: NDArray[np.uint64], n_columns: int) -> list[ResultWarning]:
-    """A warning where more pairs agree in everything than people do."""
     share = copied_share(file, rows)
     if n_columns - file.n_keys < _OTHERS or share <= _SHARE:
         return []
     return [result_warning("records_copied", share=share, columns=n_columns)]
 
 
-# Comparing scores by how they rank: Copas's logit rank plot, and the area under the ROC curve.
-#
 # Both show how well a score separates events (sample uniques that are population unique, say) from the rest, and not
 # whether its values are probabilities: they do not change under a monotone transformation of the score.
 
@@ -74,12 +68,8 @@ _STEPS = 100
 class LogitRankPlot:
     """The smoothed logit of the event's probability against the logit of the score's rank.
 
-    Parameters
-    ----------
-    t : ndarray of float64, shape (n_points,)
-        Logits of relative ranks.
-    logit : ndarray of float64, shape (n_points,)
-        Smoothed logit of the probability at each.
+    `t` (float64, shape (n_points,)): logits of relative ranks; `logit` (float64, shape (n_points,)): smoothed logit of
+    the probability at each.
     """
 
     t: Floats = field(repr=False)
@@ -90,15 +80,9 @@ class LogitRankPlot:
 def logit_rank_plot(scores: ArrayLike, events: ArrayLike, points: int = 99, h: float = 0.1) -> LogitRankPlot:
     r"""Copas's plot.
 
-    Parameters
-    ----------
-    scores : array of float, shape (n,)
-        Greater is riskier; equal scores share their mean rank.
-    events : array of bool, shape (n,)
-        Whether the event took place.
+    `scores` (array of float, shape (n,)): greater is riskier; equal scores share their mean rank; `events` (array of
+    bool, shape (n,)): whether the event took place.
 
-    Notes
-    -----
     At :math:`t = \log(j/(m + 1 - j))` a logistic regression on the logit ranks :math:`t_i`, weighted by
     :math:`\exp(-(t - t_i)^2/(2 h_t^2))` with :math:`h_t = h / (4 \Psi(t)(1 - \Psi(t)))`, gives the value
     :math:`a_t + b_t t`. Where a window holds events only, or none, a weak ridge keeps the value finite.
@@ -175,21 +159,13 @@ def _regression(x: Floats, trials: Floats, events: Floats) -> tuple[float, float
     return float(a), float(b)
 
 
-# How well each score finds the population uniques among the sample uniques, where the population is known.
-#
-# For each score the area under the ROC curve and Copas's logit rank plot. Both look at the order of the records only:
-# whether a claimed chance means what it says is another question.
-
 _POINTS = 49
 
 
 def score_ranking(file: KeyFile, scores: Mapping[str, Floats]) -> dict[str, Any]:
     """Compare scores, best first.
 
-    Parameters
-    ----------
-    scores
-        By name, each of shape (n_records,): greater is riskier.
+    `scores`: by name, each of shape (n_records,): greater is riskier.
     """
     F = file.population_sizes
     if F is None:
@@ -229,16 +205,10 @@ FractionFrom = Literal["given", "population", "weights"]
 class BesideKeys:
     """Columns of the records that are no keys.
 
-    Parameters
-    ----------
-    unit
-        The unit of each record: a household, an enterprise.
-    unit_keys
-        Keys of units: for each the level number of each record.
-    numeric, original
-        Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
-    rows, n_columns
-        A number of each record's whole content, shape (n_records,), and the columns that it is of.
+    `unit`: the unit of each record: a household, an enterprise; `unit_keys`: keys of units: for each the level number
+    of each record; `numeric`, `original`: numeric variables of the records, which were perturbed, and of their
+    originals, each of shape (n_records,); `rows`, `n_columns`: a number of each record's whole content, shape
+    (n_records,), and the columns that it is of.
     """
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
@@ -254,7 +224,6 @@ class BesideKeys:
 
     @cached_property
     def numeric_risk(self) -> dict[str, Any]:
-        """What the numeric variables disclose, the same for every key set."""
         return numeric_risk_document(self.original, self.numeric)
 
     def with_units(self, file: KeyFile) -> KeyFile:
@@ -271,10 +240,7 @@ class BesideKeys:
     ) -> None:
         """Put what these columns add into an assessment, and how all scores of the records rank by the truth.
 
-        Parameters
-        ----------
-        scores
-            By name, each of shape (n_records,): greater is riskier.
+        `scores`: by name, each of shape (n_records,): greater is riskier.
         """
         found["file"]["fraction_from"] = self.fraction_from
         found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)

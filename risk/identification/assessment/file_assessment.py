@@ -30,8 +30,6 @@ from gemel.risk.identification.misclassification import Perturbation, misclassif
 from gemel.risk.identification.strategies import Frequencies, attacks
 from gemel.risk.identification.suda_ranking import BothScores
 
-# The risk of single records: by every method, as a histogram, and those of highest risk with what makes them so.
-
 _SHOWN = 50  # records of highest risk listed
 _BINS = 20
 
@@ -39,7 +37,6 @@ _BINS = 20
 def chances(
     file: KeyFile, calibrated: CalibratedRisk | None, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
 ) -> dict[str, Floats]:
-    """Chance of a correct match of each record, by every way there is."""
     found = {}
     if calibrated is not None:
         found["calibrated"] = calibrated.of_records
@@ -115,30 +112,10 @@ def assess(
 ) -> dict[str, Any]:
     """Assess a file.
 
-    Parameters
-    ----------
-    max_msu
-        Largest minimal sample unique; by default any for up to 10 keys, 4 for more.
-    models
-        Search for the decomposable models of the modelling intruder.
-    weights
-        Survey weights, where records were not sampled alike.
-    perturbation
-        How key values came to be wrong, where they were swapped or misclassified.
-    selected
-        Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
-        the search is short.
-    records
-        List the records of highest risk with their key values.
-    beside
-        Columns of the records that are no keys.
-    progress
-        Called with each stage as it begins.
+    `max_msu`: largest minimal sample unique; by default any for up to 10 keys, 4 for more; `selected`: expected correct
+    matches, as a share of the records, that a recoding should bring about; by default half, where the search is short.
 
-    Returns
-    -------
-    dict
-        Ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
+    The result is ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
     """
     found: dict[str, Any] = {"warnings": file.warnings(), "left_out": [], "measures": []}
     found["file"] = {
@@ -193,7 +170,6 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
 
 
 def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
-    """Measures from counts, and the strategies where the population is known."""
     measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
     if measures is None:
         return

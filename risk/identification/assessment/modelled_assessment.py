@@ -17,7 +17,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.wording import entry
-from gemel.risk.identification.file_level import Dis, file_dis
+from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
 from gemel.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
@@ -36,34 +36,25 @@ _TRACED = 200  # points of a search's trace
 def log_linear(
     file: KeyFile, found: dict[str, Any], weights: Floats | None, searched: Iterable[Graph] = ()
 ) -> LogLinearRisk:
-    """Put the log-linear models tried into an assessment, and give the preferred one."""
-    models: Sequence[LogLinearRisk]
-    origins: Sequence[str] = ("two-way path", "search", "two-way path")
-    agreeing: Sequence[bool] | None = None
-    dis: Dis | None = None
-    criterion: str | None = None
-    intervals: list[tuple[float, float] | None] = [None, None]
+    choice = None
     if weights is None:
         choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
-        models, origins, chosen, left_out = choice.models, choice.origins, choice.chosen, choice.left_out
-        agreeing, dis, criterion = choice.agreeing, choice.dis, choice.criterion
-        intervals = [choice.interval(r) for r in (1, 2)]
-    else:
-        models = _weighted(file, weights)
-        chosen, left_out = len(models) - 1, 3 - len(models)
+    models = choice.models if choice else _weighted(file, weights)
+    chosen = choice.chosen if choice else len(models) - 1
+    left_out = choice.left_out if choice else 3 - len(models)
+    origins = choice.origins if choice else ("two-way path", "search", "two-way path")
+    agreeing = choice.agreeing if choice else [None] * len(models)
+    dis = choice.dis if choice else None
     best = models[chosen]
     found["log_linear"] = {
         "weighted": weights is not None,
         "chosen": chosen,
-        "criterion": criterion,
-        "agrees": None if agreeing is None else agreeing[chosen],
+        "criterion": choice.criterion if choice else None,
+        "agrees": agreeing[chosen],
         "left_out": left_out,
         "graph": _graph(best),
         "dis": None if dis is None else [dis.low, dis.value, dis.high],
-        "models": [
-            {**_model(m), "origin": origins[k], "agrees": None if agreeing is None else agreeing[k]}
-            for k, m in enumerate(models)
-        ],
+        "models": [{**_model(m), "origin": origins[k], "agrees": agreeing[k]} for k, m in enumerate(models)],
     }
     if not best.converged:
         found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
@@ -71,18 +62,18 @@ def log_linear(
         found["warnings"].append(result_warning("two_way_models_left_out", number=left_out, cells=_CELLS))
     if dis is not None and (contradiction := disagreement(dis, best.cm_given_um, "the log-linear model")):
         found["warnings"].append(contradiction)
-    sound = best.converged and (agreeing is None or agreeing[chosen])
+    sound = best.converged and agreeing[chosen] is not False
     # Before those of the modelling intruder, whose search came first.
     names = [m["name"] for m in found["measures"]]
     at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
     found["measures"][at:at] = [
-        entry(words, tau, interval, relied_on=sound)
-        for words, tau, interval in zip((wording.TAU1, wording.TAU2), (best.tau1, best.tau2), intervals, strict=True)
+        entry(words, tau, choice.interval(r) if choice else None, relied_on=sound)
+        for r, words, tau in ((1, wording.TAU1, best.tau1), (2, wording.TAU2, best.tau2))
     ]
     return best
 
 
-def _weighted(file: KeyFile, weights: Floats) -> Sequence[LogLinearRisk]:
+def _weighted(file: KeyFile, weights: Floats | None) -> Sequence[LogLinearRisk]:
     """Independence, the likeliest decomposable model, and all two-way interactions where they have few cells enough.
 
     No criterion is known for unequal weights, and DIS supposes equal ones: the last is taken.
@@ -120,14 +111,12 @@ def _model(m: LogLinearRisk) -> dict[str, Any]:
 
 
 def _graph(m: LogLinearRisk) -> dict[str, Any]:
-    """The interactions of a model, as a graph to be drawn."""
     names = sorted({name for term in m.terms for name in term})
     edges = {(a, b) for term in m.terms for a in term for b in term if a < b}
     return {"variables": names, "edges": [list(edge) for edge in sorted(edges)], "decomposable": m.graph is not None}
 
 
 def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -> BayesianMatching:
-    """Put the modelling intruder into an assessment."""
     # All models are tried to six keys, and the data may say how smooth the table is. Above that chains do not come
     # together under the prior in large files, and the precision is fixed.
     exact = method == "default" and len(file.varying) <= EXACT_TO
@@ -166,7 +155,6 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
 
 
 def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
-    """What the modelling intruder does with his ranking: claimed, and true where the population is known."""
     own = matching.file.counts == 1
     tried: list[tuple[str, str, ModelAttack]] = [
         ("the ten likeliest combinations, a record of them looked for", "from_sample", best_cells(matching))
@@ -194,7 +182,6 @@ def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
 
 
 def heaviest_graphs(matching: BayesianMatching | None) -> list[Graph]:
-    """The models of greatest weight, to be tried as log-linear ones."""
     if matching is None:
         return []
     average = matching.models.average

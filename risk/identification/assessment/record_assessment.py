@@ -17,11 +17,8 @@ from gemel.risk.identification.misclassification import Perturbation
 from gemel.risk.identification.reader import BesideColumns, read_beside, read_key_file, read_weights
 from gemel.risk.record_table import record_table
 
-# Several key sets of one file: what an intruder may know in each, assessed alike and compared.
-
 
 def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
-    """Refuse a key set that is given twice, in whatever order."""
     seen: set[frozenset[str]] = set()
     for number, keys in enumerate(key_sets, 1):
         if frozenset(keys) in seen:
@@ -35,7 +32,6 @@ def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
 
 
 def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> None:
-    """Refuse a swapped or misclassified variable that is in no key set."""
     unknown = [name for name in names if not any(name in keys for keys in key_sets)]
     if unknown:
         raise parameter(
@@ -46,7 +42,6 @@ def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> No
 
 
 def compared(assessments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The assessments of all key sets with a comparison, ready for JSON."""
     return {"scenarios": list(assessments), "comparison": [_row(each) for each in assessments]}
 
 

@@ -10,16 +10,13 @@ from gemel.risk.arrays import finite
 
 @dataclass(frozen=True)
 class Words:
-    """A measure in plain words."""
-
     name: str
     meaning: str
     intruder: str
-    lower: str
+    lower: str = "Make the keys coarser that add most (see what would lower the risk), or leave one out."
 
 
 _SAMPLE_LESS = "Release a smaller sample, or make keys coarser so that fewer records are unique."
-_COARSER = "Make the keys coarser that add most (see what would lower the risk), or leave one out."
 
 DIS = Words(
     "DIS",
@@ -32,13 +29,11 @@ PU = Words(
     "Pr(PU)",
     "Share of the population whose combination of key values is theirs alone.",
     "Knows everybody's key values. An upper bound in spirit: most of these people are not in the file.",
-    _COARSER,
 )
 PU_GIVEN_SU = Words(
     "Pr(PU | SU)",
     "Share of the unique records whose person is also unique in the population: a match is certain to be right.",
     "Has found the one person who fits a unique record.",
-    _COARSER,
 )
 CM_GIVEN_UM = Words(
     "Pr(CM | UM)",
@@ -50,46 +45,39 @@ CM_GIVEN_SU = Words(
     "Pr(CM | SU)",
     "Chance of a correct match for a unique record taken at random: the mean of 1/F over unique records.",
     "Takes one unique record and looks for its person among the whole population, at whatever cost.",
-    _COARSER,
 )
 TAU1 = Words(
     "tau1",
     "Expected number of unique records whose person is unique in the population, by a log-linear model.",
     "Finds which unique records are certain to be right.",
-    _COARSER,
 )
 TAU2 = Words(
     "tau2",
     "Expected number of correct matches if every unique record were matched to someone at random who fits it.",
     "Tries every unique record once, against a register of the population.",
-    _COARSER,
 )
 CALIBRATED_TAU1 = Words(
     "tau1, calibrated",
     "Expected number of unique records whose person is unique in the population, calibrated on the file itself.",
     "Finds which unique records are certain to be right.",
-    _COARSER,
 )
 CALIBRATED_TAU2 = Words(
     "tau2, calibrated",
     "Expected number of correct matches if every unique record were matched to someone at random who fits it,"
     " calibrated on the file itself.",
     "Tries every unique record once, against a register of the population.",
-    _COARSER,
 )
 LARGEST_TAU2 = Words(
     "tau2, at most",
     "The most correct matches that the numbers of combinations of one, two and three records allow, whatever law the"
     " people behind them follow.",
     "Knows what no key tells: which common combinations hide people who are alone.",
-    _COARSER,
 )
 BAYESIAN = Words(
     "Pr(CM), modelled",
     "Mean chance of a correct match of a record taken at random, averaged over decomposable models.",
     "Models how key variables go together, and so distinguishes rare combinations from those that the sample happens to"
     " hold once.",
-    _COARSER,
 )
 GREATEST = Words(
     "greatest Pr(CM), modelled",
@@ -105,20 +93,13 @@ MISCLASSIFIED = Words(
 )
 
 
-# A measure as the assessment lists it.
-
-
 def entry(
     words: Words, value: float, interval: tuple[float, float] | None = None, *, relied_on: bool = True
 ) -> dict[str, Any]:
     """A measure with its words, ready for JSON.
 
-    Parameters
-    ----------
-    value, interval
-        Null where they are not finite, or not known.
-    relied_on
-        False where the file itself contradicts the model behind it.
+    `value`, `interval`: null where they are not finite, or not known; `relied_on`: false where the file itself
+    contradicts the model behind it.
     """
     low, high = (None, None) if interval is None else (finite(interval[0]), finite(interval[1]))
     return {**asdict(words), "value": finite(value), "low": low, "high": high, "relied_on": relied_on}

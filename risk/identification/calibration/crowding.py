@@ -31,20 +31,10 @@ _HALF = 0.5  # added to a count before its logarithm
 def neighbourhood(table: SparseCounts) -> Floats:
     r"""Logarithms of the four predictors of each cell.
 
-    Parameters
-    ----------
-    table
-        The occupied cells and their counts f.
+    Returns float64, shape (n_cells, 4): in the order of `PREDICTORS`; counts have 1/2 added before the logarithm is
+    taken. Records that differ in every key are no predictor (with the others they would give the cell's own count
+    away): with two keys or one, that column is the same for all cells.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_cells, 4)
-        In the order of `PREDICTORS`; counts have 1/2 added before the logarithm is taken. Records that differ in every
-        key are no predictor (with the others they would give the cell's own count away): with two keys or one, that
-        column is the same for all cells.
-
-    Notes
-    -----
     With :math:`c_S` the other records that agree with the cell on the variables S (the margin's count less f), the
     records that differ in exactly one variable are :math:`\sum_k c_{-k}`, and those that differ in exactly two
     :math:`\sum_{k<l} c_{-kl} - (K - 1) \sum_k c_{-k}`. One sort of the cells for each pair of variables:
@@ -135,20 +125,11 @@ _SHAPE = ShapePrior()
 class Crowding:
     """The fitted law.
 
-    Parameters
-    ----------
-    predictors : ndarray of float64, shape (n_cells, 1 + n_predictors)
-        A column of ones, and the predictors that vary, centred and scaled.
-    used
-        Positions of these predictors among those given.
-    centre
-        Mean of the linear predictor, about which it bends.
-    parameters : ndarray of float64, shape (n_predictors + 4,)
-        b (the level first), q, c0, c1: the greatest posterior density.
-    covariance : ndarray of float64, square
-        Of the parameters, by the sandwich: cells are what was sampled, not records.
-    log_likelihood
-        Of the cells looked at, at these parameters; without the prior.
+    `predictors` (float64, shape (n_cells, 1 + n_predictors)): a column of ones, and the predictors that vary, centred
+    and scaled; `used`: positions of these predictors among those given; `centre`: mean of the linear predictor, about
+    which it bends; `parameters` (float64, shape (n_predictors + 4,)): b (the level first), q, c0, c1: the greatest
+    posterior density; `covariance` (float64, square): of the parameters, by the sandwich: cells are what was sampled,
+    not records; `log_likelihood`: of the cells looked at, at these parameters; without the prior.
     """
 
     predictors: Floats = field(repr=False)
@@ -180,24 +161,13 @@ def fit_crowding(
 ) -> Crowding:
     """Fit the law.
 
-    Parameters
-    ----------
-    predictors : ndarray of float64, shape (n_cells, n_predictors)
-        Logarithms (`neighbourhood`), which do not depend on the cell's own count.
-    counts : ndarray of float64, shape (n_cells,)
-        Records of each cell, f; where units were sampled whole, the units that they are of.
-    weights : ndarray of float64, shape (n_cells,), optional
-        Records of each cell that learn of its others only by sampling; all, unless units were sampled whole.
-    shape
-        Prior of the shape.
+    `predictors` (float64, shape (n_cells, n_predictors)): logarithms (`neighbourhood`), which do not depend on the
+    cell's own count; `counts` (float64, shape (n_cells,)): records of each cell, f; where units were sampled whole, the
+    units that they are of; `weights` (float64, shape (n_cells,), optional): records of each cell that learn of its
+    others only by sampling; all, unless units were sampled whole.
 
-    Raises
-    ------
-    GemelError
-        Fewer than ten cells of two records: nothing says how likely company is.
+    Refused: fewer than ten cells of two records: nothing says how likely company is.
 
-    Notes
-    -----
     Cells weigh as many records as they have. Each evaluation is O(n_cells) without special functions, since Y is small.
     """
     everyone = counts if weights is None else weights

@@ -33,8 +33,6 @@ _TAU_DRAWS = 400
 
 @dataclass(frozen=True)
 class LargestTau:
-    """Upper limits, with the confidence that they were asked for."""
-
     tau1: float
     tau2: float
 
@@ -44,16 +42,9 @@ def largest_tau(
 ) -> LargestTau:
     """Upper limits of tau1 and tau2.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_cells,)
-        Records of each combination; units, where these were sampled whole.
-    weights : ndarray of float64, shape (n_cells,)
-        Records that count, as in `fit_crowding`.
-    predicted : ndarray of float64, shape (n_cells,)
-        What orders the combinations into strata.
-    c : ndarray of float64, shape (n_cells,)
-        People outside the sample for each in it.
+    `sizes` (int64, shape (n_cells,)): records of each combination; units, where these were sampled whole; `weights`
+    (float64, shape (n_cells,)): records that count, as in `fit_crowding`; `predicted` (float64, shape (n_cells,)): what
+    orders the combinations into strata; `c` (float64, shape (n_cells,)): people outside the sample for each in it.
     """
     order = np.argsort(predicted, kind="stable")
     triples = np.cumsum((sizes[order] == 3) * weights[order] / 3.0)
@@ -101,8 +92,6 @@ _NODES = 64  # of the quadrature for records that are not unique
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval."""
-
     value: float
     low: float
     high: float
@@ -112,24 +101,11 @@ class Estimate:
 class CalibratedRisk:
     """Risk of a file's records.
 
-    Parameters
-    ----------
-    tau1
-        Expected number of sample uniques that are population unique.
-    tau2
-        Expected number of correct matches if every sample unique were matched to someone at random who fits.
-    cm_given_um
-        Pr(CM | UM), n1 / sum of E[F] over the sample uniques: to be compared with DIS.
-    largest
-        The largest tau1 and tau2 that the counts allow, whatever the law.
-    uniques : ndarray of int64, shape (n_uniques,)
-        Numbers of the sample uniques among the records.
-    correct : ndarray of float64, shape (n_uniques,)
-        E[1/F] of each.
-    of_records : ndarray of float64, shape (n_records,)
-        E[1/F] of every record.
-    crowding
-        The fitted law; None where everybody is in the file.
+    `tau1`: expected number of sample uniques that are population unique; `tau2`: expected number of correct matches if
+    every sample unique were matched to someone at random who fits; `cm_given_um`: Pr(CM | UM), n1 / sum of E[F] over
+    the sample uniques: to be compared with DIS; `uniques` (int64, shape (n_uniques,)): numbers of the sample uniques
+    among the records; `correct` (float64, shape (n_uniques,)): E[1/F] of each; `of_records` (float64, shape
+    (n_records,)): E[1/F] of every record; `crowding`: the fitted law; None where everybody is in the file.
     """
 
     tau1: Estimate
@@ -147,7 +123,6 @@ class CalibratedRisk:
         return self.crowding is None or self.crowding.converged
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the file, ready for JSON."""
         return {
             "tau1": asdict(self.tau1),
             "tau2": asdict(self.tau2),
@@ -159,7 +134,6 @@ class CalibratedRisk:
         }
 
     def warnings(self, dis: Dis) -> list[ResultWarning]:
-        """What to know before relying on these numbers; `dis` is what the same file says without any law."""
         found = []
         if not self.converged:
             found.append(result_warning("calibration_not_converged"))
@@ -174,21 +148,12 @@ class CalibratedRisk:
 def calibrated_risk(file: KeyFile, *, weights: Floats | None = None, seed: int = 1) -> CalibratedRisk:
     """Calibrated risk of every record.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, records have no cell: refused.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
-        shrunk towards the file's as far as weights differ inside cells.
+    `file`: the records. Where missing values agree with everything, records have no cell: refused. `weights` (float64,
+    shape (n_records,), optional): survey weights, at least 1, where records were not sampled alike. A cell's fraction
+    is then that of its weights, shrunk towards the file's as far as weights differ inside cells.
 
-    Raises
-    ------
-    GemelError
-        Missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
+    Refused: missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
 
-    Notes
-    -----
     O(K^2 n log n) for K keys. The estimates are at the parameters of greatest posterior density. An interval is from
     400 draws of the parameters, and for each of the population that they lead to expect.
     """
@@ -226,17 +191,10 @@ def expected_reciprocal_with_company(
 ) -> Floats:
     r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
 
-    Parameters
-    ----------
-    f : ndarray of int64 or float64
-        Records of the cell, at least 1; their mean, where they are not known.
-    mu, a, c : ndarray of float64
-        Mean and shape of the law, and people outside for each in the sample.
-    units : ndarray of int64, optional
-        Units that the records of the cell are of; by default f.
+    `f` (int64 or float64): records of the cell, at least 1; their mean, where they are not known; `mu`, `a`, `c`
+    (float64): mean and shape of the law, and people outside for each in the sample; `units` (int64, optional): units
+    that the records of the cell are of; by default f.
 
-    Notes
-    -----
     With u units, :math:`E[1/F] = \int_0^1 s^{f-1} \{b/(b + c(1-s))\}^{a+u-1} ds`, after :math:`s = t^{1/f}` by Gauss
     and Legendre's rule; the closed form for sample uniques.
     """
@@ -280,7 +238,6 @@ def _one_population(
 
 
 def fractions_of_cells(file: KeyFile, weights: Floats | None) -> Floats:
-    """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)
     given = file.survey_weights(weights)

@@ -43,12 +43,10 @@ def h2(L: Floats) -> Floats:
 
 
 def h2_first(L: Floats) -> Floats:
-    """Derivative of `h2`."""
     return _by_series(L, lambda x: (np.exp(-x) * (x + 1) - 1) / x**2, (-1 / 2, 1 / 3, -1 / 8, 1 / 30))
 
 
 def h2_second(L: Floats) -> Floats:
-    """Second derivative of `h2`."""
     return _by_series(
         L, lambda x: (2 - np.exp(-x) * (x * x + 2 * x + 2)) / x**3, (1 / 3, -1 / 4, 1 / 10, -1 / 36, 1 / 168)
     )
@@ -109,12 +107,10 @@ def coefficients(means: Floats, fraction: float) -> tuple[tuple[Floats, Floats],
     )
 
 
-def error_terms(means: Floats, observed: Floats, fraction: float) -> tuple[Floats, Floats]:
+def error_terms(means: Floats, observed: Floats, fraction: float) -> list[Floats]:
     """What each cell adds to B1 and to B2, shape (n_cells,) each."""
-    first, second = coefficients(means, fraction)
     off = observed - means
-    square = off**2 - observed
-    return first[0] * off + first[1] * square, second[0] * off + second[1] * square
+    return [a * off + b * (off**2 - observed) for a, b in coefficients(means, fraction)]
 
 
 def minimum_error(means: Floats, observed: Floats, fraction: float) -> tuple[float, float]:

@@ -13,14 +13,13 @@ from numba import njit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Codes, Floats, Integers
 from gemel.risk.models.counts import SparseCounts, distinct_rows
+from gemel.risk.models.factors import match_rows
 from gemel.risk.models.graphs import Graph, members
 from gemel.risk.models.junction_trees import JunctionTree
 
-LIMIT = 2**24
-"""Cells from which a model is refused: 16.8 million, some 0.6 GB."""
+LIMIT = 2**24  # cells from which a model is refused: 16.8 million, some 0.6 GB
 
-TOLERANCE = 0.01
-"""Records by which a fitted margin may be off."""
+TOLERANCE = 0.01  # records by which a fitted margin may be off
 
 _WIDEST = 32  # bytes that may be needed for each cell allowed
 
@@ -28,13 +27,8 @@ _WIDEST = 32  # bytes that may be needed for each cell allowed
 def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> Codes:
     """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
 
-    Returns
-    -------
-    ndarray of int32, shape (n_cells, n_variables)
-        In lexicographic order.
+    Returns int32, shape (n_cells, n_variables): in lexicographic order.
 
-    Notes
-    -----
     Variable by variable: the cells so far are extended by every level, and those that have an empty margin go. Cost
     grows with the cells that remain, for sparse tables far fewer than the full table has.
     """
@@ -48,9 +42,8 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
                 continue
             earlier = [v for v in generator if v < q]
             own, level = table.cells[:, earlier], table.cells[:, q]
-            levels = [table.levels[v] for v in earlier]
-            both = np.concatenate([own, cells[:, earlier]]) if earlier else np.zeros((len(own) + len(cells), 1), int)
-            first, group = distinct_rows(both, levels or [1])
+            both = np.concatenate([own, cells[:, earlier]])
+            first, group = distinct_rows(both, [table.levels[v] for v in earlier])
             there = np.zeros((len(first), n), dtype=bool)
             there[group[: len(own)], level] = True
             keep &= there[group[len(own) :]]
@@ -70,8 +63,6 @@ def _too_many(limit: int, q: int, table: SparseCounts) -> GemelError:
     )
 
 
-# Iterative proportional fitting over the cells of positive mean.
-
 _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 
 
@@ -79,12 +70,8 @@ _MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 class Fit:
     """Maximum-likelihood means of a log-linear model.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_cells, n_variables)
-        Cells of positive mean, in lexicographic order; the occupied cells are among them.
-    means : ndarray of float64, shape (n_cells,)
-    observed : ndarray of float64, shape (n_cells,)
+    `cells` (int32, shape (n_cells, n_variables)): cells of positive mean, in lexicographic order; the occupied cells
+    are among them; `means` (float64, shape (n_cells,)); `observed` (float64, shape (n_cells,)).
     """
 
     cells: Codes = field(repr=False)
@@ -105,8 +92,6 @@ def fit_margins(
 ) -> Fit:
     """Fit the log-linear model with the given margins.
 
-    Notes
-    -----
     A pass costs one addition and one multiplication per cell and margin. Decomposable models converge in two passes.
     In sparse tables many cells have positive margins and a fitted mean of 0, which proportional fitting approaches
     like 1/rounds: squared extrapolation of the logarithms goes some ten times as far, and never down in likelihood.
@@ -148,17 +133,13 @@ def fit_margins(
 
 def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
     """Where requested cells are among distinct ones that hold them all."""
-    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
-    where = np.full(len(first), -1, dtype=np.int64)
-    where[group[: len(cells)]] = np.arange(len(cells))
-    found = where[group[len(cells) :]]
-    if (found < 0).any():
+    places = match_rows(requested, cells, levels)
+    if (places < 0).any():
         raise AssertionError("an occupied cell has no positive mean")
-    return found
+    return places
 
 
 def _passed(means: Floats, groups: list[Codes], targets: list[Floats]) -> float:
-    """One pass over all margins, in place; how far any was off."""
     return float(max(_fit_one(means, group, target) for group, target in zip(groups, targets, strict=True)))
 
 
@@ -182,7 +163,6 @@ def _extrapolated(before, once, twice):  # type: ignore[no-untyped-def]  # compi
 
 @njit(cache=True, nogil=True)
 def _likelihood(means, observed):  # type: ignore[no-untyped-def]  # compiled
-    """Poisson log-likelihood but for a constant."""
     value = 0.0
     for i in range(len(means)):
         value -= means[i]
@@ -206,8 +186,6 @@ def _fit_one(means, group, target):  # type: ignore[no-untyped-def]  # compiled
     return worst
 
 
-# Decomposable log-linear models in closed form: means where there are records, sums over cells that are never made.
-#
 # The fitted mean of a cell is the product of its clique margins over its separator margins, so that a table of a file's
 # occupied cells, with the margins of each, is all there is to fit. Everything else follows from the junction tree:
 #
@@ -217,10 +195,8 @@ def _fit_one(means, group, target):  # type: ignore[no-untyped-def]  # compiled
 # - A sum over all cells, :math:`\sum_j g(\mu_j)`, is n times the mean of :math:`g(\mu)/\mu` over cells drawn from the
 #   model. Where the tree has few cells of positive mean they are all visited, and the sum is exact.
 
-EXACT_CELLS = 2**17
-"""Cells of positive mean up to which a sum over them is exact."""
-DRAWN = 2**15
-"""Cells drawn where there are more."""
+EXACT_CELLS = 2**17  # cells of positive mean up to which a sum over them is exact
+DRAWN = 2**15  # cells drawn where there are more
 
 _HELD = 256  # margins kept at a time
 
@@ -229,13 +205,8 @@ _HELD = 256  # margins kept at a time
 class Margin:
     """The table over some variables.
 
-    Parameters
-    ----------
-    group : ndarray of int64, shape (n_cells,)
-        The margin's row of each occupied cell.
-    first : ndarray of int64, shape (n_rows,)
-        An occupied cell of each row.
-    totals : ndarray of float64, shape (n_rows,)
+    `group` (int64, shape (n_cells,)): the margin's row of each occupied cell; `first` (int64, shape (n_rows,)): an
+    occupied cell of each row; `totals` (float64, shape (n_rows,)).
     """
 
     group: Integers = field(repr=False)
@@ -256,10 +227,7 @@ class Margins:
             if len(self._made) >= _HELD:
                 self._made.clear()
             own = list(members(variables))
-            if own:
-                first, group = distinct_rows(self.table.cells[:, own], [self.table.levels[v] for v in own])
-            else:
-                first, group = np.zeros(1, dtype=np.int64), np.zeros(len(self.table.cells), dtype=np.int64)
+            first, group = distinct_rows(self.table.cells[:, own], [self.table.levels[v] for v in own])
             totals = np.bincount(group, weights=self.table.counts, minlength=len(first)).astype(np.float64)
             self._made[variables] = Margin(group, first, totals)
         return self._made[variables]
@@ -269,14 +237,9 @@ class Margins:
 class Visited:
     """Cells that stand for all cells of positive mean.
 
-    Parameters
-    ----------
-    means, spread : ndarray of float64, shape (n_visited,)
-        Fitted mean, and variance of its logarithm.
-    rows : tuple of ndarray of int64, shape (n_visited,)
-        For each clique the row of its margin; then for each separator.
-    weights : ndarray of float64, shape (n_visited,)
-        How many cells each stands for: 1 where all are visited.
+    `means`, `spread` (float64, shape (n_visited,)): fitted mean, and variance of its logarithm; `rows` (tuple of int64,
+    shape (n_visited,)): for each clique the row of its margin; then for each separator; `weights` (float64, shape
+    (n_visited,)): how many cells each stands for: 1 where all are visited.
     """
 
     means: Floats = field(repr=False)
@@ -293,13 +256,12 @@ class Visited:
 
 
 class ClosedForm:
-    """A decomposable model of a table."""
-
     def __init__(self, margins: Margins, graph: Graph) -> None:
         graph.require_decomposable()
         self.graph, self.tree = graph, JunctionTree.of(graph)
         self._cliques = [margins.of(c) for c in self.tree.cliques]
         self._separators = [margins.of(s) for s in self.tree.separators]
+        self._margins = [*self._cliques, *self._separators]
         self._walk = list(self.tree.walk())
         edges = {frozenset(edge): k for k, edge in enumerate(self.tree.edges)}
         self._edge = {c: edges[frozenset((c, p))] for c, p in self._walk if p >= 0}
@@ -308,14 +270,20 @@ class ClosedForm:
     @cached_property
     def means(self) -> Floats:
         """Fitted means of the occupied cells, shape (n_cells,)."""
-        log = sum((np.log(m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
-        return np.exp(sum((-np.log(m.totals)[m.group] for m in self._separators), log))
+        return self._fitted([m.group for m in self._margins])[0]
 
     @cached_property
     def spread(self) -> Floats:
         """Variance of the logarithms of `means`, counts being Poisson, shape (n_cells,)."""
-        found = sum(((1.0 / m.totals)[m.group] for m in self._cliques), np.zeros(len(self._cliques[0].group)))
-        return np.maximum(sum((-(1.0 / m.totals)[m.group] for m in self._separators), found), 0.0)
+        return self._fitted([m.group for m in self._margins])[1]
+
+    def _fitted(self, rows: Sequence[Integers]) -> tuple[Floats, Floats]:
+        log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
+        for k, (margin, own) in enumerate(zip(self._margins, rows, strict=True)):
+            sign = 1.0 if k < len(self._cliques) else -1.0
+            log += sign * np.log(margin.totals)[own]
+            spread += sign * (1.0 / margin.totals)[own]
+        return np.exp(log), np.maximum(spread, 0.0)
 
     def variance(self, d: Floats) -> float:
         """Variance of ``sum(d * log(means))`` over the occupied cells: the module's second formula."""
@@ -339,8 +307,7 @@ class ClosedForm:
                 sums = (sums - np.bincount(rows, weights=d * d, minlength=len(margin.totals))) * m / (m - 1)
             return float((sums / margin.totals).sum())
 
-        margins = [*self._cliques, *self._separators]
-        found = [part(own, rows) for own, rows in zip(margins, cells.rows, strict=True)]
+        found = [part(own, rows) for own, rows in zip(self._margins, cells.rows, strict=True)]
         return sum(found[: len(self._cliques)]) - sum(found[len(self._cliques) :])
 
     @cached_property
@@ -394,14 +361,9 @@ class ClosedForm:
 
     def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
         rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
-        log, spread = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
-        for k, (margin, own) in enumerate(zip([*self._cliques, *self._separators], rows, strict=True)):
-            sign = 1.0 if k < len(self._cliques) else -1.0
-            log += sign * np.log(margin.totals)[own]
-            spread += sign * (1.0 / margin.totals)[own]
-        means = np.exp(log)
+        means, spread = self._fitted(rows)
         weights = np.ones(len(means)) if exact else self.total / (len(means) * means)
-        return Visited(means, np.maximum(spread, 0.0), tuple(rows), weights, exact)
+        return Visited(means, spread, tuple(rows), weights, exact)
 
 
 def graph_of(generators: Sequence[tuple[int, ...]], names: Sequence[Hashable]) -> Graph | None:

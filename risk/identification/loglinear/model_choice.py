@@ -36,8 +36,6 @@ _TIE = 1e-9  # edges whose gain differs by less are taken in their order
 def decomposable_path(table: SparseCounts) -> list[Graph]:
     """The path from independence to the saturated model, each with one edge more.
 
-    Notes
-    -----
     1 + K (K - 1)/2 models for K variables, each found by the scores of all legal additions, nearly all remembered.
     """
     scores = HyperDirichlet(table, 1.0)
@@ -65,7 +63,6 @@ def likeliest(table: SparseCounts) -> Graph:
 
 
 def cliques_of(graph: Graph) -> list[tuple[str, ...]]:
-    """The model's terms, by names."""
     return [tuple(str(graph.names[v]) for v in range(len(graph)) if clique >> v & 1) for clique in graph.cliques]
 
 
@@ -94,7 +91,6 @@ def distance(dis: Dis, implied: float) -> float:
 
 
 def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
-    """The warning where a model contradicts DIS."""
     if agrees(dis, implied):
         return None
     return result_warning(
@@ -117,8 +113,6 @@ _OPEN = 1.5  # averaged tau2 over the plug-in from which a fit leaves too much o
 
 @dataclass(frozen=True, eq=False)
 class ModelChoice:
-    """Models that were tried, and the preferred one."""
-
     models: tuple[LogLinearRisk, ...]
     chosen: int
     criterion: Criterion
@@ -128,12 +122,10 @@ class ModelChoice:
 
     @property
     def best(self) -> LogLinearRisk:
-        """The preferred model."""
         return self.models[self.chosen]
 
     @property
     def agreeing(self) -> tuple[bool, ...]:
-        """For each model whether it agrees with the file's DIS."""
         return tuple(agrees(self.dis, m.cm_given_um) for m in self.models)
 
     def interval(self, r: int, level: float = 0.95) -> tuple[float, float] | None:
@@ -241,7 +233,6 @@ def choose_model(
 def _two_way(
     file: KeyFile, margins: Margins, max_models: int | None, limit: int, higher_order: bool
 ) -> tuple[list[LogLinearRisk], int]:
-    """The path from independence to all two-way interactions, and how many of its models have too many cells."""
     table = margins.table
     names = [str(n) for n in table.names]
     strength = pairwise_dependence(table)
@@ -281,13 +272,11 @@ def _overfits(model: LogLinearRisk) -> bool:
 
 
 def _precise(model: LogLinearRisk, margins: Margins, fraction: float) -> LogLinearRisk:
-    """The same with its standard deviations."""
     generators = [margins.table.positions(term) for term in model.terms]
     return replace(model, precision=precision_of_fit(model.fit, generators, margins.table.levels, fraction))
 
 
 def _preferred(models: Sequence[LogLinearRisk], usable: Sequence[bool], criterion: Criterion, dis: Dis | None) -> int:
-    """The smallest criterion among models that converged; with `dis`, among those nearest to agreeing with it."""
     fine = [
         own and m.converged and not (dis is not None and _overfits(m)) for m, own in zip(models, usable, strict=True)
     ]

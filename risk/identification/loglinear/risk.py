@@ -54,14 +54,8 @@ class LogLinearRisk:
 
     Parameters
     ----------
-    terms
-        Its highest-order terms, by names of variables.
-    tau1
-        Expected number of sample uniques that are population unique.
-    tau2
-        Expected number of correct matches if every sample unique were matched to someone at random who fits.
     B1, B2
-        Minimum-error criteria of the two: estimates of the error that misfit puts into them; NaN with survey weights.
+        Minimum-error criteria: estimates of the error that misfit puts into tau1 and tau2; NaN with survey weights.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
     population_unique, correct : ndarray of float64, shape (n_uniques,)
@@ -70,8 +64,6 @@ class LogLinearRisk:
         E[F | f = 1] = 1 + L.
     outside : ndarray of float64, shape (n_cells,)
         For every combination of the file, unique or not, the expected people outside the sample.
-    fit
-        The fitted means: of all cells that have one, or of the occupied cells of a model in closed form.
     plug_in
         tau1 and tau2 with the fitted means taken for the true ones; the same as `tau1` and `tau2` unless these were
         averaged over what the fit leaves open.
@@ -84,8 +76,6 @@ class LogLinearRisk:
 
     model: str
     terms: tuple[tuple[str, ...], ...]
-    tau1: float
-    tau2: float
     B1: float
     B2: float
     uniques: Integers = field(repr=False)
@@ -97,6 +87,16 @@ class LogLinearRisk:
     plug_in: tuple[float, float]
     graph: Graph | None = field(repr=False)
     precision: TauPrecision | None
+
+    @property
+    def tau1(self) -> float:
+        """Expected number of sample uniques that are population unique."""
+        return float(self.population_unique.sum())
+
+    @property
+    def tau2(self) -> float:
+        """Expected correct matches if every sample unique were matched to someone at random who fits."""
+        return float(self.correct.sum())
 
     @property
     def cm_given_um(self) -> float:
@@ -132,16 +132,11 @@ def log_linear_risk(
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
 
-    Parameters
-    ----------
-    file
-        The records. Where missing values agree with everything, no cell can be counted: refused.
-    weights : ndarray of float64, shape (n_records,), optional
-        Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
-        to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
+    `file`: the records. Where missing values agree with everything, no cell can be counted: refused. `weights`
+    (float64, shape (n_records,), optional): survey weights (people each record stands for), where records were not
+    sampled alike. The model is then fitted to the weighted counts by pseudo-likelihood, and a cell's own fraction is
+    its count divided by its weights.
 
-    Notes
-    -----
     Decomposable models cost their margins at the occupied cells, whatever the size of the table; others are fitted over
     all cells of positive mean.
     """
@@ -172,22 +167,9 @@ def log_linear_risk(
         alone, correct = averaged_h1(L, v), averaged_h2(L, v)
     else:
         alone, correct = h1(L), h2(L)
+    named = tuple(tuple(names[v] for v in g) for g in generators)
     return LogLinearRisk(
-        model,
-        tuple(tuple(names[v] for v in g) for g in generators),
-        float(alone.sum()),
-        float(correct.sum()),
-        B1,
-        B2,
-        records,
-        alone,
-        correct,
-        1.0 + L,
-        outside,
-        found,
-        plug_in,
-        graph,
-        precision,
+        model, named, B1, B2, records, alone, correct, 1.0 + L, outside, found, plug_in, graph, precision
     )
 
 

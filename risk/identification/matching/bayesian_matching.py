@@ -43,15 +43,9 @@ from gemel.risk.models.scores import HyperDirichlet
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     r"""E[1/(f + K)] for K ~ Poisson(rate).
 
-    Parameters
-    ----------
-    f : array of int
-        Sample counts, at least 1.
-    rate : array of float
-        Expected people outside the sample, not negative.
+    `f` (array of int): sample counts, at least 1; `rate` (array of float): expected people outside the sample, not
+    negative.
 
-    Notes
-    -----
     With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
     :math:`I_f = \int_0^1 t^{f-1} e^{-\lambda(1-t)} dt` gives :math:`\lambda I_f = 1 - (f-1) I_{f-1}`. Climbing is
     stable while f <= lambda (an error shrinks by (f-1)/lambda at each step). Otherwise Kummer's series
@@ -98,8 +92,6 @@ METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Models of a file's key variables, and the search that found them."""
-
     average: ModelAverage
     search: SearchResult
     estimate: Estimate
@@ -112,7 +104,6 @@ class FittedModels:
         return replace(self, average=ModelAverage([models[i] for i in order], weights[order] / weights[order].sum()))
 
     def warnings(self) -> tuple[ResultWarning, ...]:
-        """What to know before relying on these models."""
         found = self.search
         warnings = []
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
@@ -137,20 +128,12 @@ def fit_models(
 ) -> FittedModels:
     """Search for decomposable models of a file's key variables and fit them.
 
-    Parameters
-    ----------
-    file
-        The release; missing values must be a level.
-    method
-        ``exact``: every model (to 7 variables). ``mc3``, ``annealing``, ``occam``: see `risk.models`. ``default``:
-        exact to 6 variables, MC3 above.
-    rng
-        For ``mc3``, ``annealing`` and ``default``.
-    estimate, precision
-        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means): a number,
-        or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
-    share, at_most
-        The heaviest models that hold this share of the weight are kept, and no more than so many.
+    `file`: the release; missing values must be a level. `method`: ``exact``: every model (to 7 variables). ``mc3``,
+    ``annealing``, ``occam``: see `risk.models`. ``default``: exact to 6 variables, MC3 above. `rng`: for ``mc3``,
+    ``annealing`` and ``default``. `estimate`, `precision`: of the cells' probabilities, and the total prior precision
+    of the scores (and of posterior means): a number, or a gamma prior, for ``default``, ``exact`` and ``mc3``;
+    posterior means are then by its posterior mean. `share`, `at_most`: the heaviest models that hold this share of the
+    weight are kept, and no more than so many.
     """
     if method not in METHODS:
         raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))
@@ -194,16 +177,9 @@ def _with_prior(
 class BayesianMatching:
     """What the modelling intruder infers of each combination in the file.
 
-    Parameters
-    ----------
-    models
-        The models, and how they were found.
-    correct_match : ndarray of float64, shape (n_cells,)
-        Pr(cm) of each combination, averaged over models.
-    population_unique : ndarray of float64, shape (n_cells,)
-        Probability that F = 1; 0 where f > 1.
-    outside : ndarray of float64, shape (n_cells,)
-        Expected people outside the sample, lambda_j, averaged over models.
+    `models`: the models, and how they were found; `correct_match` (float64, shape (n_cells,)): Pr(cm) of each
+    combination, averaged over models; `population_unique` (float64, shape (n_cells,)): probability that F = 1; 0 where
+    f > 1; `outside` (float64, shape (n_cells,)): expected people outside the sample, lambda_j, averaged over models.
     """
 
     file: KeyFile = field(repr=False)
@@ -224,7 +200,6 @@ class BayesianMatching:
 
     @cached_property
     def measures(self) -> ModelMeasures:
-        """File measures, as the models expect them."""
         return measures_of(self.file.counts, self.correct_match, self.population_unique, self.outside)
 
 
@@ -265,8 +240,6 @@ def measures_of(counts: Integers, correct_match: Floats, population_unique: Floa
 def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
     """Pr(cm) and expected population count of every combination in the file, averaged over fitted models.
 
-    Notes
-    -----
     O(models * cliques * cells log cells).
     """
     kept = file.varying

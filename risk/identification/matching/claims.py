@@ -20,15 +20,8 @@ from gemel.risk.arrays import Floats, Mask
 class Claims:
     """Claims of re-identification.
 
-    Parameters
-    ----------
-    number
-        How many are made.
-    claimed
-        Mean probability that the intruder gives them; 0 where none is made.
-    true
-        Share of them that is right, in expectation where several pairs are as probable; None where the truth is not
-        known.
+    `number`: how many are made; `claimed`: mean probability that the intruder gives them; 0 where none is made; `true`:
+    share of them that is right, in expectation where several pairs are as probable; None where the truth is not known.
     """
 
     number: int
@@ -37,17 +30,13 @@ class Claims:
 
     @property
     def correct(self) -> float | None:
-        """Expected correct claims."""
         return None if self.true is None else self.true * self.number
 
 
 def claim_most_probable(probability: Floats, is_match: Mask | None = None) -> Claims:
     """One claim: the most probable pair, drawn at random from those that are as probable.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,), optional
+    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,), optional).
     """
     _check(probability, is_match)
     if not len(probability):
@@ -62,17 +51,10 @@ def claim_best_of_each(
 ) -> Claims:
     """One claim for every target whose most probable pair reaches `minimum`; equally probable pairs by lot.
 
-    Parameters
-    ----------
-    target : ndarray of int, shape (n_pairs,)
-        Whom the pair is about: the person, or the record where the intruder starts from the release.
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,), optional
-    minimum
-        Probability below which nothing is claimed.
+    `target` (int, shape (n_pairs,)): whom the pair is about: the person, or the record where the intruder starts from
+    the release; `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,), optional); `minimum`:
+    probability below which nothing is claimed.
 
-    Notes
-    -----
     O(n_pairs).
     """
     _check(probability, is_match)

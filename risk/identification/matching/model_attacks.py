@@ -21,14 +21,10 @@ from gemel.risk.identification.matching.bayesian_matching import BayesianMatchin
 class Outcome:
     """Chances and search costs of an attack on a set of combinations.
 
-    Parameters
-    ----------
-    from_sample
-        Pr(cm) of a record taken from the file, whose person is looked for in the population.
-    from_population
-        Pr(cm) of the first person found in the population who matches any of the combinations.
-    cost_from_sample, cost_from_population
-        People looked at on average until someone matches, drawn with replacement.
+    `from_sample`: Pr(cm) of a record taken from the file, whose person is looked for in the population;
+    `from_population`: Pr(cm) of the first person found in the population who matches any of the combinations;
+    `cost_from_sample`, `cost_from_population`: people looked at on average until someone matches, drawn with
+    replacement.
     """
 
     from_sample: float
@@ -39,8 +35,6 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class ModelAttack:
-    """An attack on some combinations of a file."""
-
     cells: Integers = field(repr=False)
     claimed: Outcome
     true: Outcome | None
@@ -59,7 +53,6 @@ def outcome(f: Integers, F: Floats, reciprocal: Floats, N: float) -> Outcome:
 
 
 def attack_on(matching: BayesianMatching, cells: Integers) -> ModelAttack:
-    """What an attack on these combinations claims, and what it achieves."""
     file = matching.file
     f, N = file.counts[cells], file.population_total
     claimed = outcome(f, matching.expected_count[cells], matching.correct_match[cells], N)
@@ -77,8 +70,6 @@ def best_cells(matching: BayesianMatching) -> ModelAttack:
 def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> ModelAttack:
     """As many combinations as a search affords, those expected to be smallest in the population first.
 
-    Notes
-    -----
     Matching from population to sample, Pr(cm) = cells * cost / N: at equal cost, more combinations are better. The
     number taken is the one whose people come nearest to `people`, at least one.
     """

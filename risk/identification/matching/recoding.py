@@ -19,8 +19,6 @@ from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, mask_of
 from gemel.risk.models.junction_trees import JunctionTree
 
-# Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
-#
 # A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
 # needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and
 # the probability of a recoded combination is a marginal (T11 chapter 8).
@@ -34,16 +32,13 @@ class Recoding:
 
     @classmethod
     def none(cls, file: KeyFile) -> Recoding:
-        """The recoding that changes nothing."""
         return cls(tuple(tuple(range(n)) for n in file.levels))
 
     def merged(self, variable: int, first: int, second: int) -> Recoding:
-        """Two groups of one variable become one."""
         numbers = [first if g == second else g for g in self.groups[variable]]
         return self._with(variable, numbers)
 
     def without(self, variable: int) -> Recoding:
-        """One variable left out."""
         return self._with(variable, [0] * len(self.groups[variable]))
 
     def _with(self, variable: int, numbers: Sequence[int]) -> Recoding:
@@ -53,11 +48,9 @@ class Recoding:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Groups of each variable."""
         return tuple(max(own) + 1 for own in self.groups)
 
     def applied(self, codes: Codes) -> Codes:
-        """Rows of level numbers as rows of group numbers."""
         columns = [np.array(own, dtype=np.int32)[codes[:, q]] for q, own in enumerate(self.groups)]
         return np.stack(columns, axis=1)
 
@@ -78,7 +71,6 @@ class Recoding:
                 yield name, [group for group in members if 1 < len(group) < len(labels)]
 
     def described(self, file: KeyFile) -> list[str]:
-        """In words, one line for each variable that changes."""
         labels = dict(zip(file.names, file.labels, strict=True))
         return [
             f"{name}: merge {'; '.join(_span(group, labels[name]) for group in groups)}"
@@ -105,16 +97,9 @@ def _entropy(p: Floats) -> float:
 class Recoded:
     """A file after recoding, as models see it.
 
-    Parameters
-    ----------
-    cells : ndarray of int32, shape (n_cells, n_keys)
-        Distinct combinations of groups.
-    counts : ndarray of int64, shape (n_cells,)
-        Their sample counts.
-    probabilities : ndarray of float64, shape (n_models, n_cells)
-        Under each model.
-    correct_match, population_unique, outside : ndarray of float64, shape (n_cells,)
-        As in `BayesianMatching`.
+    `cells` (int32, shape (n_cells, n_keys)): distinct combinations of groups; `counts` (int64, shape (n_cells,)): their
+    sample counts; `probabilities` (float64, shape (n_models, n_cells)): under each model; `correct_match`,
+    `population_unique`, `outside` (float64, shape (n_cells,)): as in `BayesianMatching`.
     """
 
     recoding: Recoding
@@ -128,7 +113,6 @@ class Recoded:
 
     @property
     def measures(self) -> ModelMeasures:
-        """File measures after recoding."""
         return measures_of(self.counts, self.correct_match, self.population_unique, self.outside)
 
 
@@ -142,7 +126,6 @@ class KnownProbabilities:
         self._known = np.zeros((len(matching.models.average.models), 1024))
 
     def of(self, recoding: Recoding, cells: Codes) -> Floats:
-        """As `probabilities`."""
         width = 4 * cells.shape[1]
         columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
         text = np.stack(columns, axis=1).astype(np.int32).tobytes()
@@ -171,8 +154,6 @@ def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabil
 
     `known` keeps probabilities from one call to the next.
 
-    Notes
-    -----
     One pass of messages for each model, all combinations at once.
     """
     file = matching.file
@@ -224,8 +205,6 @@ def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tup
     return FittedModel(graph, levels, tree, tuple(held[c] for c in tree.cliques), model.estimate)
 
 
-# The effect of merging two groups of one variable, for all candidates at once.
-#
 # `recoded` answers for one recoding. A search and the measures of categories need hundreds that each merge two groups
 # of what there is; only the combinations with one of the two change, and a merged combination's probability is the
 # sum of two.
@@ -233,16 +212,10 @@ def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tup
 
 @dataclass(frozen=True)
 class Merge:
-    """Two groups of one variable merged, and the file measures after it."""
-
     variable: int
     first: int
     second: int
     measures: ModelMeasures
-
-    def of(self, now: Recoding) -> Recoding:
-        """A recoding after it."""
-        return now.merged(self.variable, self.first, self.second)
 
 
 def candidate_pairs(sizes: Sequence[int], ordered: Sequence[bool], variable: int) -> list[tuple[int, int]]:
@@ -262,13 +235,8 @@ def merges(
 ) -> Iterator[Merge]:
     """All candidate merges of a recoded file, with the file measures after each.
 
-    Parameters
-    ----------
-    known
-        Keeps probabilities from one call to the next.
+    `known`: keeps probabilities from one call to the next.
 
-    Notes
-    -----
     For a variable with G groups, G - 1 probabilities of each combination where any two may be merged, two where
     neighbours only.
     """

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from gemel.common.errors import parameter
@@ -36,18 +37,7 @@ _BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147)
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a search: a recoding, its risk, its loss."""
-
-    recoding: Recoding = field(repr=False)
-    risk: float
-    loss: float
-
-
-@dataclass(frozen=True)
 class RecodingFound:
-    """The outcome of a search."""
-
     recoding: Recoding
     reached: bool
     exact: bool
@@ -69,23 +59,13 @@ def minimal_recoding(
 ) -> RecodingFound:
     """Search for the recoding of least loss whose risk is at most `selected`.
 
-    Parameters
-    ----------
-    matching
-        The models. Probabilities after a recoding come from them, nothing is fitted again.
-    measure
-        ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
-        at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
-        ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
-    ordered
-        For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
-    exact_to
-        Most recodings that an exact search may look at.
-    models
-        How many of the heaviest models are used during the search; the outcome is judged by all.
-    merging
-        Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
-        however many levels there are.
+    `measure`: ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a
+    record at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
+    ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise. `ordered`: for each variable
+    whether only neighbouring levels may be merged; by default `ordered_variables`. `exact_to`: most recodings that an
+    exact search may look at. `models`: how many of the heaviest models are used during the search; the outcome is
+    judged by all. `merging`: whether levels may be merged; otherwise whole variables are left out, one after another,
+    which is soon found however many levels there are.
     """
     file = matching.file
     if measure not in MEASURES:
@@ -93,28 +73,21 @@ def minimal_recoding(
     if not 0.0 <= selected <= 1.0:
         raise parameter("target", "a risk lies in 0 to 1", f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
-    few = replace(matching, models=matching.models.heaviest(models))
-    problem = _Problem(few, selected, measure, ordered, merging=merging)
-    exact = merging and problem.recodings <= exact_to
+    search = _Search(replace(matching, models=matching.models.heaviest(models)), selected, measure, ordered, merging)
+    exact = merging and search.recodings <= exact_to
     if not merging:
-        last = problem.greedily(leaving_out=True)
+        last = search.greedily(leaving_out=True)
     elif exact:
-        last = problem.by_loss()
+        last = search.by_loss()
     else:
-        courses = [problem.greedily(leaving_out=True), problem.greedily(leaving_out=False)]
-        last = min(courses, key=lambda step: (not problem.enough(step.risk), step.loss))
+        courses = [search.greedily(leaving_out=True), search.greedily(leaving_out=False)]
+        last = min(courses, key=lambda course: (not search.enough(course), search.loss(course.recoding)))
     found = last.recoding
     before = _risk(matching.measures, measure, file)
     risk = _risk(recoded(matching, found).measures, measure, file)
     whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
     return RecodingFound(
-        found,
-        risk <= selected + 1e-12,
-        exact,
-        before,
-        risk,
-        tuple(found.loss(file).tolist()),
-        tuple(whole.tolist()),
+        found, risk <= selected + 1e-12, exact, before, risk, tuple(found.loss(file).tolist()), tuple(whole.tolist())
     )
 
 
@@ -124,30 +97,26 @@ def _risk(measures: ModelMeasures, measure: Measure, file: KeyFile) -> float:
     return float(getattr(measures, measure))
 
 
-class _Problem:
-    """One search."""
+@dataclass(frozen=True)
+class _Search:
+    matching: BayesianMatching
+    selected: float
+    measure: Measure
+    ordered: Sequence[bool]
+    merging: bool
 
-    def __init__(
-        self,
-        matching: BayesianMatching,
-        selected: float,
-        measure: Measure,
-        ordered: Sequence[bool],
-        *,
-        merging: bool,
-    ) -> None:
-        self.merging = merging
-        self.matching, self.selected, self.measure = matching, selected, measure
-        self.ordered = ordered
-        self.file = matching.file
-        self.known = KnownProbabilities(matching)
-        self.free = self.file.varying
+    @cached_property
+    def known(self) -> KnownProbabilities:
+        return KnownProbabilities(self.matching)
+
+    @property
+    def file(self) -> KeyFile:
+        return self.matching.file
 
     @property
     def recodings(self) -> float:
-        """How many recodings there are."""
         number = 1.0
-        for q in self.free:
+        for q in self.file.varying:
             n = self.file.levels[q]
             number *= 2.0 ** (n - 1) if self.ordered[q] else (_BELL[n] if n < len(_BELL) else math.inf)
         return number
@@ -158,65 +127,60 @@ class _Problem:
     def risk(self, measures: ModelMeasures) -> float:
         return _risk(measures, self.measure, self.file)
 
-    def step(self, recoding: Recoding, now: Recoded) -> Step:
-        return Step(recoding, self.risk(now.measures), self.loss(recoding))
+    def recoded(self, recoding: Recoding) -> Recoded:
+        return recoded(self.matching, recoding, self.known)
 
-    def enough(self, risk: float) -> bool:
-        return risk <= self.selected + 1e-12
+    def enough(self, now: Recoded) -> bool:
+        return self.risk(now.measures) <= self.selected + 1e-12
 
-    def by_loss(self) -> Step:
+    def by_loss(self) -> Recoded:
         """The recoding of least loss that reaches the target risk; where none does, the coarsest."""
         for recoding in cheapest_first(Recoding.none(self.file), self._neighbours, self.loss):
-            last = self.step(recoding, recoded(self.matching, recoding, self.known))
-            if self.enough(last.risk):
+            last = self.recoded(recoding)
+            if self.enough(last):
                 break
         return last
 
     def _neighbours(self, recoding: Recoding) -> Iterator[Recoding]:
-        for q in self.free:
+        for q in self.file.varying:
             for first, second in candidate_pairs(recoding.sizes, self.ordered, q):
                 yield recoding.merged(q, first, second)
 
-    def greedily(self, *, leaving_out: bool) -> Step:
+    def greedily(self, *, leaving_out: bool) -> Recoded:
         """The best merge for its loss, again and again, then what was not needed given back."""
-        start = recoded(self.matching, Recoding.none(self.file), self.known)
-        *_, last = stepwise(
-            start, lambda now: self._best(now, leaving_out), lambda now: self.enough(self.risk(now.measures))
-        )
-        return self._given_back(self.step(last.recoding, last))
+        start = self.recoded(Recoding.none(self.file))
+        *_, last = stepwise(start, lambda now: self._best(now, leaving_out), self.enough)
+        return self._given_back(last)
 
     def _best(self, now: Recoded, leaving_out: bool) -> Recoded | None:
         """Greatest fall of the risk per bit; where nothing lowers it, of the expected matches; then least loss."""
-        at, matches = self.step(now.recoding, now), now.measures.expected_matches
+        loss, risk, matches = self.loss(now.recoding), self.risk(now.measures), now.measures.expected_matches
         best, rank = None, (-math.inf, -math.inf, -math.inf)
         for recoding, measures in self._candidates(now, leaving_out):
-            cost = max(self.loss(recoding) - at.loss, 1e-12)
-            fall = at.risk - self.risk(measures)
+            cost = max(self.loss(recoding) - loss, 1e-12)
+            fall = risk - self.risk(measures)
             saved = matches - measures.expected_matches
             ranked = (fall / cost if fall > 1e-12 else 0.0, saved / cost if saved > 1e-12 else 0.0, -cost)
             if ranked > rank:
                 best, rank = recoding, ranked
-        return None if best is None else recoded(self.matching, best, self.known)
+        return None if best is None else self.recoded(best)
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
-        for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():
-            yield merge.of(now.recoding), merge.measures
-        for q in self.free if leaving_out else ():
+        free = self.file.varying
+        for merge in merges(self.matching, now, self.ordered, free, self.known) if self.merging else ():
+            yield now.recoding.merged(merge.variable, merge.first, merge.second), merge.measures
+        for q in free if leaving_out else ():
             if now.recoding.sizes[q] > (2 if self.merging else 1):
                 dropped = now.recoding.without(q)
-                yield dropped, recoded(self.matching, dropped, self.known).measures
+                yield dropped, self.recoded(dropped).measures
 
-    def _given_back(self, last: Step) -> Step:
+    def _given_back(self, last: Recoded) -> Recoded:
         """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
         none = Recoding.none(self.file)
         lost = last.recoding.loss(self.file)
-        for q in sorted(self.free, key=lambda q: -lost[q]):
-            if not lost[q] or not self.enough(last.risk):
-                continue
-            groups = list(last.recoding.groups)
-            groups[q] = none.groups[q]
-            fewer = Recoding(tuple(groups))
-            step = self.step(fewer, recoded(self.matching, fewer, self.known))
-            if self.enough(step.risk):
-                last = step
+        for q in sorted(self.file.varying, key=lambda q: -lost[q]):
+            if lost[q] and self.enough(last):
+                groups = last.recoding.groups
+                fewer = self.recoded(Recoding((*groups[:q], none.groups[q], *groups[q + 1 :])))
+                last = fewer if self.enough(fewer) else last
         return last

@@ -15,8 +15,6 @@ from gemel.risk.identification.matching.bayesian_matching import BayesianMatchin
 from gemel.risk.identification.matching.recoding import Recoding, candidate_pairs, merges, ordered_variables, recoded
 from gemel.risk.identification.matching.recoding_search import minimal_recoding
 
-# What each variable and each category adds to the risk, from models fitted once (T11 chapter 8).
-#
 # The relative risk of a variable is the file's risk with it over the risk without it, both from the same models: the
 # variable is summed out of them. A category is judged by suppression (the records that have it are left out) and by
 # merging it with its neighbours, or where levels have no order with each other category in turn.
@@ -30,15 +28,9 @@ from gemel.risk.identification.matching.recoding_search import minimal_recoding
 class Change:
     """A file measure before and after a change to the file.
 
-    Parameters
-    ----------
-    relative_risk
-        Pr(CM | UM) before over after: how many times greater the risk is with what the change would take away.
-        Infinite where nothing unique is left.
-    avoided
-        Share of the expected correct matches (tau2) that the change takes away.
-    after
-        All measures after it.
+    `relative_risk`: Pr(CM | UM) before over after: how many times greater the risk is with what the change would take
+    away. Infinite where nothing unique is left. `avoided`: share of the expected correct matches (tau2) that the change
+    takes away. `after`: all measures after it.
     """
 
     relative_risk: float
@@ -48,15 +40,12 @@ class Change:
 
 @dataclass(frozen=True)
 class CategoryRisk:
-    """The risk that one category adds."""
-
-    suppressed: Change | None
-    merged_relative_risk: float | None
-    merged_avoided: float | None
+    suppressed: Change | None = None
+    merged_relative_risk: float | None = None
+    merged_avoided: float | None = None
 
 
 def change(before: ModelMeasures, after: ModelMeasures) -> Change:
-    """Relative risk, and the share of the expected correct matches avoided."""
     was, has = before.cm_given_um, after.cm_given_um
     had = before.expected_matches
     relative = was / has if has else math.inf if was else 1.0
@@ -74,7 +63,6 @@ def variable_risks(matching: BayesianMatching) -> dict[str, Change]:
 
 
 def category_risks(matching: BayesianMatching) -> dict[tuple[str, str], CategoryRisk]:
-    """The risk that every category adds, by variable and category."""
     file = matching.file
     before = matching.measures
     merged: dict[tuple[int, int], list[Change]] = defaultdict(list)
@@ -103,21 +91,20 @@ _EFFORT = 300_000  # combinations times merges to which a search is made unasked
 
 
 def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: float | None = None) -> None:
-    """Put into an assessment, as ``reduce_risk``, what each key and category adds, and a recoding."""
+    """Put into an assessment, as ``risk_reduction``, what each key and category adds, and a recoding."""
     file = matching.file
     if not matching.measures.uniques:
         return
+    ordered = ordered_variables(file.labels)
+    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
+    short = len(file.cells) * pairs <= _EFFORT
     found["risk_reduction"] = {
         "by_variable": [
             {"variable": name, "avoided": without.avoided, "relative_risk": finite(without.relative_risk)}
             for name, without in variable_risks(matching).items()
         ],
-        "by_category": _by_category(matching),
+        "by_category": _by_category(matching, category_risks(matching) if short else {}),
     }
-    ordered = ordered_variables(file.labels)
-    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
-    short = len(file.cells) * pairs <= _EFFORT
-    _add_relative_risks(found["risk_reduction"]["by_category"], category_risks(matching) if short else {})
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
     merging = not wide and (short or selected is not None)
@@ -137,8 +124,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
     }
 
 
-def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
-    """The categories from whose sample uniques most expected correct matches come, by their share of them."""
+def _by_category(matching: BayesianMatching, risks: Mapping[tuple[str, str], CategoryRisk]) -> list[dict[str, Any]]:
     file = matching.file
     own = file.counts == 1
     total = float(matching.correct_match[own].sum())
@@ -146,20 +132,16 @@ def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
     for q, (name, labels) in enumerate(zip(file.names, file.labels, strict=True)):
         records = np.bincount(file.codes[:, q], minlength=len(labels))
         matches = np.bincount(file.cells[own, q], weights=matching.correct_match[own], minlength=len(labels))
-        listed += [
-            (float(m), {"variable": name, "category": label, "records": int(n), "avoided": float(m) / total})
-            for label, n, m in zip(labels, records, matches, strict=True)
-            if m > 0
-        ]
+        for label, n, m in zip(labels, records.tolist(), matches.tolist(), strict=True):
+            risk = risks.get((name, label), CategoryRisk())
+            entry = {
+                "variable": name,
+                "category": label,
+                "records": n,
+                "avoided": m / total,
+                "relative_risk": finite(risk.suppressed.relative_risk if risk.suppressed else None),
+                "merged_relative_risk": finite(risk.merged_relative_risk),
+                "merged_avoided": risk.merged_avoided,
+            }
+            listed += [(m, entry)] if m > 0 else []
     return [entry for _, entry in sorted(listed, key=lambda pair: -pair[0])[:_CATEGORIES]]
-
-
-def _add_relative_risks(listed: list[dict[str, Any]], risks: Mapping[tuple[str, str], CategoryRisk]) -> None:
-    """Relative risk of each category listed, by suppression and by merging it with others, where it was computed."""
-    for entry in listed:
-        risk = risks.get((entry["variable"], entry["category"]))
-        by_suppression = risk.suppressed.relative_risk if risk and risk.suppressed else None
-        by_merging = risk.merged_relative_risk if risk else None
-        entry["relative_risk"] = None if by_suppression is None else finite(by_suppression)
-        entry["merged_relative_risk"] = None if by_merging is None else finite(by_merging)
-        entry["merged_avoided"] = risk.merged_avoided if risk else None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from polars import read_csv
 from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.attribution.cell_bounds import bounds
 from gemel.risk.attribution.documents import release_of
-from gemel.risk.attribution.reader import document_of, read_release, tables_of_csv
+from gemel.risk.attribution.reader import document_of, listed_tables, read_release
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.table_assessment import assess
 from gemel.risk.report.attribution import render
@@ -142,7 +144,7 @@ def test_a_truth_that_is_not_this_release_s_is_refused() -> None:
 
 def test_csv_with_totals_and_withheld_counts() -> None:
     text = "sex,age,count\nf,young,3\nf,old,4\nm,young,1\nm,old,\nTotal,Total,12\nm,Total,5\n"
-    variables, tables = tables_of_csv(text, "people")
+    variables, tables = listed_tables(read_csv(StringIO(text), infer_schema=False), "people")
     assert [v["levels"] for v in variables] == [["f", "m"], ["young", "old"]]
     assert [(t["name"], t["counts"]) for t in tables] == [
         ("people", [[3, 4], [1, None]]),
@@ -163,7 +165,7 @@ def test_csv_with_totals_and_withheld_counts() -> None:
 )
 def test_csv_validation_errors(text: str, message: str) -> None:
     with pytest.raises(GemelError, match=message):
-        tables_of_csv(text, "t.csv")
+        listed_tables(read_csv(StringIO(text), infer_schema=False), "t.csv")
 
 
 def run(*arguments: str) -> str:

@@ -59,7 +59,7 @@ def test_recoded_models_are_marginals_of_the_full_joint_distribution(recoding):
 def test_merges_are_recodings(recoding, ordered):
     now = recoded(MATCHING, recoding)
     for merge in merges(MATCHING, now, [ordered] * FILE.n_keys):
-        slow = recoded(MATCHING, merge.of(recoding)).measures
+        slow = recoded(MATCHING, recoding.merged(merge.variable, merge.first, merge.second)).measures
         assert merge.measures.uniques == slow.uniques
         for name in ("expected_matches", "cm", "cm_given_um", "cm_given_su", "greatest", "pu_given_su"):
             assert getattr(merge.measures, name) == pytest.approx(getattr(slow, name), rel=1e-9, abs=1e-12)

@@ -19,16 +19,8 @@ from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.risk.arrays import Floats, Mask
 from gemel.risk.magnitude.assessment import Choice, assess
-from gemel.risk.magnitude.attacks import Attack, Intruder
-from gemel.risk.magnitude.audit import (
-    Limits,
-    PublishedValues,
-    assess_published,
-    breaches,
-    exact_bounds,
-    feasible_table,
-    pattern_of,
-)
+from gemel.risk.magnitude.attacks import Attack, Intruder, Limits, Suppressed
+from gemel.risk.magnitude.audit import PublishedValues, assess_published, breaches, exact_bounds, feasible_table
 from gemel.risk.magnitude.rules import MinimumFrequency, PriorPosterior, contributions
 from gemel.risk.magnitude.tables import Classification, LinkedTables
 from tests.risk.magnitude import definition
@@ -198,14 +190,14 @@ def test_bounds_are_those_of_all_tables(values: list[int], hidden: set[int]) -> 
     sums = [possible[:, [definition.within(i, names[c]) for i in inner]].sum(axis=1) for c in sorted(hidden)]
     limits = Limits.of(found.values, suppressed, signed=False)
     for table in (found.values, feasible_table(tables, limits)):  # the truth known, or not
-        lower, upper = exact_bounds(pattern_of(tables, table, limits), table, np.flatnonzero(suppressed))
+        lower, upper = exact_bounds(Suppressed(tables, limits.rooms(table)), table, np.flatnonzero(suppressed))
         assert lower == pytest.approx([s.min() for s in sums], abs=1e-6)
         assert upper == pytest.approx([s.max() for s in sums], abs=1e-6)
 
 
 def outsiders_bounds(tables: LinkedTables, values: Floats, suppressed: Mask) -> tuple[list[float], list[float]]:
     """Of the suppressed cells, by whoever knows no more than what is published."""
-    pattern = pattern_of(tables, values, Limits.of(values, suppressed, signed=False))
+    pattern = Suppressed(tables, Limits.of(values, suppressed, signed=False).rooms(values))
     lower, upper = exact_bounds(pattern, values, np.flatnonzero(suppressed))
     return lower.tolist(), upper.tolist()
 
@@ -248,7 +240,7 @@ def test_contributors_subtract_their_own() -> None:
     """Of two withheld cells that sum to 30, whoever has 12 in the second knows that the first is at most 18."""
     tables, found = made((2,), [(("a0",), 10.0, "u", 1.0), (("a1",), 12.0, "s", 1.0), (("a1",), 8.0, "t", 1.0)])
     limits = Limits.of(found.values, np.asarray([False, True, True]), signed=False)
-    pattern = pattern_of(tables, found.values, limits)
+    pattern = Suppressed(tables, limits.rooms(found.values))
     outsider, insider = Attack(1, 1, 15.0), Attack(1, 1, 15.0, Intruder((1,), {2: 12.0}))
     assert breaches(pattern, [outsider]) == []
     assert [b.reach for b in breaches(pattern, [outsider, insider])] == pytest.approx([8.0])
