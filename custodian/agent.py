@@ -73,7 +73,6 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_SEND_VARIABLES: send_variables,
     custody_pb2.TASK_KIND_FETCH_VARIABLES: fetch_variables,
 }
-"""The step that performs each kind of task."""
 
 ObserveStep = Callable[[str, str, float], None]
 """Called with a step's name, its outcome and its seconds."""
@@ -133,7 +132,6 @@ class Agent:
         self._position = custody_pb2.StatusPosition()
         """Up to where Carole has shown what became of projects; not kept, so that a start is shown everything again."""
         self._more = False
-        """Whether she has more to show."""
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
@@ -335,7 +333,6 @@ class Agent:
         return source_stamp(configuration.source), known_file_stamps((*configuration.known_files, *seed))
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
-        """Store the projects' states as Carole reports them."""
         state = self._context.state
         for status in statuses:
             known = state.project(status.project)

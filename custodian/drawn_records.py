@@ -71,7 +71,6 @@ class DrawnRecords:
 
     @property
     def n_drawn(self) -> int:
-        """Records drawn."""
         return max(len(column) for column in self.columns.values())
 
 

@@ -44,17 +44,14 @@ class Verdict:
 
     @property
     def who(self) -> str:
-        """The kind of attacker in words."""
         return ATTACKERS[self.attacker]
 
     @property
     def share(self) -> float:
-        """Largest share above guessing."""
         return 0.0 if self.worst is None else self.worst.above_chance
 
     @property
     def exceeds(self) -> bool:
-        """Whether that is above the limit."""
         return self.limit is not None and self.share > self.limit
 
     @property
@@ -146,11 +143,9 @@ class LeakageReport:
 
     @property
     def exceeds(self) -> bool:
-        """Whether any kind of attacker could do more than the specification allows."""
         return any(verdict.exceeds for verdict in self.verdicts)
 
     def by_field(self) -> dict[str, Finding]:
-        """The worst finding of each field."""
         found: dict[str, Finding] = {}
         for finding in self.findings:
             if finding.field not in found or finding.above_chance > found[finding.field].above_chance:
@@ -158,7 +153,6 @@ class LeakageReport:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         lists = (("findings", self.findings), ("recognised", self.recognised), ("codes", self.codes))
         shown = {part: [{**asdict(each), "above_chance": each.above_chance} for each in found] for part, found in lists}
         verdicts = [
@@ -170,8 +164,6 @@ class LeakageReport:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The report that `as_dict` made."""
-
         def read(part: str) -> tuple[Finding, ...]:
             kept = ({**each} for each in content[part])
             return tuple(

@@ -107,7 +107,6 @@ class _CustodianMetrics(Collector):
         self._projects = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics as they are now."""
         context = self._context
         yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.in_use())
         connected = context.progress.connected
@@ -195,12 +194,10 @@ class CustodianService:
         return self._observation.address
 
     def start(self) -> None:
-        """Begin to request tasks from Carole."""
         self._watch.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the service end; `wait` returns then."""
         self._stopping.set()
 
     def wait(self) -> None:

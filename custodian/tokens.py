@@ -80,24 +80,20 @@ def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int
 
 
 def unknown_tokenisation(name: str) -> GemelError:
-    """Error for an unknown tokenisation."""
     known = ", ".join(TOKENISATIONS)
     return parameter("tokens", "unknown tokenisation", name, f"use one of {known}")
 
 
 def no_key() -> GemelError:
-    """Error for a hash without a key."""
     return parameter("tokens", "words and whole values need a key of 32 bytes")
 
 
 def too_long(count: int) -> GemelError:
-    """Error for values with more characters than can have distinct places."""
     remedy = "check that this is the right column for the field"
     return parameter("tokens", f"a value must have at most {MAX_LENGTH} characters", f"{count} longer values", remedy)
 
 
 def no_date(count: int) -> GemelError:
-    """Error for values that are not cleaned dates."""
     what = f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD"
     return parameter("tokens", what, f"{count} other values", "set `kind: date` for the field")
 
@@ -118,7 +114,6 @@ class Tokens:
 
     @property
     def n_values(self) -> int:
-        """Number of values."""
         return len(self.offsets) - 1
 
     @property
@@ -127,7 +122,6 @@ class Tokens:
         return np.diff(self.offsets)
 
     def __getitem__(self, value: int) -> NDArray[np.uint64]:
-        """Codes of one value."""
         return self.codes[self.offsets[value] : self.offsets[value + 1]]
 
     def take(self, values: NDArray[np.int64]) -> Tokens:

@@ -72,12 +72,10 @@ class Agreement:
         _encapsulation: Encapsulation | None = None,
     ) -> None:
         if peer == identity.public:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the other custodian's identity is this custodian's own",
-                where=f"seed agreement of project {terms.project}",
-                remedy="enter the identity whose fingerprint the other custodian reads out to you",
-            )
+            what = "the other custodian's identity is this custodian's own"
+            where = f"seed agreement of project {terms.project}"
+            remedy = "enter the identity whose fingerprint the other custodian reads out to you"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
         self.terms, self.side, self.suite = terms, side, suite
         self._identity, self._peer = identity, peer
         self._ephemeral = _ephemeral or Ephemeral.create(suite)
@@ -99,7 +97,6 @@ class Agreement:
 
     @property
     def has_offer(self) -> bool:
-        """Whether the own offer can be made."""
         return bool(self._half.part)
 
     @property
@@ -109,7 +106,6 @@ class Agreement:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the own confirmation was made."""
         return bool(self._canary)
 
     @property
@@ -240,12 +236,10 @@ class Agreement:
         """
         kept = AgreementState.unpack(state)
         if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "an identity has changed since this seed agreement began",
-                where=f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}",
-                remedy=f"restore the former identity, or {_AGAIN}",
-            )
+            what = "an identity has changed since this seed agreement began"
+            where = f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}"
+            remedy = f"restore the former identity, or {_AGAIN}"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
         try:
             half = Encapsulation(kept.side, kept.suite, kept.encapsulation)
             ephemeral = Ephemeral.restored(kept.suite, kept.ephemeral)

@@ -48,7 +48,6 @@ class Terms:
 
     @property
     def parts(self) -> tuple[bytes, bytes, bytes]:
-        """The terms as the parts of a frame."""
         return self.project.encode(), self.encoding_digest, self.epoch.to_bytes(4, "big")
 
     @classmethod
@@ -77,12 +76,10 @@ class Offer:
 
     @property
     def suite(self) -> Suite:
-        """The suite that it is by."""
         approved = len(self.ephemeral) == ALGORITHMS[Suite.APPROVED].curve_public_bytes
         return Suite.APPROVED if approved else Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
-        """The message, signed."""
         keys = self.identity, self.ephemeral, self.encapsulation
         return _sign(identity, self.suite, _OFFER, self.terms, self.side, *keys)
 
@@ -99,7 +96,6 @@ class Confirmation:
     suite: Suite = Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
-        """The message, signed."""
         return _sign(identity, self.suite, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
 
 
@@ -122,7 +118,6 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite 
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
-    """Read a confirmation that `sender` must have signed."""
     proofs = [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")]
     terms, side, (transcript, canary, mac) = _read(message, suite, _CONFIRMATION, proofs, sender, where)
     return Confirmation(terms, side, transcript, canary, mac, suite)
@@ -167,11 +162,8 @@ def _read(
 
 
 def _refused(where: str, what: str, got: str = "") -> GemelError:
-    return GemelError(
-        ErrorCode.SIGNATURE,
-        what,
-        where=where,
-        got=got,
-        remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
-        "message was changed on its way: report it to the linkage unit, then agree again in a new epoch",
+    remedy = (
+        "nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
+        "message was changed on its way: report it to the linkage unit, then agree again in a new epoch"
     )
+    return GemelError(ErrorCode.SIGNATURE, what, where=where, got=got, remedy=remedy)

@@ -82,7 +82,6 @@ class Ephemeral:
 
     @classmethod
     def create(cls, suite: Suite) -> Ephemeral:
-        """A new key from the operating system's randomness."""
         return cls(generate_private_key(SECP384R1()) if suite is Suite.APPROVED else X25519PrivateKey.generate())
 
     @classmethod
@@ -94,7 +93,6 @@ class Ephemeral:
 
     @property
     def public(self) -> bytes:
-        """The public key."""
         if isinstance(self._key, X25519PrivateKey):
             return self._key.public_key().public_bytes_raw()
         return p384_bytes(self._key)

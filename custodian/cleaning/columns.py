@@ -44,7 +44,6 @@ _BLANK_CHARACTERS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 
 
 def is_ascii(text: pl.Expr) -> pl.Expr:
-    """Whether a text is all ASCII."""
     return text.str.len_bytes() == text.str.len_chars()
 
 
@@ -114,7 +113,6 @@ class Cleaned:
     columns: dict[str, pl.Series] = field(repr=False)
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
-    """Counts of the changes."""
     variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
@@ -312,7 +310,6 @@ class _Working:
 
 
 def _token_counts(table: pl.DataFrame, spec: FieldSpec) -> dict[int, int]:
-    """Rows by the number of tokens of their value."""
     present = table.filter(pl.col("value").is_not_null())
     if present.is_empty():
         return {}

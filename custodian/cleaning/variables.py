@@ -45,7 +45,6 @@ class Unnamed:
 
     @property
     def error(self) -> GemelError | None:
-        """The error for all of them; None if there are none."""
         if not self._found.count:
             return None
         got = f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
@@ -99,7 +98,6 @@ class VariableProfile:
     variable: str
     column: str
     categories: int
-    """Categories in the public list."""
     rows: int
     blank: int
     """Without a value in the file."""
@@ -108,11 +106,9 @@ class VariableProfile:
 
     @property
     def missing(self) -> int:
-        """Without a category."""
         return self.blank + self.coded
 
     def with_more(self, other: VariableProfile) -> VariableProfile:
-        """The counts of these rows and of others."""
         rows, blank, coded = self.rows + other.rows, self.blank + other.blank, self.coded + other.coded
         return replace(self, rows=rows, blank=blank, coded=coded)
 

@@ -30,9 +30,7 @@ class FileRecords(Protocol):
     """
 
     @property
-    def n_rows(self) -> int:
-        """Number of records."""
-        ...
+    def n_rows(self) -> int: ...
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
         """By column, the values of some records in the order given; of each column as many."""
@@ -52,11 +50,9 @@ class HeldRecords:
         self.n_rows = max(len(column) for column in columns.values())
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        """As `FileRecords`."""
         return pl.DataFrame({name: self._columns[name].gather(pl.Series(places)) for name, places in rows.items()})
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As `FileRecords`: one batch."""
         yield pl.DataFrame({name: self._columns[name] for name in names})
 
 
@@ -79,7 +75,6 @@ class WorkingTable(Protocol):
 
 
 MakeTable = Callable[[], WorkingTable]
-"""Makes a table without rows."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +86,9 @@ class TableRecords:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.table.n_rows
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As `FileRecords`."""
         return self.table.batches(names)
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:

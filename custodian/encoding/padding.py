@@ -160,7 +160,6 @@ class _Groups:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row at each place of a group."""
         found: NDArray[np.int64] = self._order[self._starts[group] + place]
         return found
 

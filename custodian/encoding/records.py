@@ -66,7 +66,6 @@ class Encoded:
 
     @property
     def layout(self) -> Layout:
-        """Sizes of the sets."""
         return layout_of(self.sets, self.records)
 
     @property

@@ -82,7 +82,6 @@ class WholeFile:
         }
 
     def signed(self, place: Place, name: str, rows: NDArray[np.int64]) -> FieldSignatures:
-        """One field of the rows of a set."""
         return self.signer.sign(self.fields[name], rows)
 
     def keys(self, place: Place, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint64]]:

@@ -51,7 +51,6 @@ class Signer:
         self._digest, self.suite = encoding_digest(specification), specification.suite
 
     def key(self, purpose: Purpose, domain: str = "", rule: str = "") -> bytes:
-        """Derive one key of 32 bytes, as `derive_key` does."""
         return derive_key(self._seed, self._specification.project, purpose, self._digest, domain, rule, self._epoch)
 
     def prepare(self, field: FieldSpec, columns: Mapping[str, pl.Series]) -> PreparedField:

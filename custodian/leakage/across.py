@@ -86,12 +86,10 @@ class ReadField:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows that have each signature."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.truth)).astype(np.int64)
 
     @property
     def recovered(self) -> float:
-        """Share of the records with a value that is named rightly."""
         return score("", self.name, self.guesses, self.truth, self.counts, 0).records
 
     def by_row(self, values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -91,11 +91,7 @@ class KeyLikelihood:
     """
 
     def __init__(
-        self,
-        public: PublicValues,
-        key_of: NDArray[np.int64],
-        others: NDArray[np.float64],
-        n_records: int | None = None,
+        self, public: PublicValues, key_of: NDArray[np.int64], others: NDArray[np.float64], n_records: int | None = None
     ) -> None:
         self._public = public
         self._n_records = n_records

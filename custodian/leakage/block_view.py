@@ -44,7 +44,6 @@ class BlockView:
         return cls(view, block, sizes.astype(np.int64))
 
     def members(self) -> list[NDArray[np.int64]]:
-        """The signatures of each block."""
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, len(self.sizes)))
         return np.split(order, ends)

@@ -77,11 +77,7 @@ def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Cla
 
 
 def chained_alignment(
-    sets: Sequence[SignatureSet],
-    field: str,
-    classes: Classes,
-    public: PublicValues,
-    n_records: int,
+    sets: Sequence[SignatureSet], field: str, classes: Classes, public: PublicValues, n_records: int
 ) -> NDArray[np.int64]:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 

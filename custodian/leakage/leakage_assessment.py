@@ -212,7 +212,6 @@ def assess(
 
 
 def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float | None]) -> Iterator[ResultWarning]:
-    """What registers recognise, where the specification sets no limit to it."""
     for attacker, limit in zip((REGISTER, EVERYBODY), limits, strict=True):
         theirs = [finding for finding in recognised if finding.attacker == attacker]
         worst = max(theirs, key=lambda finding: finding.recovered, default=None)
@@ -224,7 +223,6 @@ def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float 
 
 
 def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:
-    """What the variables' codes single out."""
     if not variables:
         return
     codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
@@ -233,7 +231,6 @@ def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -
 
 
 def _left_out(spec: Specification) -> Iterator[ResultWarning]:
-    """What the figures leave out under a specification."""
     yield result_warning("known_attacks_only")
     yield result_warning("keys_read_everything")
     if spec.mode == "open":

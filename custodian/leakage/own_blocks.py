@@ -203,7 +203,6 @@ class _Blocks:
 def _of_file(
     columns: Mapping[str, pl.Series], spec: Specification, noise: NoiseKey, rng: np.random.Generator
 ) -> tuple[RuleRows, dict[str, _Blocks]]:
-    """Of a file that is there, by rule."""
     whole, blocks = rows_of_rules(columns, spec, noise), {}
     for rule in spec.keyed_rules:
         rows = whole.rows[rule.name]
@@ -217,7 +216,6 @@ def _of_file(
 
 
 def _of_drawn(drawn: DrawnRecords, spec: Specification) -> tuple[RuleRows, dict[str, _Blocks]]:
-    """Of a file from which whole blocks were drawn, by rule."""
     rows, blocks = {}, {}
     for rule in spec.keyed_rules:
         each = drawn.blocks[rule.name]
@@ -306,7 +304,6 @@ def _attacks(
     n_records: int,
     sizes_alone: bool,
 ) -> Iterator[tuple[str, BlockAttack]]:
-    """What a field under a rule is attacked with."""
     if not sizes_alone:
         yield "each block by itself", block_likelihood
     own = tuple(key for key in rule.keys if key.field == field.name)

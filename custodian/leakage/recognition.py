@@ -47,7 +47,6 @@ class Claims:
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Which rows are claimed for sure."""
         found: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
         return found
 

@@ -178,11 +178,7 @@ def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: i
 
 
 def grown_alignment(
-    view: FieldView,
-    public: PublicValues,
-    order: NDArray[np.int64],
-    known: NDArray[np.int64],
-    named: NDArray[np.int64],
+    view: FieldView, public: PublicValues, order: NDArray[np.int64], known: NDArray[np.int64], named: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The alignment of the values in `order`, at least one, that grows from anchors in rounds, as `grow` has them.
 

@@ -28,17 +28,14 @@ class FieldView:
 
     @classmethod
     def of(cls, field: FieldSignatures, randomised_response: float = 0.0) -> FieldView:
-        """The view of one field of a signature set."""
         return cls(field.signatures, value_counts(field), randomised_response)
 
     @property
     def bits(self) -> int:
-        """Length of a signature."""
         return int(self.signatures.shape[1]) * 64
 
     @property
     def n_values(self) -> int:
-        """Distinct signatures."""
         return len(self.counts)
 
     @property
@@ -47,7 +44,6 @@ class FieldView:
         return 1.0 / (self.bits * (1.0 - 2.0 * self.randomised_response) ** 4)
 
     def commonest_first(self) -> NDArray[np.int64]:
-        """The values by their counts."""
         return np.argsort(-self.counts, kind="stable")
 
     def centred_bits(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:

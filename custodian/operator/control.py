@@ -29,24 +29,19 @@ from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 # In a module of its own, so that an operator's command does not load the service's packages.
 
 ADDRESS_FILE = "operator.yaml"
-"""In the state folder."""
 
 
 class Address(Configuration):
-    """What a running service reports about itself."""
-
     address: str
     pid: int
 
 
 def announce(state: Path, address: str) -> None:
-    """Write where this process answers."""
     content = json.dumps({"address": address, "pid": os.getpid()})
     write_private(state / ADDRESS_FILE, content.encode(), replace=True)
 
 
 def running_address(state: Path, party: str) -> Address:
-    """Where the service with this state folder answers."""
     path = state / ADDRESS_FILE
     if not path.exists():
         what = f"{party.title()}'s service is not running"
@@ -85,8 +80,6 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        """The state of the service and its projects, by name."""
-
         def request(after: str) -> operator_pb2.StatusResponse:
             response: operator_pb2.StatusResponse = self._call(
                 self._stub.Status, operator_pb2.StatusRequest(after=after)
@@ -118,7 +111,6 @@ class Control:
         return str(self._call(self._stub.Profile, operator_pb2.ProfileRequest(project=project)).json)
 
     def specification(self, project: str) -> operator_pb2.SpecificationResponse:
-        """The specification of a project that waits for approval."""
         request = operator_pb2.SpecificationRequest(project=project)
         response: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
         return response
@@ -139,7 +131,6 @@ class Control:
             raise GemelError(ErrorCode.SPECIFICATION, what, where="--digest", got=digest.hex(), remedy=remedy)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> None:
-        """Give this custodian's consent to a specification in an epoch of the project."""
         request = operator_pb2.OperatorApproveRequest(project=project, specification_digest=digest, epoch=epoch)
         self._call(self._stub.Approve, request)
 
@@ -155,7 +146,6 @@ class Control:
         return response
 
     def override(self, project: str, reason: str) -> None:
-        """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
 
     def fetch_alone(self, project: str, reason: str) -> None:
@@ -223,7 +213,6 @@ class Control:
             time.sleep(0.2)
 
     def stop(self) -> None:
-        """End the service."""
         self._call(self._stub.Stop, operator_pb2.StopRequest())
 
     def _call(self, method: Any, request: Any) -> Any:

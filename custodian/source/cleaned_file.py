@@ -87,7 +87,6 @@ class CleanedFile:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.records.n_rows
 
     def columns(self, spec: Specification) -> dict[str, pl.Series]:

@@ -44,7 +44,6 @@ class KnownRecords:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(next(iter(self.places.values())))
 
 
@@ -232,7 +231,6 @@ def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
     found = hashlib.sha256()
     try:
         size = path.stat().st_size

@@ -116,7 +116,6 @@ class State:
             return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
 
     def newest_seen(self) -> Checkpoint | None:
-        """The newest verified checkpoint."""
         with self._database.session() as session:
             row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
         return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
@@ -143,7 +142,6 @@ class State:
     # Leakage
 
     def leakage(self, project: str) -> Leakage | None:
-        """The last measurement."""
         with self._database.session() as session:
             return session.get(Leakage, project)
 
@@ -214,7 +212,6 @@ class State:
     # Results
 
     def result(self, project: str, run: str) -> Result | None:
-        """A fetched share, if it was fetched."""
         with self._database.session() as session:
             return session.get(Result, (project, run))
 
@@ -224,7 +221,6 @@ class State:
             session.merge(result)
 
     def results(self, project: str) -> list[Result]:
-        """The fetched shares of a project, oldest first."""
         with self._database.session() as session:
             return list(session.scalars(select(Result).where(Result.project == project).order_by(Result.fetched_at)))
 

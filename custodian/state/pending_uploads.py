@@ -40,7 +40,6 @@ class EncryptedWriter:
         self.digests: list[bytes] = []
 
     def write(self, part: bytes | memoryview) -> None:
-        """Add a part of the content."""
         view = memoryview(part).cast("B")
         while view:
             room = CHUNK_BYTES - len(self._held)
@@ -82,7 +81,6 @@ def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
 
 
 def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
-    """Read the file, chunk after chunk."""
     try:
         with path.open("rb") as file:
             index = 0
@@ -204,7 +202,6 @@ class Uploads:
         self._remove_strays()
 
     def erase_payloads(self, project: str) -> None:
-        """Erase a project's pending payloads."""
         with self._database.session() as session:
             for row in session.scalars(select(Upload).where(Upload.project == project)):
                 row.payload_key = None
@@ -242,12 +239,9 @@ class Uploads:
 
 def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
     if key is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"the {what} of this upload has been erased",
-            where=f"project {upload.project}, upload {upload.id}",
-            remedy="the retention days of the specification decide how long it is kept",
-        )
+        where = f"project {upload.project}, upload {upload.id}"
+        remedy = "the retention days of the specification decide how long it is kept"
+        raise GemelError(ErrorCode.NOT_FOUND, f"the {what} of this upload has been erased", where=where, remedy=remedy)
     return key
 
 

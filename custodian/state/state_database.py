@@ -186,7 +186,6 @@ class Database:
         self._file = StandingFile(path, "the state database", _VANISHED)
 
     def close(self) -> None:
-        """Close it."""
         self._engine.dispose()
 
     @contextmanager

@@ -173,7 +173,6 @@ def _is_current(profile: str, context: StepContext) -> bool:
 
 
 def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
-    """Store a decision about one specification."""
     context.state.update(
         project,
         decision=decision,

@@ -48,7 +48,6 @@ def contribute(context: StepContext, task: Task) -> Outcome:
 
 
 def _is_for(upload: Upload, task: Task) -> bool:
-    """Whether an upload that is not complete is to be sent on."""
     return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
 
 
@@ -104,12 +103,10 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
             if begun.committed or _commit(context, upload, content):
                 break
         else:
-            raise GemelError(
-                ErrorCode.UPLOAD_GAPS,
-                "Carole reports gaps in the upload repeatedly",
-                where=f"project {task.project}, upload {upload.id}",
-                remedy="ask Carole's operator to check her log and her disk",
-            )
+            what = "Carole reports gaps in the upload repeatedly"
+            where = f"project {task.project}, upload {upload.id}"
+            remedy = "ask Carole's operator to check her log and her disk"
+            raise GemelError(ErrorCode.UPLOAD_GAPS, what, where=where, remedy=remedy)
     context.state.add_timings(task.project, watch.seconds)
     context.state.uploads.mark_committed(upload.id)
     context.state.update(task.project, stage="contributed")

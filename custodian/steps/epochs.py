@@ -48,14 +48,12 @@ def owner_of(members: Members, task: Task) -> Member:
     for given in (given for given in task.approvals if given.member == owner.name):
         if any(owner.identity.is_signed(given.signature, SigningPurpose.APPROVAL, *parts) for parts in consents):
             return owner
-    raise GemelError(
-        ErrorCode.SIGNATURE,
-        "the coordinator that Carole names as the project's owner has not signed its specification",
-        where=f"project {task.project}",
-        got=owner.name,
-        remedy="telephone the coordinator; if the project is its own, it amends the specification, or hands the "
-        "project over to the one that has signed",
+    what = "the coordinator that Carole names as the project's owner has not signed its specification"
+    remedy = (
+        "telephone the coordinator; if the project is its own, it amends the specification, or hands the "
+        "project over to the one that has signed"
     )
+    raise GemelError(ErrorCode.SIGNATURE, what, where=f"project {task.project}", got=owner.name, remedy=remedy)
 
 
 REASON = "new-epoch"

@@ -144,7 +144,6 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Seri
 
 
 def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
-    """How many different records, or decoys, some rows are."""
     return names.gather(pl.Series(rows)).drop_nulls().n_unique()
 
 
@@ -180,8 +179,6 @@ def values_of_rows(
 
 
 def _fetch_request(context: StepContext, task: Task) -> bytes:
-    """Carole's request, as received."""
-
     def request(index: int) -> resolution_pb2.FetchArtifactRequest:
         rows = resolution_pb2.RUN_ARTIFACT_ROWS
         return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
@@ -190,7 +187,6 @@ def _fetch_request(context: StepContext, task: Task) -> bytes:
 
 
 def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
-    """The requested rows, checked against the upload."""
     requested = requested_rows_of(context, task, request, upload)
     if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")
@@ -208,10 +204,6 @@ def _put(context: StepContext, task: Task, sealed: bytes) -> None:
 
 
 def _wrong(task: Task, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "Carole must name rows of this custodian's own upload",
-        where=task.of_run,
-        got=got,
-        remedy="run the same version of Gemel on both sides; if you do, report it to her operator",
-    )
+    what = "Carole must name rows of this custodian's own upload"
+    remedy = "run the same version of Gemel on both sides; if you do, report it to her operator"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=task.of_run, got=got, remedy=remedy)

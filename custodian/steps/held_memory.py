@@ -53,7 +53,6 @@ class MemoryLimit:
     before: int = field(default_factory=high_water)
 
     def room(self) -> int:
-        """Bytes left."""
         return max(0, self.limit - resident())
 
     def require(self, needed: int, what: str, where: str, remedy: str) -> None:
@@ -98,7 +97,6 @@ class FileSize:
 
     @classmethod
     def of(cls, file: CleanedFile) -> FileSize:
-        """Of a file that is read and cleaned."""
         distinct = {profile.field: profile.distinct for profile in file.profile.fields}
         return cls(file.n_rows, file.text_bytes, distinct, len(file.records.variables))
 
@@ -119,7 +117,6 @@ def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> No
 
 
 def needed_bytes(spec: Specification, size: FileSize) -> int:
-    """Bytes that signing a file must hold at a time."""
     if not spec.in_blocks:
         return _whole_bytes(spec, size) + _LIBRARIES
     return _held_bytes(spec, size) + _LIBRARIES + INTERVAL_ROWS * unit_bytes(spec, size)

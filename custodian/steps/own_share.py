@@ -57,7 +57,6 @@ def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> byte
 
 
 def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload) -> dict[str, pl.DataFrame]:
-    """The share's tables with this custodian's own identifiers."""
     if not share.tables and share.resolved is None:
         return {}
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))

@@ -34,7 +34,6 @@ from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import contribution_pb2
 
 _ALL_EPOCHS = 0
-"""The epoch that the count is stored under."""
 _RULE, _RECORD, _DECOY = "rule", "record", "decoy"
 
 

@@ -97,7 +97,6 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
 
 
 def _filled(column: pl.Series) -> pl.Series:
-    """The column with a value in every row."""
     return column.fill_null(strategy="forward").fill_null(strategy="backward")
 
 
@@ -128,7 +127,6 @@ def agree(context: StepContext, task: Task) -> Outcome:
 
 
 def kept_seed(context: StepContext, task: Task) -> Seed:
-    """The seed of the task's epoch."""
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
         what = f"the seed of epoch {task.epoch} is not in this custodian's state"

@@ -57,7 +57,6 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
         "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
     }
 )
-"""The tables a share may have, and their columns."""
 
 _ID = r"^[0-9a-f]{16}$"
 
@@ -78,7 +77,6 @@ class Share:
 
 
 def read_share(path: Path, n_rows: int) -> Share:
-    """Read an opened share."""
     files = {f"{name}.parquet": name for name in SCHEMAS}
     size = path.stat().st_size
     try:

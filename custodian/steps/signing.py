@@ -119,7 +119,6 @@ class Signed:
 
 
 def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, progress: Progress) -> Signed:
-    """Sign a file, write the upload and add its row."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
     name = secrets.token_hex(16)
     members = computing(context, task)

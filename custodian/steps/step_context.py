@@ -37,7 +37,6 @@ class Progress:
 
     def __init__(self) -> None:
         self.doing: dict[str, Doing] = {}
-        """By project, where a step goes on."""
         self.connected = False
         """Whether Carole answered the last call."""
         self.refusal = ""
@@ -47,7 +46,6 @@ class Progress:
         self._heard = time.monotonic()
 
     def answered(self) -> None:
-        """Carole has answered a call."""
         self.connected, self.refusal, self._heard = True, "", time.monotonic()
 
     @property
@@ -57,7 +55,6 @@ class Progress:
 
     @contextmanager
     def stage(self, project: str, name: str) -> Iterator[None]:
-        """Show a stage while a block runs."""
         self.update(project, name, 0.0)
         try:
             yield
@@ -65,7 +62,6 @@ class Progress:
             self.doing.pop(project, None)
 
     def update(self, project: str, name: str, fraction: float) -> None:
-        """Show the progress of a stage."""
         self.doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
 
 
@@ -120,7 +116,6 @@ class StepContext:
     carole: custody_pb2_grpc.CustodyStub
     """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
     log_reader: LogReader
-    """Reads her audit log."""
     stopping: threading.Event
     trust: Trust
     """The newest membership list."""

@@ -85,13 +85,9 @@ def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
     """The columns of a transfer, by the specification that this custodian has approved; SPECIFICATION for none."""
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient",
-            where=task.of_run,
-            got=repr(transfer.to[:40]),
-            remedy="compare `release.variables` with what Carole requests, and report it to her operator",
-        )
+        what = f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient"
+        remedy = "compare `release.variables` with what Carole requests, and report it to her operator"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=task.of_run, got=repr(transfer.to[:40]), remedy=remedy)
     return columns
 
 
@@ -123,7 +119,6 @@ def ids_of(own: OwnShare, *, drawn: bool) -> pl.DataFrame:
 
 
 def _own_links(own: OwnShare, *, drawn: bool) -> dict[str, pl.DataFrame]:
-    """The share's tables without identifiers."""
     tables = {LINKS: own.tables["links"].select("link_id", "link_probability").sort("link_id")}
     if drawn:
         tables[DRAWS] = own.tables["draws"].select("pair_id", "link_probability", "draw").sort("draw", "pair_id")

@@ -108,15 +108,13 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     context.state.update(task.project, stage=f"waits: {waits}")
     if time.monotonic() - since < PATIENCE_SECONDS:
         return False
-    raise GemelError(
-        ErrorCode.WRONG_STATE,
-        waits,
-        where=task.of_run,
-        remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
+    remedy = (
+        f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
         "If it does and is, Carole may be showing the two of you different logs: compare the ends of `gemel alice "
         "checkpoints` and `gemel bob checkpoints`, and ask her operator. If its service stays away for good: "
-        f"`gemel {context.party.name} fetch-alone {task.project}`",
+        f"`gemel {context.party.name} fetch-alone {task.project}`"
     )
+    raise GemelError(ErrorCode.WRONG_STATE, waits, where=task.of_run, remedy=remedy)
 
 
 def _countersigned(context: StepContext, look: Look) -> Look:

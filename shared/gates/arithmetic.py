@@ -86,11 +86,9 @@ class Arithmetic:
             add_products(x0, x1, y0, y1, mask, out[part])
 
     def send(self, to: ComputeParty, words: Words) -> None:
-        """Send words to a party."""
         self.send_bytes(to, bytes_of(words))
 
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
-        """Send bytes to a party."""
         self.sent_bytes += len(content)
         self.channel.send(to, content)
 

@@ -60,11 +60,7 @@ class GateCheck:
     """
 
     def __init__(
-        self,
-        arithmetic: Arithmetic,
-        openings: VouchedOpenings,
-        keys: tuple[bytes, bytes],
-        coin: Callable[[int], Words],
+        self, arithmetic: Arithmetic, openings: VouchedOpenings, keys: tuple[bytes, bytes], coin: Callable[[int], Words]
     ) -> None:
         self._arithmetic = arithmetic
         self._openings = openings

@@ -95,24 +95,19 @@ class OutputBits:
 
     @property
     def words(self) -> int:
-        """Words of a pair, without the check field's."""
         return -(-self._places[2] // WORD_BITS)
 
     @property
     def total_words(self) -> int:
-        """Words of a pair."""
         return self.words + self.has_check
 
     def rule(self, place: int) -> int:
-        """The bit of a rule."""
         return 1 + place
 
     def present(self, field: int) -> int:
-        """The bit of a field's presence."""
         return self._places[0][field]
 
     def levels(self, field: int) -> slice:
-        """The bits of a field's limits."""
         begin = self._places[0][field] + 1
         return slice(begin, begin + self.n_levels[field] - 1)
 
@@ -179,7 +174,6 @@ class PairComparison:
 
     @cached_property
     def output(self) -> OutputBits:
-        """The bits that come of it."""
         levels = tuple(len(field.limits) + 1 for field in self.fields)
         return OutputBits(levels, self.exchanges, self.rules, self.check is not None)
 

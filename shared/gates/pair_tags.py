@@ -178,13 +178,10 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
     opened = party.opened(difference, "check")
     party.check(party.stage)
     if opened.any():
-        raise GemelError(
-            ErrorCode.DEVIATION,
-            "rows that were permuted are not those that were tagged before: a party has changed some of them",
-            where=party.stage,
-            got=f"a deviation of {party.own.next.title} or {party.own.previous.title}",
-            remedy="find out with the others whose program or machine was changed, then begin the run again",
-        )
+        what = "rows that were permuted are not those that were tagged before: a party has changed some of them"
+        got = f"a deviation of {party.own.next.title} or {party.own.previous.title}"
+        remedy = "find out with the others whose program or machine was changed, then begin the run again"
+        raise GemelError(ErrorCode.DEVIATION, what, where=party.stage, got=got, remedy=remedy)
 
 
 def inner_products(party: Party, rows: Shared, factors: Shared) -> Shared:

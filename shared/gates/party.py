@@ -34,7 +34,6 @@ class Party(Arithmetic):
 
     @property
     def openings(self) -> list[Opening]:
-        """A record of all that was opened."""
         return self._openings.record
 
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:

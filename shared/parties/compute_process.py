@@ -56,19 +56,13 @@ class Member(Protocol):
 
 
 Job = Callable[[JoinedSession, OfferedSession, Member, Progress], object]
-"""What a party does in a session."""
 
 
 class ComputeProcess:
     """Takes part in the computations that name a member."""
 
     def __init__(
-        self,
-        member: Member,
-        role: Role,
-        job: Job,
-        screen: ComputingScreen,
-        ready: Callable[[], None] = lambda: None,
+        self, member: Member, role: Role, job: Job, screen: ComputingScreen, ready: Callable[[], None] = lambda: None
     ) -> None:
         self._ready = ready
         self._member, self._role, self._job, self._screen = member, role, job, screen
@@ -156,13 +150,10 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, pr
     ]
     by_side = {each.upload.side: each for each in contributions}
     if len(contributions) != len(Side) or len(by_side) != len(Side):
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
-            "a contribution of Alice and one of Bob are compared",
-            where=f"project {offered.terms.project}",
-            got=f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}",
-            remedy="ask Carole's operator",
-        )
+        what = "a contribution of Alice and one of Bob are compared"
+        where = f"project {offered.terms.project}"
+        got = f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}"
+        raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy="ask Carole's operator")
     uploads = {side: each.upload.upload for side, each in by_side.items()}
     terms = Terms(offered.terms.specification_digest, plan_of(offered.spec), MEMORY_BYTES)
     own = row_part(joined, member.identity, member.members, uploads)

@@ -68,11 +68,7 @@ def _require_approved(offer: computation_pb2.NextComputationResponse, members: M
     }
     missing = sorted(str(role) for role in {*CUSTODIANS, Role.COORDINATOR} - signed)
     if missing:
-        raise _refusal(
-            offer,
-            ErrorCode.SIGNATURE,
-            f"its specification is not signed by: {', '.join(missing)}",
-        )
+        raise _refusal(offer, ErrorCode.SIGNATURE, f"its specification is not signed by: {', '.join(missing)}")
 
 
 def _is_signed(

@@ -62,10 +62,6 @@ def _contents(part: SetLayout) -> list[tuple[str, str]]:
 
 
 def _mismatch(what: str, rule: str | None, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.ENCODING_MISMATCH,
-        what,
-        where="the samples" if rule is None else f"the rows of rule {rule}",
-        got=got,
-        remedy="contribute again under the specification of this run",
-    )
+    where = "the samples" if rule is None else f"the rows of rule {rule}"
+    remedy = "contribute again under the specification of this run"
+    return GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=remedy)

@@ -40,7 +40,6 @@ from gemel.shared.run.opened_levels import AGREEMENT, OpenedRun, agreement_of
 
 
 def packed_places(places: NDArray[np.int64]) -> bytes:
-    """Places as a message."""
     return places.astype("<i8").tobytes()
 
 
@@ -59,13 +58,9 @@ def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
 
 
 def _deviation(got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.DEVIATION,
-        "the pairs that Carole names must be places of the permuted pairs, ascending",
-        where="name, between Carole and this party",
-        got=got,
-        remedy="request another run; if it happens again, Carole's installation is not the one that all have agreed on",
-    )
+    what = "the pairs that Carole names must be places of the permuted pairs, ascending"
+    remedy = "request another run; if it happens again, Carole's installation is not the one that all have agreed on"
+    return GemelError(ErrorCode.DEVIATION, what, where="name, between Carole and this party", got=got, remedy=remedy)
 
 
 # How long the stages of a computation take, for the run's document.
@@ -90,7 +85,6 @@ class StageSeconds:
         self._progress(stage, fraction)
 
     def end(self) -> None:
-        """End the last stage."""
         if self._stage:
             self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + time.perf_counter() - self._begun
         self._stage = ""

@@ -121,7 +121,6 @@ class SharedFiles:
             )
 
     def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
-        """The pairs that were opened; MEMORY where they do not fit."""
         context.budget.take(OPENED_BYTES * len(self.opened.pairs.code), "the opened pairs", "block more finely")
         progress(1.0)
         return SharedPairs(self, context)

@@ -80,17 +80,13 @@ class ComputationCalls:
             data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
             expected = chunk_size(index, total_bytes)
             if len(data) != expected:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    f"chunk {index} of set {number} has {expected} bytes by the layout",
-                    where=f"contribution of {side}",
-                    got=f"{len(data)} bytes",
-                    remedy="try again; if the error persists, report it to Carole's operator",
-                )
+                what = f"chunk {index} of set {number} has {expected} bytes by the layout"
+                where = f"contribution of {side}"
+                remedy = "try again; if the error persists, report it to Carole's operator"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=f"{len(data)} bytes", remedy=remedy)
             yield data
 
     def finish(self) -> None:
-        """This party has done its part."""
         self._call(self._stub.EndComputation, computation_pb2.EndComputationRequest(session=self._session))
 
     def give_up(self, error: GemelError) -> None:

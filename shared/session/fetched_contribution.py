@@ -36,13 +36,10 @@ def fetched_contribution(
     encoding = encoding_digest(spec)
     # A contribution of an epoch that is over is Carole's to erase, and the custodian's signature is still on it.
     if (manifest.project, manifest.encoding_digest, manifest.epoch) != (spec.project, encoding, epoch):
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
-            "a contribution must be of the project, the encoding and the epoch that all have approved",
-            where=f"contribution of {manifest.side}",
-            got=f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding",
-            remedy="ask Carole's operator",
-        )
+        what = "a contribution must be of the project, the encoding and the epoch that all have approved"
+        where = f"contribution of {manifest.side}"
+        got = f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding"
+        raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy="ask Carole's operator")
     about = HeaderAbout(
         spec.project, manifest.side, encoding, epoch, given.upload, manifest.layout, name, own, spec.suite
     )

@@ -79,12 +79,7 @@ class Handshake:
     """
 
     def __init__(
-        self,
-        own: ComputeParty,
-        terms: SessionTerms,
-        members: Sequence[Member],
-        identity: Identity,
-        key: SealingKey,
+        self, own: ComputeParty, terms: SessionTerms, members: Sequence[Member], identity: Identity, key: SealingKey
     ) -> None:
         self._own, self._terms, self._members = own, terms, tuple(members)
         self._identity, self._key = identity, key
@@ -140,14 +135,12 @@ class Handshake:
         return SealContext(terms.project, run, self._members[to].name, terms.suite)
 
     def _refusal(self, sender: ComputeParty, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            f"the first message from {sender.title} does not begin this session",
-            where=link_name(sender, self._own),
-            got=got,
-            remedy="compare the membership lists of both; if they are equal, one of the two, or what carries their "
-            "messages, does not keep to the protocol",
+        what = f"the first message from {sender.title} does not begin this session"
+        remedy = (
+            "compare the membership lists of both; if they are equal, one of the two, or what carries their "
+            "messages, does not keep to the protocol"
         )
+        return GemelError(ErrorCode.DEVIATION, what, where=link_name(sender, self._own), got=got, remedy=remedy)
 
 
 def link_name(sender: ComputeParty, to: ComputeParty) -> str:

@@ -41,7 +41,6 @@ class JoinedSession:
 
     @property
     def own(self) -> ComputeParty:
-        """This party."""
         return self.channel.own
 
 

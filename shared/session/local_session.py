@@ -32,7 +32,6 @@ class LocalChannel:
         self._queues = queues
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """Put a copy of a message into the queue."""
         self._queues[self.own, to].put(bytes(content))
 
     def receive(self, sender: ComputeParty) -> bytes:
@@ -61,7 +60,6 @@ class LocalParty(Party):
         self._local = local
 
     def end(self) -> None:
-        """End its session."""
         self._local.end()
 
 

@@ -51,8 +51,6 @@ class MessagePart:
 
 
 class Link:
-    """From one party to another."""
-
     def __init__(self, name: str, check: Callable[[], None], capacity: int = CAPACITY_BYTES) -> None:
         self._name, self._check, self._capacity = name, check, capacity
         self._held: deque[MessagePart] = deque()
@@ -113,7 +111,6 @@ class Link:
                 return None
 
     def wake(self) -> None:
-        """Let those who wait look again."""
         changed, self._changed = self._changed, set()
         for future in changed:
             if not future.done():

@@ -67,26 +67,22 @@ class RelayedChannel:
         return keys[self.own.previous].shares, keys[self.own.next].shares
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """As `Channel.send`."""
         sealed = self._sending[to].seal(content)
         self.sent_bytes += len(sealed)
         self._outgoing[to].put(sealed)
 
     def receive(self, sender: ComputeParty) -> bytes:
-        """As `Channel.receive`."""
         sealed = self._incoming[sender].get(MAX_CONTENT_BYTES)
         self.received_bytes += len(sealed)
         cipher = self._receiving[sender]
         try:
             return cipher.open(sealed)
         except InvalidTag:
-            raise GemelError(
-                ErrorCode.DEVIATION,
-                f"message {cipher.number} is not what {sender.title} has sent as the next one in this session",
-                where=link_name(sender, self.own),
-                got=f"{len(sealed)} bytes that do not open",
-                remedy="one of the two parties, or what carries their messages, does not keep to the protocol",
-            ) from None
+            what = f"message {cipher.number} is not what {sender.title} has sent as the next one in this session"
+            where = link_name(sender, self.own)
+            got = f"{len(sealed)} bytes that do not open"
+            remedy = "one of the two parties, or what carries their messages, does not keep to the protocol"
+            raise GemelError(ErrorCode.DEVIATION, what, where=where, got=got, remedy=remedy) from None
 
     def finish(self) -> None:
         """All is sent, and this party has done its part.
@@ -99,12 +95,10 @@ class RelayedChannel:
         self._calls.finish()
 
     def give_up(self, error: GemelError) -> None:
-        """End the session for all."""
         self._ended.close()
         self._calls.give_up(error)
 
     def check(self) -> None:
-        """Raise the error by which the session has ended, if it has."""
         self._ended.check()
 
     def _attend(self) -> None:
@@ -140,7 +134,6 @@ class _Ended:
             self._notify()
 
     def check(self) -> None:
-        """Raise the error, or UNAVAILABLE if the channel was closed."""
         error = self._error
         if error is not None and not self._closed:
             raise GemelError(error.code, error.what, where=error.where, got=error.got, remedy=error.remedy)
@@ -148,7 +141,6 @@ class _Ended:
             raise GemelError(ErrorCode.UNAVAILABLE, "the session has ended", where="session")
 
     def close(self) -> None:
-        """End it."""
         self._closed = True
         self._notify()
 
@@ -167,7 +159,6 @@ class _Held:
         self._bytes = 0
 
     def put(self, message: bytes) -> None:
-        """Add one, once there is room."""
         with self._changed:
             while self._messages and self._bytes + len(message) > HELD_BYTES and not self._ended:
                 self._changed.wait()
@@ -186,7 +177,6 @@ class _Held:
             return self._messages[0]
 
     def drop(self) -> None:
-        """Remove the oldest."""
         with self._changed:
             self._bytes -= len(self._messages.popleft())
             self._changed.notify_all()
@@ -263,13 +253,9 @@ class _Incoming:
         return None
 
     def _refusal(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            f"a message is none of {self._sender.title} in this session",
-            where=self._link,
-            got=got,
-            remedy="one of the two parties, or what carries their messages, does not keep to the protocol",
-        )
+        what = f"a message is none of {self._sender.title} in this session"
+        remedy = "one of the two parties, or what carries their messages, does not keep to the protocol"
+        return GemelError(ErrorCode.DEVIATION, what, where=self._link, got=got, remedy=remedy)
 
 
 def _unforeseen(error: Exception) -> GemelError:
