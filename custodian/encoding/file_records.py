@@ -92,10 +92,7 @@ class TableRecords:
         return self.table.batches(names)
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        """As `FileRecords`.
-
-        Reads the columns once; memory for the result.
-        """
+        """As `FileRecords`. Reads the columns once; memory for the result."""
         ascending = {name: np.argsort(wanted, kind="stable") for name, wanted in rows.items()}
         parts: dict[str, list[pl.Series]] = {name: [] for name in rows}
         before = 0

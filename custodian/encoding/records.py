@@ -207,10 +207,7 @@ class Encoding:
         return Encoded(tuple(sets), whole, sent.n_records if self.specification.in_blocks else 0, sent.decoys)
 
     def samples(self, records: FileRecords, progress: Progress | None = None) -> SignatureSet:
-        """The samples of all fields of a file's records.
-
-        Holds 8 bytes a record, for one field after the other.
-        """
+        """The samples of all fields of a file's records. Holds 8 bytes a record, for one field after the other."""
         fields = {}
         for number, field in enumerate(self.specification.fields, 1):
             groups = self._groups(records, field.name)

@@ -34,10 +34,7 @@ class SharedEncoded:
 
 
 def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> SharedEncoded:
-    """Share a contribution that was encoded in memory.
-
-    Memory: the words of all rows, besides the sets.
-    """
+    """Share a contribution that was encoded in memory. Memory: the words of all rows, besides the sets."""
     about, fresh = SharedUpload(spec.project, side, "in one process"), ShareSecrets.fresh()
     sharing = Sharing(spec, about, fresh)
     sent: list[SentSet] = []

@@ -122,10 +122,7 @@ class OutputBits:
         return self.words * WORD_BITS
 
     def read(self, opened: Words) -> Opened:
-        """What opened words of pairs say.
-
-        `opened` (uint64, shape (n, total_words)).
-        """
+        """What opened words of pairs say. `opened` (uint64, shape (n, total_words))."""
         n = len(opened)
 
         def bit(place: int) -> NDArray[np.bool_]:

@@ -136,10 +136,7 @@ _PARTIES = {Role.COORDINATOR: ComputeParty.COORDINATOR, Role.STEWARD: ComputePar
 
 
 def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, progress: Progress) -> None:
-    """This party's part of a computation.
-
-    Raises `GemelError`: as `fetched_contribution` and `shared.run.job.assist`.
-    """
+    """This party's part of a computation; as `fetched_contribution` and `shared.run.job.assist`."""
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
     contributions = [

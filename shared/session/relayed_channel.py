@@ -85,10 +85,7 @@ class RelayedChannel:
             raise GemelError(ErrorCode.DEVIATION, what, where=where, got=got, remedy=remedy) from None
 
     def finish(self) -> None:
-        """All is sent, and this party has done its part.
-
-        Raises `GemelError`: as `send`.
-        """
+        """All is sent, and this party has done its part; as `send`."""
         for outgoing in self._outgoing.values():
             outgoing.flush()
         self._ended.close()
