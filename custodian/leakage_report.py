@@ -6,7 +6,7 @@ The risk library measures it; a custodian's program passes the function to the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Protocol, Self
 
 import polars as pl
@@ -164,24 +164,12 @@ class LeakageReport:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        def read(part: str) -> tuple[Finding, ...]:
-            kept = ({**each} for each in content[part])
-            return tuple(
-                Finding(**{key: value for key, value in each.items() if key != "above_chance"}) for each in kept
-            )
-
-        return cls(
-            content["mode"],
-            content["records"],
-            content["limit"],
-            content["refuses"],
-            read("findings"),
-            read("codes"),
-            tuple(ResultWarning.model_validate(each) for each in content["warnings"]),
-            read("recognised"),
-            content["register_limit"],
-            content["everybody_limit"],
-        )
+        known = {each.name: content[each.name] for each in fields(cls)}
+        names = [each.name for each in fields(Finding)]
+        for part in ("findings", "codes", "recognised"):
+            known[part] = tuple(Finding(**{name: found[name] for name in names}) for found in content[part])
+        warnings = tuple(ResultWarning.model_validate(each) for each in content["warnings"])
+        return cls(**{**known, "warnings": warnings})
 
 
 class Gate(Protocol):

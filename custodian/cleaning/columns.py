@@ -120,13 +120,12 @@ class Cleaned:
 def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions: Positions | None = None) -> Cleaned:
     """Clean the compared fields and the variables of a custodian's file.
 
-    Columns of the frame may hold text, numbers, booleans, dates or categories; `positions` are where its rows are, for
-    errors, by default their numbers in the frame. Raises `GemelError`: FIELD_MISSING if the file lacks a field's column
-    (all that lack are named), EMPTY_SOURCE if it has no rows, SOURCE if a column does not hold single values (lists,
-    bytes), has a value that is too long, or if a variable's column has a value that is none of its categories.
+    `positions` are where the frame's rows are, for errors, by default their numbers in it. Raises `GemelError`:
+    FIELD_MISSING for all columns of fields that the file lacks, EMPTY_SOURCE if it has no rows, SOURCE if a column does
+    not hold single values, has a value that is too long, or of a variable one that is none of its categories.
 
-    O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
-    than one field's tables are in memory besides the result.
+    O(rows) hashing plus O(distinct values) work per field; no more than one field's tables are in memory besides the
+    result.
     """
     cleaning = Cleaning(spec, Side(side))
     columns, variables = cleaning.batch(frame, positions)
@@ -149,9 +148,8 @@ class Cleaning:
     ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
         """Clean some rows: the columns of `Cleaned` and its variables.
 
-        Where there are several batches their columns hold texts: how a number or a time is written depends on all rows.
-
-        Raises as `clean`, but for values that no table or list names: `profile` refuses those of all batches.
+        In several batches columns hold texts: how a number or a time is written depends on all rows. Raises as `clean`,
+        but for values that no table or list names: `profile` refuses those of all batches.
         """
         positions = Positions.of_rows(frame.height) if positions is None else positions
         columns: dict[str, pl.Series] = {}
@@ -169,10 +167,10 @@ class Cleaning:
         return columns, self._variables.batch(frame, positions)
 
     def profile(self, distinct: Mapping[str, int] | None = None) -> Profile:
-        """The counts of all batches; `distinct` has by field the number of distinct cleaned values in several batches.
+        """The counts of all batches; of several, `distinct` has by field the number of distinct cleaned values.
 
-        Raises `GemelError`: SOURCE for values that no table of categorisation and no list of categories names, with
-        counts and places.
+        Raises `GemelError`: SOURCE for values that no table of categorisation and no list names, with counts and
+        places.
         """
         for unnamed in self._unnamed.values():
             if unnamed.error is not None:

@@ -1,12 +1,8 @@
-"""The cleaning of one value, step by step, in plain Python.
+"""The cleaning of one value, step by step, in plain Python: `columns` does the same to many values at once.
 
-This module defines the steps; `columns` does the same to many values at once, with faster methods where every character
-is ASCII. A property test checks that the two agree, and another that cleaning is idempotent.
-
-All of it rests on the Unicode tables of this Python (`unicodedata`), whose version is part of the encoding digest.
-
-Unicode form: NFKC. A full-width letter, a ligature or a superscript comes from how something was typed or printed,
-never from how someone is called, so the compatibility forms are folded as well as the canonical ones (NFC).
+All of it rests on the Unicode tables of this Python (`unicodedata`), whose version is part of the encoding digest. The
+Unicode form is NFKC: a full-width letter, a ligature or a superscript comes from how something was typed or printed,
+never from how someone is called.
 """
 
 from __future__ import annotations

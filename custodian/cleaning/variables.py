@@ -1,8 +1,7 @@
 """Cleaning of category variables: every value becomes its place in the public list of categories, or is missing.
 
-A value outside the list is an error and never guessed: a category of one custodian that the specification does not have
-would otherwise silently be lost from every table. The error gives the number of values and their places, not the
-values.
+A value outside the list is an error and never guessed: it would otherwise silently be lost from every table. The error
+gives the number of values and their places, not the values.
 """
 
 from __future__ import annotations
@@ -59,10 +58,7 @@ def harmonised(
     positions: Positions,
     unnamed: Unnamed,
 ) -> pl.Series:
-    """The values of a column, or of a part of one, as common categories; null where they are unnamed.
-
-    O(rows) hashing and O(distinct values) work.
-    """
+    """The values of a column, or of a part of one, as common categories; null where unnamed. O(rows) hashing."""
     find = category_of(table, side)
     distinct = raw.drop_nulls().unique()
     found = [find(value) for value in distinct]
@@ -132,10 +128,8 @@ class VariableCleaning:
     def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
         """The categories of every row of a batch: Int32, places in the public list, null where missing.
 
-        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error
-        for each variable.
-
-        O(rows) hashing and O(distinct values) work per variable.
+        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one for
+        each variable. O(rows) hashing and O(distinct values) work per variable.
         """
         columns: dict[str, pl.Series] = {}
         errors: list[GemelError] = []
@@ -153,10 +147,8 @@ class VariableCleaning:
         return columns
 
     def profiles(self) -> tuple[VariableProfile, ...]:
-        """Counts of all batches.
-
-        Raises `GemelError`: SOURCE for values that are not categories; one error for each variable, with counts and
-        places and never the value.
+        """Counts of all batches; SOURCE for values that are not categories, with counts and places, an error a
+        variable.
         """
         found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
         raise_all([error for error in found if error is not None])

@@ -39,12 +39,9 @@ def with_decoys(
 ) -> dict[str, pl.Series]:
     """The columns of a file with its decoys after its records, as many as the specification has.
 
-    `columns` are cleaned values per field, null where missing.
-
-    Raises as `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two
-    of them nearly always exists.
-
-    O(n_rows + n_decoys) for each field and round of draws.
+    `columns` are cleaned values per field, null where missing. Raises as `encode_records` for the columns; PARAMETER if
+    the records are so alike that what is invented from two of them nearly always exists. O(n_rows + n_decoys) for each
+    field and round of draws.
     """
     check_columns(columns, specification)
     decoys = invented_records(HeldRecords(columns), specification, noise)

@@ -1,7 +1,4 @@
-"""The records of a file wherever they are while it is encoded: in memory, or in a working table read some at a time.
-
-Where a working table keeps its rows is not the encoding's concern: a custodian keeps them in encrypted files.
-"""
+"""The records of a file wherever they are while it is encoded: in memory, or in a working table read some at a time."""
 
 from __future__ import annotations
 

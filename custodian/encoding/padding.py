@@ -127,17 +127,10 @@ def dummies(
 
 
 def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: NDArray[np.int64]) -> float:
-    r"""How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
+    """How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
 
-    Parameters
-    ----------
-    block, part, value : ndarray of int64, shape (n_rows,)
-        Number of each row's block, of the part of the field in the key (0 everywhere if none), and of its value.
-
-    Examples
-    --------
-    >>> excess_agreement(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.array([5, 5, 6, 6]))
-    1.0
+    `block`, `part` and `value` are numbers, int64, shape (n_rows,): of each row's block, of the part of the field in
+    the key (0 everywhere if none), and of its value.
     """
     inside, outside = _agreement(block, value), _agreement(part, value)
     return float(np.clip((inside - outside) / (1 - outside), 0.0, 1.0)) if outside < 1 else 0.0
@@ -214,13 +207,7 @@ class RuleRows:
 
 
 def padded_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of blocks after padding.
-
-    Examples
-    --------
-    >>> padded_size(np.array([1, 2, 3, 9])).tolist()
-    [1, 2, 4, 16]
-    """
+    """Rows of blocks after padding: 1, 2, 4, 16 for 1, 2, 3, 9."""
     # Exact up to 2^31: a power of two is its own logarithm's power.
     return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
 

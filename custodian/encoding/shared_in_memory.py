@@ -23,9 +23,8 @@ from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 class SharedEncoded:
     """A contribution that is shared in memory.
 
-    `contributions`: as each compute party reads it, by its number; `orders`: by rule, and of the codes, for each row of
-    its sets the row of the file: as `Encoded.orders`, in the order that was drawn; `unshared`: the sets that are
-    Carole's as they are: codes, and what is known.
+    `contributions`: as each compute party reads it; `orders`: as `Encoded.orders`, in the order that was drawn;
+    `unshared`: the sets that are Carole's as they are: codes, and what is known.
     """
 
     contributions: tuple[PartyContribution, PartyContribution, PartyContribution]

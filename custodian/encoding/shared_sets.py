@@ -45,19 +45,15 @@ SentSet = SignatureSet | SharedSet
 
 
 class Sharing:
-    """Shares the sets of one upload, in their order.
-
-    `spec`: of mode shared; `about`: the upload; `share_secrets`: fresh ones, which serve this upload and no other.
-    """
+    """Shares the sets of one upload, in their order, by fresh secrets that serve it and no other."""
 
     def __init__(self, spec: Specification, about: SharedUpload, share_secrets: ShareSecrets) -> None:
         self._spec, self._about, self._secrets = spec, about, share_secrets
         self._number = 0
 
     def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
-        """The next set as it is sent, and for each of its rows the row of the set that was given.
-
-        Memory besides the set: that of its words, which are shared and encrypted in place.
+        """The next set as it is sent, its words shared and encrypted in place, and for each of its rows the row of the
+        set given.
         """
         number = self._number
         self._number += 1

@@ -70,11 +70,9 @@ def encode_table(
 ) -> Iterator[Portion[SignatureSet]]:
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
-    `make`: makes working tables; those that are made are erased; `unit_rows`: rows that are signed at a time, if these
-    are whole intervals; fewer than an interval has are those of one. A portion's identifiers are read before the next
-    portion is asked for.
-
-    Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
+    `unit_rows` are signed at a time, if these are whole intervals; fewer than an interval has are those of one. A
+    portion's identifiers are read before the next portion is asked for. Memory for a unit, for 8 bytes a record, and
+    for some 40 bytes a record where there are variables.
     """
     encoding = Encoding(specification, seed, epoch, noise, threads=threads)
     if not 0 < records.n_rows <= MAX_ROWS:

@@ -141,8 +141,8 @@ def in_samples(
             continue
         truth = truth_of(part, field.name, some[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
-        for attack, n_values in ((block_likelihood, ATTACKED), (_slowly, PATIENTLY)):
-            how = "groups of the samples" if attack is block_likelihood else "groups of the samples, slowly"
+        for attack, n_values, pace in ((block_likelihood, ATTACKED, ""), (_slowly, PATIENTLY, ", slowly")):
+            how = f"groups of the samples{pace}"
             found, _ = attack_by_size(how, field.name, attack, groups, public, truth, rng, n_values)
             yield finding(found)
 

@@ -74,27 +74,19 @@ def by_register(
     if not attacked.any() or (sizes[block[order[attacked]]] < 2).all():
         return
     mine = _renumbered(np.where(attacked, block[order], UNKNOWN))
-    views = [
-        (
-            FieldView(part.fields[field.name].signatures, _NO_COUNTS, field.randomised_response),
-            part.fields[field.name].codes.astype(np.int64),
-        )
-        for field in spec.fields
-    ]
-    seen = fingerprints_of_signatures(mine, views)
     records = rows[rows < whole.n_records]
     people = _people(block, order[attacked & real], records, len(sizes), rng)
     theirs = _renumbered(block[people])
-    fields = [clear_values(whole.columns[field.name].gather(people), field) for field in spec.fields]
-    usable = [place for place, found in enumerate(fields) if found is not None]
-    seen = Fingerprints(
-        seen.one, seen.other, seen.block, seen.similar[:, usable], None if seen.times is None else seen.times[:, usable]
-    )
-    clear = fingerprints_in_clear(theirs, [found for found in fields if found is not None])
+    in_clear = [(field, clear_values(whole.columns[field.name].gather(people), field)) for field in spec.fields]
+    usable = [field for field, values in in_clear if values is not None]
+    signed = [(part.fields[field.name], field.randomised_response) for field in usable]
+    views = [(FieldView(f.signatures, _NO_COUNTS, noise), f.codes.astype(np.int64)) for f, noise in signed]
+    seen = fingerprints_of_signatures(mine, views)
+    clear = fingerprints_in_clear(theirs, [values for _, values in in_clear if values is not None])
     if not len(seen.one) or not len(clear.one):
         return
-    bits = np.array([spec.fields[place].bits for place in usable], dtype=np.float64)
-    inverted = np.array([spec.fields[place].randomised_response for place in usable])
+    bits = np.array([field.bits for field in usable], dtype=np.float64)
+    inverted = np.array([field.randomised_response for field in usable])
     model = FingerprintModel.of(bits, inverted, clear, seen)
     at = np.full(len(block), UNKNOWN, dtype=np.int64)
     at[people] = np.arange(len(people))
@@ -107,17 +99,8 @@ def by_register(
         fewer = Fingerprints(clear.one[there], clear.other[there], those[clear.one[there]], clear.similar[there])
         claims = recognise(seen, mine, fewer, those, model, share, rng, EFFORTS)
         found = judge(claims, np.where((truth >= 0) & known[truth], truth, UNKNOWN), weight, np.maximum(mine, 0))
-        yield Finding(
-            field="",
-            rule=part.rule,
-            attack=f"register of {share:.0%} of these people, blocks of {own_size:.1f} rows",
-            recovered=found.of_known,
-            chance=0.0,
-            attainable=1.0,
-            attacker=attacker,
-            error=found.error,
-            precision=found.precision,
-        )
+        attack = f"register of {share:.0%} of these people, blocks of {own_size:.1f} rows"
+        yield Finding("", part.rule, attack, found.of_known, 0.0, 1.0, attacker, found.error, found.precision)
 
 
 def _renumbered(block: NDArray[np.int64]) -> NDArray[np.int64]:

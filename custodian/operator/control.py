@@ -80,23 +80,17 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        def request(after: str) -> operator_pb2.StatusResponse:
-            response: operator_pb2.StatusResponse = self._call(
-                self._stub.Status, operator_pb2.StatusRequest(after=after)
-            )
-            return response
-
-        pages = every_page(request, "the custodian's projects")
+        pages = every_page(
+            lambda after: self._call(self._stub.Status, operator_pb2.StatusRequest(after=after)),
+            "the custodian's projects",
+        )
         status: operator_pb2.StatusResponse = next(pages)
         for response in pages:
             status.projects.extend(response.projects)
         return status
 
     def only(self, project: str | None) -> str:
-        """The named project, or the only one if none was named.
-
-        Raises `GemelError`: PARAMETER if none was named and there is not exactly one.
-        """
+        """The named project, or the only one if none was named; PARAMETER if there is not exactly one."""
         if project is not None:
             return project
         names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
@@ -116,9 +110,8 @@ class Control:
         return response
 
     def compare(self, digest: bytes, expected: str | None) -> None:
-        """Refuse a specification of another digest than the one the operator expects.
-
-        Raises `GemelError`: SPECIFICATION; PARAMETER if `expected` is no digest.
+        """Refuse a specification of another digest than the one expected (SPECIFICATION; PARAMETER for one that is no
+        digest).
         """
         if expected is None:
             return
@@ -165,10 +158,7 @@ class Control:
         return list(self._call(self._stub.DecideRestored, request).awaits)
 
     def checkpoints(self, *, lost: bool = False) -> Iterator[Checkpoint]:
-        """The checkpoints of Carole's audit log that the service has verified, oldest first; or the lost ones.
-
-        Raises `GemelError`: AUDIT for a malformed one.
-        """
+        """The checkpoints of Carole's log that the service has verified, or the lost ones; AUDIT if malformed."""
         from gemel.common.wire.checkpoints import checkpoint_from_wire
 
         minimum = 0

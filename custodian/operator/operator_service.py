@@ -297,10 +297,7 @@ def _wrong_state(project: Project, what: str, remedy: str, got: str = "") -> Gem
 def start_operator(
     step_context: StepContext, service: OperatorService, trust: Trust, recorder: CallRecorder
 ) -> tuple[RunningServer, str]:
-    """Listen on the configured loopback address; the server, and the address with its real port.
-
-    Raises `GemelError`: CONFIGURATION for an address that is not loopback or cannot be bound.
-    """
+    """Listen on the configured address; the server, and that with its real port; CONFIGURATION if not loopback."""
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.

@@ -186,10 +186,9 @@ def attach(
 ) -> int:
     """Write the links with the selected columns of their records; returns how many links.
 
-    `links` is ``links.parquet`` of the results folder, or the folder; `out` a CSV or, by its suffix, a Parquet file; an
-    existing one is not overwritten. Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source;
-    SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading the source; CONFIGURATION if the links cannot be read or the
-    file cannot be written; EXISTS.
+    `links` is ``links.parquet`` of the results folder, or the folder; `out` a new CSV or, by its suffix, Parquet file.
+    Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source; as reading the source; CONFIGURATION
+    if the links cannot be read or the file cannot be written; EXISTS.
     """
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:

@@ -23,7 +23,7 @@ _UNREADABLE = 0.5
 
 
 def check_source(source: Source) -> str:
-    """Read a source once, as its configuration declares it; what was found, in words. Of a database the first rows.
+    """Read a source once, of a database the first rows, as its configuration declares it; what was found, in words.
 
     Raises as `source_batches`; TEXT_ENCODING or SOURCE where the declared form of a CSV file is not the file's.
     """
@@ -46,9 +46,8 @@ Size = tuple[int, int, dict[str, int], int]
 def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size, str]:
     """Compare a source with a specification: its columns in all records, its cleaning on the first ones.
 
-    Returns what the memory for signing follows from, and what was found, in words. Raises `GemelError`: as
-    `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a field
-    can be read.
+    Returns what the memory for signing follows from, and what was found, in words. Raises as `source_batches`,
+    FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a field can be read.
     """
     columns = [spec.custodians.of(side).identifier, *compared_columns(spec, side)]
     records = 0

@@ -41,9 +41,9 @@ _NOISE = "noise"
 class State:
     """The state folder of one custodian's service: pending uploads, the maps, and tables of a step that goes on.
 
-    Made if absent, for its owner only. One service at a time: a second one is refused. The vault encrypts what is
-    secret; its wrapping keys are in the key folder, apart from this one. Raises `GemelError`: CONFIGURATION if the
-    folder cannot be used, BUSY if another service uses it, DATABASE if the database is of another version or damaged.
+    Made if absent, for its owner only, and for one service at a time; the wrapping keys of its vault are kept apart
+    from it. Raises `GemelError`: CONFIGURATION if the folder cannot be used, BUSY if another service uses it, DATABASE
+    if the database is of another version or damaged.
     """
 
     def __init__(self, folder: Path, vault: Vault) -> None:
@@ -197,9 +197,8 @@ class State:
             session.execute(statement)
 
     def noise_key(self) -> NoiseKey:
-        """This custodian's noise key: made when it is first needed, and then the same for every project and upload.
-
-        Raises `GemelError`: VAULT if it does not decrypt.
+        """This custodian's noise key, made when it is first needed, for every project and upload; VAULT if it does not
+        decrypt.
         """
         with self._database.session() as session:
             row = session.get(OwnSecret, _NOISE)

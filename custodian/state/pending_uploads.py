@@ -59,10 +59,8 @@ class EncryptedWriter:
 
 @contextmanager
 def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
-    """A file to write, which is there when the block ends, and not if it fails.
-
-    Raises `GemelError`: STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left
-    behind.
+    """A file to write, which is there when the block ends, and not if it fails; STORAGE_FULL, CONFIGURATION as
+    `on_disk`.
     """
     with on_disk("cannot be written", path, "state"), whole_file(path) as file:
         writer = EncryptedWriter(file, key)
@@ -162,9 +160,8 @@ class Uploads:
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
     def of_run(self, project: str, upload: str) -> Upload:
-        """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
-
-        Raises `GemelError`: NOT_FOUND if it is none of this project's.
+        """The upload that a run is about, as Carole names it: not the newest, where her store was restored; or
+        NOT_FOUND.
         """
         with self._database.session() as session:
             found = session.get(Upload, upload)
@@ -186,9 +183,8 @@ class Uploads:
         return read_encrypted_chunk(self._payload(upload.id), key, index)
 
     def row_map(self, upload: Upload) -> bytes:
-        """The pseudonym map of an upload, serialised.
-
-        Raises `GemelError`: NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        """The pseudonym map of an upload, serialised; NOT_FOUND if its retention has ended, VAULT if it does not
+        decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
         return b"".join(read_encrypted(self._map(upload.id), key))

@@ -176,10 +176,7 @@ log = structlog.get_logger()
 
 
 class Database:
-    """The open database, made if it is absent, and brought to this version if it is of an older one.
-
-    Raises `GemelError`: DATABASE if it is of a newer version, or damaged.
-    """
+    """The open database, made if absent, brought to this version; DATABASE if it is of a newer one, or damaged."""
 
     def __init__(self, path: Path) -> None:
         self._engine = _opened(path)

@@ -50,13 +50,9 @@ def approve(context: StepContext, task: Task) -> Outcome:
         # What was decided before was about another epoch.
         known = context.state.update(task.project, epoch=task.epoch, decision="", decided_digest=b"")
     if known.specification_digest != task.specification_digest:
-        known = context.state.update(
-            task.project,
-            specification=task.text,
-            specification_digest=task.specification_digest,
-            mode=task.spec.mode,
-            profile="",
-        )
+        digest, mode = task.specification_digest, task.spec.mode
+        proposed = {"specification": task.text, "specification_digest": digest, "mode": mode, "profile": ""}
+        known = context.state.update(task.project, **proposed)
     # A decision counts for the specification it was made about, and for no other.
     decided = known.decision if known.decided_digest == task.specification_digest else ""
     if decided == "declined":
@@ -74,18 +70,16 @@ def approve(context: StepContext, task: Task) -> Outcome:
         return Outcome.WAITS_FOR_OPERATOR
     known = context.state.project(task.project) or known
     file = FileStatement(int(json.loads(known.profile)["rows"]), " ".join(context.configuration.origin.split()))
+    identity, about = context.keyring.identity, (task.project, task.specification_digest)
+    signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(*about, task.epoch))
+    signed_file = file.sign(identity, *about)
+    stated = custody_pb2.FileStatement(records=file.records, origin=file.origin, signature=signed_file)
     request = custody_pb2.ApproveRequest(
         project=task.project,
         specification_digest=task.specification_digest,
-        signature=context.keyring.identity.sign(
-            SigningPurpose.APPROVAL, *approval_parts(task.project, task.specification_digest, task.epoch)
-        ),
+        signature=signature,
         epoch=task.epoch,
-        file=custody_pb2.FileStatement(
-            records=file.records,
-            origin=file.origin,
-            signature=file.sign(context.keyring.identity, task.project, task.specification_digest),
-        ),
+        file=stated,
     )
     context.call(context.carole.Approve, request)
     context.state.update(task.project, stage="approved")
@@ -173,12 +167,5 @@ def _is_current(profile: str, context: StepContext) -> bool:
 
 
 def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
-    context.state.update(
-        project,
-        decision=decision,
-        decided_digest=digest,
-        decided_by=by,
-        decided_at=time.time(),
-        reason=reason,
-        blocking_error="",
-    )
+    decided = {"decision": decision, "decided_digest": digest, "decided_by": by, "decided_at": time.time()}
+    context.state.update(project, **decided, reason=reason, blocking_error="")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 
@@ -22,7 +23,7 @@ from gemel.custodian.steps.leakage_gate import pass_gate, statement
 from gemel.custodian.steps.seed_agreement import kept_seed
 from gemel.custodian.steps.signing import computing, sign_into
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
-from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import contribution_pb2
 
 _ROUNDS = 5
 """How often Carole may report gaps before the upload fails."""
@@ -99,7 +100,8 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
             begun = _begin(context, task, upload)
             if not begun.committed:
                 missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
-                _put_missing(context, task, upload, content, missing)
+                chunk_of = partial(contribution_pb2.PutChunkRequest, project=upload.project, upload=upload.id)
+                context.send(task, context.carole.PutChunk, chunk_of, content, "uploading", missing)
             if begun.committed or _commit(context, upload, content):
                 break
         else:
@@ -135,13 +137,6 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
         remedy = "run the same version of Gemel on both sides"
         raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"upload {upload.id}", got=got, remedy=remedy)
     return begun
-
-
-def _put_missing(context: StepContext, task: Task, upload: Upload, content: Content, missing: list[int]) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> contribution_pb2.PutChunkRequest:
-        return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
-
-    context.send(task, context.carole.PutChunk, request, content, "uploading", missing)
 
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -45,7 +46,7 @@ from gemel.custodian.state.state_database import JOINED, Upload
 from gemel.custodian.steps.epochs import owner_of
 from gemel.custodian.steps.requested_rows import count_requested, packed, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import resolution_pb2
 
 # The cap on Carole's joins: for how many records she may learn which rows are one, counted here over all runs.
 #
@@ -80,7 +81,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
-        request = _fetch_request(context, task)
+        kind = resolution_pb2.RUN_ARTIFACT_ROWS
+        part_of = partial(resolution_pb2.FetchArtifactRequest, project=task.project, run=task.run, artifact=kind)
+        request = context.fetch(task, context.carole.FetchArtifact, part_of, task.of_run).whole()
         rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
         identifiers, decoys = unpack_map(row_map), unpack_decoys(row_map)
@@ -113,7 +116,10 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             key=reader.sealing,
             suite=task.spec.suite,
         )
-        _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
+        sealed = seal_row_handles(context.keyring.identity, about, reported)
+        kind = resolution_pb2.RUN_ARTIFACT_HANDLES
+        chunk_of = partial(resolution_pb2.PutArtifactRequest, project=task.project, run=task.run, artifact=kind)
+        context.send(task, context.carole.PutArtifact, chunk_of, Content.of(sealed))
     # With the refusals, the custodian's own record of what was requested of it: Carole's log has her word only.
     counted = {"records": requested.records, "joins": requested.joins}
     log.info("handles", project=task.project, run=task.run, pairs=len(rows), **counted)
@@ -178,14 +184,6 @@ def values_of_rows(
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 
 
-def _fetch_request(context: StepContext, task: Task) -> bytes:
-    def request(index: int) -> resolution_pb2.FetchArtifactRequest:
-        rows = resolution_pb2.RUN_ARTIFACT_ROWS
-        return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
-
-    return context.fetch(task, context.carole.FetchArtifact, request, task.of_run).whole()
-
-
 def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
     requested = requested_rows_of(context, task, request, upload)
     if requested.upload != upload.id:
@@ -193,14 +191,6 @@ def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> N
     if len(requested.rows) and int(requested.rows.max()) >= upload.rows:
         raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
     return requested.rows
-
-
-def _put(context: StepContext, task: Task, sealed: bytes) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
-        handles = resolution_pb2.RUN_ARTIFACT_HANDLES
-        return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
-
-    context.send(task, context.carole.PutArtifact, request, Content.of(sealed))
 
 
 def _wrong(task: Task, got: str) -> GemelError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -46,11 +47,8 @@ def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnSha
 
 def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> bytes:
     """Fetch the share and open it into a file; the root digest of the sealed share."""
-
-    def request(index: int) -> custody_pb2.FetchResultRequest:
-        return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
-
-    sealed = step_context.fetch(task, step_context.carole.FetchResult, request, task.of_run, "fetching the share")
+    part_of = partial(custody_pb2.FetchResultRequest, project=task.project, run=task.run)
+    sealed = step_context.fetch(task, step_context.carole.FetchResult, part_of, task.of_run, "fetching the share")
     context = SealContext(task.project, task.run, step_context.keyring.member.name, task.spec.suite)
     open_file(step_context.keyring.sealing, context, sealed, opened)
     return sealed.root

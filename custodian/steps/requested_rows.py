@@ -66,17 +66,11 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
     shared = SharedRows.unpack(content)
     if shared.upload != upload.id:
         return RowHandlesRequest(shared.upload, np.empty(0, dtype=np.uint32))
+    reader = context.keyring.member
     named = NamedRowsContext(
-        project=task.project,
-        run=task.run,
-        session=shared.session,
-        side=context.party.side,
-        specification=task.specification_digest,
-        upload=upload.id,
-        reader=context.keyring.member.name,
-        key=context.keyring.member.sealing,
-        suite=task.spec.suite,
-    )
+        task.project, task.run, shared.session, context.party.side, task.specification_digest, upload.id,
+        reader.name, reader.sealing, task.spec.suite,
+    )  # fmt: skip
     carole, coordinator, steward = (member.identity for member in members)
     rows = open_rows(context.keyring.sealing, (carole, coordinator, steward), named, shared.parts, upload.rows)
     return RowHandlesRequest(shared.upload, rows)
@@ -124,14 +118,11 @@ def count_requested(
 def _refuse_again(resolution: ResolutionSpec, refused: dict[str, float], where: str) -> None:
     for name, cap in resolution.caps.items():
         if cap is not None and cap <= refused.get(name, -1.0):
-            raise GemelError(
-                ErrorCode.LEAKAGE,
-                f"after a request above resolution.{name} no handles are submitted until a higher cap is approved",
-                where=where,
-                got=f"{cap:g}, under which a request was refused before",
-                remedy="ask the coordinator why so many rows were requested; then have the specification amended with"
-                " a higher cap, or erase the project",
-            )
+            what = f"after a request above resolution.{name} no handles are submitted until a higher cap is approved"
+            got = f"{cap:g}, under which a request was refused before"
+            remedy = "ask the coordinator why so many rows were requested; then have the specification amended with"
+            remedy += " a higher cap, or erase the project"
+            raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=remedy)
 
 
 def _identified(upload: Upload, rows: NDArray[np.uint32], identifiers: pl.Series, decoys: pl.Series) -> pl.DataFrame:
@@ -146,17 +137,10 @@ def _identified(upload: Upload, rows: NDArray[np.uint32], identifiers: pl.Series
     encoding = manifest.encoding_digest.hex()
     names = pl.Series([f"{encoding} {part.rule}" for part in manifest.sets], dtype=pl.String)
     place = pl.Series(rows)
-    return (
-        pl.DataFrame(
-            {
-                _RULE: names.gather(pl.Series(rule)),
-                _RECORD: identifiers.gather(place).cast(pl.String),
-                _DECOY: decoys.gather(place).cast(pl.String),
-            }
-        )
-        .with_columns(pl.format("{} {}", pl.lit(upload.id), _DECOY).alias(_DECOY))
-        .filter(pl.col(_RECORD).is_not_null() | pl.col(_DECOY).is_not_null())
-    )
+    record, decoy = (of_rows.gather(place).cast(pl.String) for of_rows in (identifiers, decoys))
+    named = pl.DataFrame({_RULE: names.gather(pl.Series(rule)), _RECORD: record, _DECOY: decoy})
+    named = named.with_columns(pl.format("{} {}", pl.lit(upload.id), _DECOY).alias(_DECOY))
+    return named.filter(pl.col(_RECORD).is_not_null() | pl.col(_DECOY).is_not_null())
 
 
 def _numbers(identified: pl.DataFrame) -> Requested:
@@ -196,7 +180,10 @@ def resolved_tables(context: StepContext, task: Task, share: Share, upload: Uplo
     """The tables that the resolver grants, by row of this custodian's upload."""
     assert share.rows is not None  # noqa: S101 - the two are there together
     assert share.resolved is not None  # noqa: S101
-    request = _request(context, task, share.rows, upload)
+    try:
+        request = requested_rows_of(context, task, share.rows, upload)
+    except GemelError:
+        raise malformed("a request for handles of another form") from None
     if request.upload != upload.id or (len(request.rows) and int(request.rows.max()) >= upload.rows):
         raise malformed("pairs of rows that are not in this custodian's upload")
     sealing = SealContext(task.project, task.run, context.keyring.member.name, task.spec.suite)
@@ -234,13 +221,6 @@ def check_resolved(
     min_probability = spec.links.min_probability
     if min_probability is not None and (links["link_probability"] < min_probability - ROUNDING).any():
         raise malformed("links that are less probable than the threshold")
-
-
-def _request(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
-    try:
-        return requested_rows_of(context, task, content, upload)
-    except GemelError:
-        raise malformed("a request for handles of another form") from None
 
 
 def _tables(found: ResolvedShare, rows: NDArray[np.uint32], grant: str) -> dict[str, pl.DataFrame]:

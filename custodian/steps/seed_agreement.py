@@ -87,13 +87,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     relabelled = [relabelling.codes(each, spec.coarsenings(each.name)).tobytes() for each in spec.variables]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
-    return Canary(
-        canary_digest(seed, spec.project, encoding, epoch, b"".join([*payload, *relabelled])),
-        tuple(
-            canary_part(seed, spec.project, encoding, epoch, name, content)
-            for name, content in zip(canary_part_names(field.name for field in spec.fields), contents, strict=True)
-        ),
-    )
+    names, about = canary_part_names(field.name for field in spec.fields), (seed, spec.project, encoding, epoch)
+    parts = tuple(canary_part(*about, name, content) for name, content in zip(names, contents, strict=True))
+    return Canary(canary_digest(*about, b"".join([*payload, *relabelled])), parts)
 
 
 def _filled(column: pl.Series) -> pl.Series:
@@ -139,13 +135,11 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
     """Refuse a seed file that served a former epoch: whoever opened a new one wanted another seed."""
     for epoch in range(1, task.epoch):
         if context.state.secret(task.project, epoch, SEED) == seed.reveal():
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the seed file holds the seed of epoch {epoch}, and each epoch has its own",
-                where=f"project {task.project}, epoch {task.epoch}",
-                remedy="one custodian makes a new file with `seed new`, the other gets a copy, and both configure it; "
-                "the project continues by itself",
-            )
+            what = f"the seed file holds the seed of epoch {epoch}, and each epoch has its own"
+            where = f"project {task.project}, epoch {task.epoch}"
+            remedy = "one custodian makes a new file with `seed new`, the other gets a copy, and both configure it; "
+            remedy += "the project continues by itself"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
 
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:

@@ -89,19 +89,12 @@ class UploadShares:
 
     def sealed_seeds(self, layout: Layout) -> tuple[bytes, ...]:
         """By compute party, what its shares of the upload are opened by."""
-        sealed = []
+        sealed, task = [], self._task
         for party, member in zip(ComputeParty, self._members, strict=True):
             about = HeaderAbout(
-                project=self._task.project,
-                side=self._side,
-                encoding_digest=self._task.encoding_digest,
-                epoch=self._task.epoch,
-                upload=self._upload,
-                layout=layout,
-                reader=member.name,
-                party=party,
-                suite=self._task.spec.suite,
-            )
+                task.project, self._side, task.encoding_digest, task.epoch, self._upload, layout, member.name, party,
+                task.spec.suite,
+            )  # fmt: skip
             sealed.append(seal_header(self._identity, about, member.sealing, self._secrets.of(party)))
         return tuple(sealed)
 

@@ -22,7 +22,7 @@ from gemel.custodian.configuration import CustodianConfiguration
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring
-from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
 
 
 class Doing(NamedTuple):
@@ -129,21 +129,25 @@ class StepContext:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
         return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
-    def fetch(self, task: Task, method: Any, request: Callable[[int], Any], where: str, doing: str = "") -> Fetch:
-        """Content from Carole, chunk by chunk; `doing` is the stage whose progress is shown, if any."""
-        return Fetch(self.connection, method, request, where, step=self._step(task.project, doing))
+    def fetch(self, task: Task, method: Any, request: Callable[..., Any], where: str, doing: str = "") -> Fetch:
+        """Content from Carole, chunk by chunk; `request` makes the message for an ``index``; `doing` is the stage whose
+        progress is shown, if any.
+        """
+        step = self._step(task.project, doing)
+        return Fetch(self.connection, method, lambda index: request(index=index), where, step=step)
 
     def send(
         self,
         task: Task,
         method: Any,
-        request: Callable[[transfer_pb2.Chunk], Any],
+        request: Callable[..., Any],
         content: Content,
         doing: str = "",
         indices: Iterable[int] | None = None,
     ) -> None:
-        """Send content to Carole, all chunks of it or some; `doing` as in `fetch`."""
-        send(self.connection, method, request, content, indices, self._step(task.project, doing))
+        """Send content to Carole, all chunks of it or some; `request` makes the message of a ``chunk``."""
+        step = self._step(task.project, doing)
+        send(self.connection, method, lambda chunk: request(chunk=chunk), content, indices, step)
 
     def _step(self, project: str, doing: str) -> Step:
         def step(done: float) -> None:

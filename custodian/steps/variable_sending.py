@@ -8,6 +8,7 @@ a variable that the result was released coarsened in, which are sent coarsened t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 import structlog
@@ -39,7 +40,7 @@ from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
-from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
+from gemel.protos.linkage.v1 import variables_pb2
 from gemel.records.registry import source_batches
 from gemel.records.sources import Source
 from gemel.records.table import SourceTable, numbers_of
@@ -70,7 +71,8 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
             tables |= _own_links(own, drawn=task.spec.release.drawn_to(transfer))
         about = _about(task, transfer, recipient.name)
         sealed = b"".join(seal_variables(step_context.keyring.identity, recipient.sealing, about, tables))
-        _put(step_context, task, sealed)
+        sent = partial(variables_pb2.PutVariablesRequest, project=task.project, run=task.run, recipient=task.recipient)
+        step_context.send(task, step_context.carole.PutVariables, sent, Content.of(sealed), "sending columns")
     counted = {"records": values.height, "columns": len(columns), "bytes": len(sealed)}
     log.info("columns sent", project=task.project, run=task.run, recipient=recipient.name, **counted)
     step_context.state.update(task.project, stage=f"has sent its columns to {transfer.recipient}")
@@ -193,15 +195,6 @@ def _coarsened(
     return frame
 
 
-def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> variables_pb2.PutVariablesRequest:
-        return variables_pb2.PutVariablesRequest(
-            project=task.project, run=task.run, recipient=task.recipient, chunk=chunk
-        )
-
-    step_context.send(task, step_context.carole.PutVariables, request, Content.of(sealed), "sending columns")
-
-
 # Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
 #
 # `linked.parquet`, in the folder of the run, has this custodian's own identifiers, the links' ids and probabilities,
@@ -225,11 +218,8 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     with step_context.progress.stage(task.project, f"fetching columns of {side.other.title()}"):
         own = acknowledged_share(step_context, task)
         about = _about(task, transfer, step_context.keyring.member.name)
-
-        def requested(index: int) -> variables_pb2.FetchVariablesRequest:
-            sender = side_to_wire(transfer.sender)
-            return variables_pb2.FetchVariablesRequest(project=task.project, run=task.run, sender=sender, index=index)
-
+        sender = side_to_wire(transfer.sender)
+        requested = partial(variables_pb2.FetchVariablesRequest, project=task.project, run=task.run, sender=sender)
         whose = f"columns of {side.other.title()}"
         where = f"{task.of_run}, {whose}"
         fetched = step_context.fetch(task, step_context.carole.FetchVariables, requested, where, f"fetching {whose}")
@@ -242,7 +232,7 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
             key = "link_id" if name == "links" else "pair_id"
             _write(step_context, task, name, table.join(typed, left_on=key, right_on=ID, maintain_order="left"))
     request = variables_pb2.AcknowledgeVariablesRequest(
-        project=task.project, run=task.run, sender=side_to_wire(transfer.sender), root=fetched.root
+        project=task.project, run=task.run, sender=sender, root=fetched.root
     )
     step_context.call(step_context.carole.AcknowledgeVariables, request)
     log.info("columns fetched", project=task.project, run=task.run, records=values.height, columns=len(columns))
