@@ -1,7 +1,4 @@
-"""The report to a custodian on what Carole could learn, and the type of the function that makes it.
-
-The risk library measures it; a custodian's program passes the function to the service and the commands as a `Gate`.
-"""
+"""The report to a custodian on what Carole could learn, and the type of the function that makes it (`Gate`)."""
 
 from __future__ import annotations
 
@@ -32,10 +29,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one kind of attacker could do at worst, and whether the specification allows it.
+    """What one kind of attacker could do at worst, and the largest share allowed; None: the specification sets no
+    limit.
 
-    `attacker`, `limit`: kind of attacker, and the largest share allowed; None: the specification sets no limit;
-    `worst`: the finding furthest above guessing; None where nothing was attacked.
+    `worst` is the finding furthest above guessing; None where nothing was attacked.
     """
 
     attacker: Attacker
@@ -66,13 +63,12 @@ class Verdict:
 class Finding:
     """The success of one attack on one field; shares of the records that have a value.
 
-    `field`, `rule`: attacked field; blocking rule whose signatures were attacked, "" where one key serves the whole
-    file; `attack`: in words; `recovered`: share of records whose value the attack named correctly; `chance`: share
-    recovered by naming the commonest value everywhere; `attainable`: the most that any attack could with the dictionary
-    used; `attacker`: who can make it: one of `ATTACKERS`. Who has a register recognises whole rows: `field` is then
+    `rule`: blocking rule whose signatures were attacked, "" where one key serves the whole file; `recovered`: share of
+    records whose value the attack named correctly; `chance`: by naming the commonest value everywhere; `attainable`:
+    the most that any attack could with the dictionary used. Who has a register recognises whole rows: `field` is then
     empty, and `recovered` the share of the people in her register whose row she names rightly; `error`: standard error
-    of `recovered` less `chance`, where records were drawn and it could be estimated; `precision`: share of a register's
-    sure claims that are right; None elsewhere.
+    of `recovered` less `chance`, where records were drawn; `precision`: share of a register's sure claims that are
+    right.
     """
 
     field: str
@@ -95,13 +91,12 @@ class Finding:
 class LeakageReport:
     """What Carole could learn of a file under a specification.
 
-    `mode`: the specification's; `records`: in the file; `limit`, `register_limit`, `everybody_limit`: largest share
-    that the specification allows each kind of attacker, None for no limit; see `LeakageSpec`; `refuses`: whether a
-    share above the limit keeps the service from contributing; otherwise it is a warning; `findings`: for every field,
-    and in block-keyed mode for every rule; `recognised`: for every rule in block-keyed mode: what those could recognise
-    who have a register; `codes`: for the variables. The limit does not apply to them: a code is a relabelling, whose
-    counts are visible in every mode, as the notes to those who approve the specification state; `warnings`: what the
-    figures do not cover.
+    `limit`, `register_limit`, `everybody_limit`: largest share that the specification allows each kind of attacker,
+    None for no limit; `refuses`: whether a share above it keeps the service from contributing; otherwise it is a
+    warning; `findings`: for every field, and in block-keyed mode for every rule; `recognised`: what those could
+    recognise who have a register; `codes`: for the variables. The limit does not apply to them: a code is a
+    relabelling, whose counts are visible in every mode, as the notes to those who approve the specification state;
+    `warnings`: what the figures do not cover.
     """
 
     mode: str

@@ -33,9 +33,8 @@ _CELLS = 1 << 19  # of single precision: they stay in the cache
 def block_likelihood(blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Likeliest public value of each signature of the chosen blocks, each block by itself; ``UNKNOWN`` outside them.
 
-    Of the public values the commonest `POOL` are considered, or three times a block's values. The result is int64,
-    shape (n_values,). A block of one signature is the commonest value, whatever its count: there is nothing else to go
-    by.
+    Of the public values the commonest `POOL` are considered, or three times a block's values; int64, shape (n_values,).
+    A block of one signature is the commonest value, whatever its count: there is nothing else to go by.
     """
     guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
     members = blocks.members()
@@ -84,10 +83,9 @@ def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -
 class KeyLikelihood:
     """The attack on a field that is part of the blocking key.
 
-    `key_of` (int64, shape (n_public,)): what the rule takes of each public value, such as its first characters, as a
-    number from 0; `others` (float64, shape (n_others,)): shares of what else is in the key, such as years of birth;
-    ``[1.0]`` if nothing is; `n_records`: records that are in blocks; default: as many as the attacked blocks have rows.
-    Carole knows it.
+    `key_of`, int64 of shape (n_public,): what the rule takes of each public value, as a number from 0; `others`, shape
+    (n_others,): shares of what else is in the key, ``[1.0]`` if nothing is; `n_records`: records that are in blocks,
+    which Carole knows; default: as many as the attacked blocks have rows.
     """
 
     def __init__(

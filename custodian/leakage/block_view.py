@@ -23,9 +23,9 @@ from gemel.custodian.leakage.view import FieldView, PublicValues
 class BlockView:
     """One field under one rule as its attacker sees it.
 
-    `view` has all blocks' signatures together, `block` the one each is in, shape (n_values,); `sizes`, shape
-    (n_blocks,), the rows of each block, with or without a value in the field; `minimum`, where blocks are padded, the
-    fewest records that each can have; None: as many as rows.
+    `view` has all blocks' signatures, `block` the one each is in, shape (n_values,); `sizes`, shape (n_blocks,), the
+    rows of each block, with or without a value in the field; `minimum`, where blocks are padded, the fewest records of
+    each.
     """
 
     view: FieldView
@@ -98,12 +98,12 @@ def attack_by_size(
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold, as an estimate of all.
 
-    `truth` (int64, shape (n_values,)): what each signature is; `per_class`: records drawn of each size class (blocks of
-    1, 2 to 3, 4 to 7, ... rows), in whole blocks; `spread`: records drawn besides, of each class by its share of the
-    records: most of the figure's error is there; `weights`: rows of the file in each size class, by the logarithm of
-    the size; default: those of `blocks`; `records` (int64, shape (n_values,)): records that have each signature, by
-    which an attack is judged; default: rows. Dummies are rows and no records; `min_blocks`: blocks drawn of each size
-    class at least, however large: of large blocks an attack reads nearly all or nothing.
+    `truth`, shape (n_values,): what each signature is; `per_class`: records drawn of each size class (blocks of 1, 2 to
+    3, 4 to 7, ... rows), in whole blocks, and `min_blocks` at least, however large: of large blocks an attack reads
+    nearly all or nothing; `spread`: records drawn besides, of each class by its share of the records, as most of the
+    error is there; `weights`: rows of the file in each size class, by the logarithm of the size; default: those of
+    `blocks`; `records`, shape (n_values,): records that have each signature, by which an attack is judged; default:
+    rows, of which dummies are some.
     """
     counts = blocks.view.counts if records is None else records
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))

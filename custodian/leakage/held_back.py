@@ -42,10 +42,8 @@ _POOL = 6
 
 @dataclass(frozen=True)
 class Classes:
-    """Signatures of one field known to be of equal values.
-
-    `of` has by set the class of each signature; `counts`, shape (n_classes,), the rows of each class under the rule
-    that shows most of them.
+    """Signatures of one field known to be of equal values: by set the class of each signature (`of`); and `counts`,
+    shape (n_classes,), the rows of each class under the rule that shows most of them.
     """
 
     of: list[NDArray[np.int64]]
@@ -81,8 +79,8 @@ def chained_alignment(
 ) -> NDArray[np.int64]:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 
-    From `n_records` follows how often a public value is expected. The result is int64, shape (n_classes,): ``UNKNOWN``
-    outside the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
+    `n_records` tells how often a public value is expected; int64, shape (n_classes,), ``UNKNOWN`` outside the `CLASSES`
+    largest; by the rank of its count where similarities leave it in doubt.
     """
     guesses = np.full(len(classes.counts), UNKNOWN, dtype=np.int64)
     largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]
@@ -219,10 +217,10 @@ def without_undone_salts(spec: Specification) -> Specification | None:
 
 
 def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
-    """Signatures of a field in different salts whose rows share something rare.
+    """Signatures of a field in different salts whose rows share another signature or a blocking key of `COMPANY` rows
+    at most.
 
-    That is another field's signature, or a blocking key, that at most `COMPANY` rows have. Returned are pairs of
-    signatures, int64 of shape (n_pairs, 2), each once, ascending, and the pairs of rows that speak for each.
+    Pairs of signatures, int64 of shape (n_pairs, 2), each once, ascending, and the pairs of rows that speak for each.
     """
     codes = part.fields[field].codes.astype(np.int64)
     together = [np.empty(0, dtype=np.int64)]

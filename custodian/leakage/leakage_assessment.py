@@ -73,9 +73,9 @@ def group_alignment(
     chosen: NDArray[np.int64],
     attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS,
 ) -> NDArray[np.int64]:
-    """Likeliest public value of each signature of the chosen groups of a field's sample; ``UNKNOWN`` outside them.
+    """Likeliest public value of each signature of the chosen groups of a field's sample, each group by itself.
 
-    Each group by itself; int64, shape (n_values,). A second or two for a group of 30 and 2,000 public values on one
+    int64, shape (n_values,), ``UNKNOWN`` outside them. A second or two for a group of 30 and 2,000 public values on one
     core.
     """
     guesses = np.full(groups.view.n_values, UNKNOWN, dtype=np.int64)
@@ -120,10 +120,9 @@ def in_samples(
     rng: np.random.Generator,
     drawn: DrawnRecords | None = None,
 ) -> Iterator[Finding]:
-    """Findings in the samples of mode block_keyed.
+    """Findings in the samples of mode block_keyed, but of fields of fewer than `MIN_VALUES` values.
 
-    A field of fewer than `MIN_VALUES` values is left out. Of a file that is too large there are the records that were
-    `drawn`, and `columns` are theirs.
+    Of a file that is too large there are the records that were `drawn`, and `columns` are theirs.
     """
     if drawn is not None:
         columns = {name: column[drawn.anyone] for name, column in columns.items()}
@@ -169,13 +168,13 @@ def assess(
 ) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
-    `columns`: cleaned values per field, null where missing; `variables`: places of the rows' categories, by variable,
-    null where missing; `keys`: throw-away keys of signatures and noise, and what the public counts and blocks are drawn
-    by. The same file, rows in the same order, and the same keys give the same report; `drawn`: records of a file that
-    is too large, in modes block_keyed and shared without padding; `columns` and `variables` are theirs.
+    `columns`: cleaned values per field, null where missing; `variables`: places of the rows' categories, null where
+    missing; `keys`: throw-away keys of signatures and noise, by which all else is drawn too: the same rows and keys
+    give the same report; `drawn`: records of a file that is too large, in modes block_keyed and shared without padding;
+    `columns` and `variables` are theirs.
 
     Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core. In
-    mode shared no party sees a signature, and what the sizes of blocks alone give away is measured.
+    mode shared no party sees a signature: what the sizes of blocks give away is measured.
     """
     rng = keys.generator("assessment")
     n = max((len(column) for column in columns.values()), default=0) if drawn is None else drawn.n_records

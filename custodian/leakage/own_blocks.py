@@ -63,7 +63,7 @@ def by_register(
 
     `order` is which of the rows of `whole` each is, shape (n_sent,); `rows_of_size` the rows of the file in blocks of
     each size, by its logarithm, where `whole` has some of its blocks only. Under a second for the commonest sizes of
-    blocks, whatever the size of the file.
+    blocks.
     """
     rows = whole.rows[part.rule]
     _, of_rule, sizes = np.unique(text.to_numpy().astype(str), return_inverse=True, return_counts=True)
@@ -221,8 +221,8 @@ def in_blocks(
     """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies.
 
     Of a file that is too large there are the records that were `drawn`, and `columns` are theirs. With `sizes_alone`,
-    as in mode shared, the attacker sees the sizes of blocks and nothing of what is in them: of fields that are in no
-    key nothing is found, and no register recognises a row.
+    as in mode shared, the attacker sees the sizes of blocks alone: only fields of the keys are read, and no row is
+    recognised.
     """
     public = dictionaries(columns, spec, drawn, rng)
     noise = keys.throw_away_noise("blocks")

@@ -1,8 +1,4 @@
-"""Pairs of rows inside blocks, and how similar each pair is in every field: in signatures, and in clear.
-
-A block shows of two rows no value, but of every field whether it is equal or how similar it is. `Fingerprints` holds
-that of many pairs, field by field: a similarity below 1, `EQUAL`, or `ABSENT` where either row lacks the value.
-"""
+"""Pairs of rows inside blocks, and how similar each pair is in every field: in signatures, and in clear."""
 
 from __future__ import annotations
 
@@ -31,11 +27,11 @@ _PAIRS = 1 << 17
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """What every two rows of a block have in common.
+    """What every two rows of a block have in common: whether each field is equal, or how similar it is, but no value.
 
     `one` and `other` are the rows, `block` theirs, from 0: int64, shape (n_pairs,). `similar`, float32 of shape
-    (n_pairs, n_fields), is below 1, or ``EQUAL``, or ``ABSENT``; `times` the pairs of the block that have the same two
-    signatures, and so the same noise; None: each has its own.
+    (n_pairs, n_fields), is below 1, or ``EQUAL``, or ``ABSENT`` where either lacks the value; `times` the pairs of the
+    block that have the same two signatures, and so the same noise; None: each has its own.
     """
 
     one: NDArray[np.int64]

@@ -112,9 +112,9 @@ _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 class PublicValues:
     """A dictionary with counts, commonest first.
 
-    `values` are cleaned as the field's values are, each once, none empty; `counts` are positive, in any unit; `similar`
-    are the values that are cut into tokens; any other is sent as a code and similar to none. Default: all are. Raises
-    `GemelError`: PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
+    `values` are cleaned as the field's are, each once, none empty; `counts` are positive, in any unit; `similar` are
+    the values that are cut into tokens (default: all); any other is a code and similar to none. Raises `GemelError`:
+    PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
     """
 
     def __init__(
