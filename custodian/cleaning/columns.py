@@ -43,19 +43,6 @@ _BLANKS = r"[\t-\r\x1c-\x20]"
 _BLANK_CHARACTERS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 
 
-def is_ascii(text: pl.Expr) -> pl.Expr:
-    return text.str.len_bytes() == text.str.len_chars()
-
-
-def ascii_folded(text: pl.Expr) -> pl.Expr:
-    """`definition.folded` of an ASCII text."""
-    return text.str.to_lowercase().str.strip_chars(_BLANK_CHARACTERS)
-
-
-def _same(text: pl.Expr) -> pl.Expr:
-    return text
-
-
 def _leading_zeros(text: pl.Expr) -> pl.Expr:
     bare = text.str.strip_chars_start("0 ")
     only_zeros = (bare == "") & (text.str.strip_chars(_BLANK_CHARACTERS) != "")
@@ -65,7 +52,7 @@ def _leading_zeros(text: pl.Expr) -> pl.Expr:
 ASCII_STEPS: dict[Step, Callable[[pl.Expr], pl.Expr]] = {
     "unicode": lambda text: text.str.replace_all(r"[\x00-\x1f\x7f]", " "),
     "case": lambda text: text.str.to_lowercase(),
-    "accents": _same,
+    "accents": lambda text: text,
     "punctuation": lambda text: text.str.replace_all("['`]", "").str.replace_all(r"[!-/:-@\[-`{-~]", " "),
     "whitespace": lambda text: text.str.replace_all(f"{_BLANKS}+", " ").str.strip_chars(" "),
     "alphanumeric": lambda text: text.str.replace_all("[^0-9A-Za-z]", ""),
@@ -295,15 +282,17 @@ class _Working:
         return changed
 
     def _test(self, of_ascii: Callable[[pl.Expr], pl.Expr], of_any: Callable[[str], bool]) -> pl.Series:
-        return self._of_values(of_ascii(ascii_folded(pl.col("value"))).fill_null(value=False), of_any)
+        folded = pl.col("value").str.to_lowercase().str.strip_chars(_BLANK_CHARACTERS)  # as `definition.folded`
+        return self._of_values(of_ascii(folded).fill_null(value=False), of_any)
 
     def _of_values(self, of_ascii: pl.Expr, of_any: Callable[[str], str | bool]) -> pl.Series:
         """What values become: those that are all ASCII by an expression, the others one by one."""
-        ascii_text = self.table.select(is_ascii(pl.col("value"))).to_series().fill_null(value=True)
+        text = self.table["value"]
+        ascii_text = (text.str.len_bytes() == text.str.len_chars()).fill_null(value=True)
         result = self.table.select(of_ascii).to_series()
         if not ascii_text.all():
-            others = self.table["value"].filter(~ascii_text).to_list()
-            result = result.scatter((~ascii_text).arg_true(), [of_any(value) for value in others])
+            others = [of_any(value) for value in text.filter(~ascii_text)]
+            result = result.scatter((~ascii_text).arg_true(), others)
         return result
 
 

@@ -145,24 +145,18 @@ _LETTERS = str.maketrans({
 _COMBINING = range(0x0300, 0x0370)
 """Combining accents of the Latin, Greek and Cyrillic scripts. The vowel signs of other scripts are no accents."""
 
-TEXT_STEPS: dict[Step, Callable[[str], str]] = {}
-
 
 def clean_value(value: str | None, field: FieldSpec) -> str | None:
     """A cleaned value, or None if it is missing."""
     codes = missing_codes(field)
     if value is None or is_missing(value, codes):
         return None
-    text = clean_text(value, field, stop_phrases(field))
-    parsed = parse_value(text, field)
-    return None if parsed is None or is_missing(parsed, codes) else parsed
-
-
-def clean_text(value: str, field: FieldSpec, phrases: Sequence[tuple[str, ...]]) -> str:
-    """The value after the field's cleaning steps, in their order; ``""`` if nothing is left."""
+    phrases = stop_phrases(field)
     for step in field.clean:
         value = drop_phrases(value, phrases) if step == "stop_words" else TEXT_STEPS[step](value)
-    return finished(value, phrases)
+    text = finished(value, phrases)
+    parsed = parse_value(text, field)
+    return None if parsed is None or is_missing(parsed, codes) else parsed
 
 
 def finished(value: str, phrases: Sequence[tuple[str, ...]]) -> str:
@@ -279,17 +273,9 @@ def _joined(characters: Iterable[str]) -> str:
     return unicodedata.normalize("NFC", "".join(characters))
 
 
-def _whitespace(value: str) -> str:
-    return " ".join(value.split())
-
-
 def _alphanumeric(value: str) -> str:
     # Marks stay: in many scripts they are the vowels.
     return _joined(character for character in value if unicodedata.category(character)[0] in "LNM")
-
-
-def _digits(value: str) -> str:
-    return "".join(character for character in value if "0" <= character <= "9")
 
 
 def _leading_zeros(value: str) -> str:
@@ -297,16 +283,14 @@ def _leading_zeros(value: str) -> str:
     return bare if bare or not value.strip() else "0"
 
 
-TEXT_STEPS.update(
-    {
-        "unicode": _unicode,
-        "case": _case,
-        "accents": _accents,
-        "punctuation": _punctuation,
-        "whitespace": _whitespace,
-        "alphanumeric": _alphanumeric,
-        "digits": _digits,
-        "leading_zeros": _leading_zeros,
-    }
-)
+TEXT_STEPS: dict[Step, Callable[[str], str]] = {
+    "unicode": _unicode,
+    "case": _case,
+    "accents": _accents,
+    "punctuation": _punctuation,
+    "whitespace": lambda value: " ".join(value.split()),
+    "alphanumeric": _alphanumeric,
+    "digits": lambda value: "".join(character for character in value if "0" <= character <= "9"),
+    "leading_zeros": _leading_zeros,
+}
 """The function of each step; `stop_words` needs the field's words and is `drop_phrases`."""

@@ -111,7 +111,7 @@ def dummies(
         value = codes[blocks.rows].astype(np.int64) + 1  # missing is treated as a value
         part = _parts(columns, specification, rule, field.name)[blocks.rows]
         fresh = anyone
-        if _in_key(rule, field.name):
+        if any(key.field == field.name for key in rule.keys) or rule.split == field.name:
             same = _Groups(part, int(part.max()) + 1)
             its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
             fresh = same.elsewhere(its, blocks.block, block, draws)
@@ -172,10 +172,6 @@ class _Groups:
             places = (draws.uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
             drawn[again] = self.member(group[again], places)
         return drawn
-
-
-def _in_key(rule: BlockingRule, field: str) -> bool:
-    return any(key.field == field for key in rule.keys) or rule.split == field
 
 
 def _parts(

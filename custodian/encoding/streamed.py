@@ -85,7 +85,7 @@ def encode_table(
     for place, rule in enumerate(rules):
         batches = streamed.numbered(decoys) if padded is None else padded.batches(rule, unit_rows)
         doing(f"laid out for rule {rule.name}", place / len(rules))
-        laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else padded.n_all)
+        laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else len(padded.identifiers))
         try:
             part = partial(report_part, doing, place / len(rules), (place + 1) / len(rules))
             yield from streamed.units(rule, laid, ranges, part)
@@ -103,10 +103,6 @@ class _Padded:
 
     sent: RuleRows
     identifiers: pl.Series
-
-    @property
-    def n_all(self) -> int:
-        return len(self.identifiers)
 
     def batches(self, rule: BlockingRule, rows: int) -> Iterator[pl.DataFrame]:
         """The rows of a rule with their numbers, some at a time."""

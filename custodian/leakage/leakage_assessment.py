@@ -14,6 +14,7 @@ a blocking rule's keys join values across salts, the field is attacked as if it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -134,20 +135,17 @@ def in_samples(
     seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
     part = Encoding(spec, seed, 1, noise, shuffle=file_order).samples(HeldRecords(some))
     rows = grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
+    slowly = partial(group_alignment, attempts=((_COMMONEST, 0.002, 1.1),))
     for field in spec.fields:
         public = dictionaries(columns, spec.model_copy(update={"fields": (field,)}), drawn, rng)[field.name]
         if public is None or len(public) < MIN_VALUES:
             continue
         truth = truth_of(part, field.name, some[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
-        for attack, n_values, pace in ((block_likelihood, ATTACKED, ""), (_slowly, PATIENTLY, ", slowly")):
+        for attack, n_values, pace in ((block_likelihood, ATTACKED, ""), (slowly, PATIENTLY, ", slowly")):
             how = f"groups of the samples{pace}"
             found, _ = attack_by_size(how, field.name, attack, groups, public, truth, rng, n_values)
             yield finding(found)
-
-
-def _slowly(groups: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    return group_alignment(groups, public, chosen, ((_COMMONEST, 0.002, 1.1),))
 
 
 REPORTED = 0.05

@@ -70,7 +70,9 @@ def by_register(
     block = np.full(len(next(iter(whole.columns.values()))), UNKNOWN, dtype=np.int64)
     block[rows] = of_rule
     real = order < whole.n_records
-    attacked = _first_blocks(block[order], sizes, rng)
+    drawn = np.unique(block[order])
+    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
+    attacked = np.isin(block[order], _of_every_size(drawn, sizes, sizes, each, rng))
     if not attacked.any() or (sizes[block[order[attacked]]] < 2).all():
         return
     mine = _renumbered(np.where(attacked, block[order], UNKNOWN))
@@ -125,14 +127,6 @@ def _weights(
         there = rows_of_size[: len(there)]
     taken = np.bincount(size_class[block[order[drawn]]], minlength=size_class.max() + 1)
     found: NDArray[np.float64] = np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
-    return found
-
-
-def _first_blocks(block: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Rows of the drawn blocks that are attacked: of every size class as many, in whole blocks; shape (n_sent,)."""
-    drawn = np.unique(block)
-    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
-    found: NDArray[np.bool_] = np.isin(block, _of_every_size(drawn, sizes, sizes, each, rng))
     return found
 
 

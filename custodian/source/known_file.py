@@ -64,7 +64,10 @@ def clean_joint(frame: pl.DataFrame, spec: Specification, positions: Positions, 
     assert joint is not None  # noqa: S101 - requested only then
     _rows(frame.height, joint.cells, "cells", where)
     places = _cleaned(frame, spec, positions, where, missing=False)
-    _distinct(pl.DataFrame(places), positions, where)
+    again = ~pl.DataFrame(places).select(pl.struct(pl.all()).is_first_distinct()).to_series()
+    remedy = "add up the rows of a cell; capitals and blanks make no other category"
+    got = "rows of cells that were there already"
+    _refuse(again, positions, "each cell of a joint distribution has one row", where, got, remedy)
     return KnownRecords(places, _counts(frame, positions, where))
 
 
@@ -113,13 +116,6 @@ def _refuse(wrong: pl.Series, positions: Positions, what: str, where: str, got: 
     rows.add(positions, wrong.to_numpy())
     if rows.count:
         raise _source(what, where, f"{rows.count:,} {got} ({rows})", remedy)
-
-
-def _distinct(cells: pl.DataFrame, positions: Positions, where: str) -> None:
-    again = ~cells.select(pl.struct(pl.all()).is_first_distinct()).to_series()
-    remedy = "add up the rows of a cell; capitals and blanks make no other category"
-    got = "rows of cells that were there already"
-    _refuse(again, positions, "each cell of a joint distribution has one row", where, got, remedy)
 
 
 def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np.float64]:

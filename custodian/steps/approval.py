@@ -59,7 +59,8 @@ def approve(context: StepContext, task: Task) -> Outcome:
         send_decline(context, known)
         return Outcome.WAITS_FOR_OPERATOR
     computing(context, task)
-    if not _is_current(known.profile, context):
+    stamp = source_stamp(context.configuration.source)  # a file's inode, size and time
+    if not known.profile or json.loads(known.profile)["source_stamp"] != (None if stamp is None else list(stamp)):
         profile(context, task)
     if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode, task.epoch):
         decide(context, task.project, task.specification_digest, "approved", "policy")
@@ -158,12 +159,6 @@ def keep_profile(context: StepContext, task: Task, file: CleanedFile) -> None:
         warnings.append(result_warning("source_form_found", form=form).plain())
     text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
     context.state.update(task.project, profile=text, rows=profile.rows)
-
-
-def _is_current(profile: str, context: StepContext) -> bool:
-    """Whether a profile is of the source as it is now, judged by a file's inode, size and time."""
-    stamp = source_stamp(context.configuration.source)
-    return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
 
 
 def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:

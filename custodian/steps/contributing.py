@@ -42,14 +42,14 @@ def contribute(context: StepContext, task: Task) -> Outcome:
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)
-    if upload is None or upload.payload_key is None or not _is_for(upload, task):
+    if (
+        upload is None
+        or upload.payload_key is None
+        or contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest != task.encoding_digest
+    ):
         upload = _prepare(context, task)
     _send(context, task, upload)
     return Outcome.DONE
-
-
-def _is_for(upload: Upload, task: Task) -> bool:
-    return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
 
 
 def _prepare(context: StepContext, task: Task) -> Upload:

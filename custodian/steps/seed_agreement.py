@@ -80,9 +80,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     payload = signatures(signed.model_copy(update={"fields": plain}), columns)
     if plain != fields:
         salts = {field.salt.field for field in fields if field.salt is not None}
-        filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
+        some = {name: columns[name].fill_null(strategy="forward").fill_null(strategy="backward") for name in salts}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
-        payload += [*signatures(signed, filled), canonical_json(listed)]
+        payload += [*signatures(signed, {**columns, **some}), canonical_json(listed)]
     relabelling = Relabelling(spec.project, seed, encoding, epoch, spec.suite)
     relabelled = [relabelling.codes(each, spec.coarsenings(each.name)).tobytes() for each in spec.variables]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
@@ -90,10 +90,6 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     names, about = canary_part_names(field.name for field in spec.fields), (seed, spec.project, encoding, epoch)
     parts = tuple(canary_part(*about, name, content) for name, content in zip(names, contents, strict=True))
     return Canary(canary_digest(*about, b"".join([*payload, *relabelled])), parts)
-
-
-def _filled(column: pl.Series) -> pl.Series:
-    return column.fill_null(strategy="forward").fill_null(strategy="backward")
 
 
 AGREEMENT = "agreement"

@@ -8,7 +8,7 @@ others: what is written are shares (`UploadShares`), under secrets drawn for eac
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -194,21 +194,17 @@ def portions(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
         )  # fmt: skip
-        yield from _behind(known)
-        return
-    columns, identifiers = file.columns(spec), file.identifiers()
-    if spec.decoys:
-        columns = with_decoys(columns, spec, noise)
-    encoded = encode_records(
-        columns, spec, seed, epoch, noise=noise, variables=file.variables(), decoys=spec.decoys, threads=threads,
-        progress=progress,
-    )  # fmt: skip
-    places = pl.Series(encoded.order)
-    own = identifiers.gather(places.set(places >= file.n_rows, None))
-    yield Portion(encoded.sets, encoded.order, iter([own]))
-    yield from _behind(known)
-
-
-def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion[SignatureSet]]:
+    else:
+        columns, identifiers = file.columns(spec), file.identifiers()
+        if spec.decoys:
+            columns = with_decoys(columns, spec, noise)
+        encoded = encode_records(
+            columns, spec, seed, epoch, noise=noise, variables=file.variables(), decoys=spec.decoys, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+        places = pl.Series(encoded.order)
+        own = identifiers.gather(places.set(places >= file.n_rows, None))
+        yield Portion(encoded.sets, encoded.order, iter([own]))
+        del columns, encoded
     if known:
         yield Portion(tuple(known), np.empty(0, dtype=np.int64), iter(()))

@@ -109,9 +109,5 @@ def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[R
     for thread in threads:
         thread.join()
     if errors:
-        raise min(errors, key=_only_the_end)
+        raise min(errors, key=lambda error: isinstance(error, GemelError) and error.code is ErrorCode.UNAVAILABLE)
     return tuple(results)  # type: ignore[return-value]
-
-
-def _only_the_end(error: BaseException) -> bool:
-    return isinstance(error, GemelError) and error.code is ErrorCode.UNAVAILABLE

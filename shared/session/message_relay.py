@@ -113,8 +113,7 @@ class Link:
     def wake(self) -> None:
         changed, self._changed = self._changed, set()
         for future in changed:
-            if not future.done():
-                future.set_result(None)
+            _give_up(future)
 
     def clear(self) -> None:
         """Drop what waits: the session has ended."""

@@ -45,7 +45,9 @@ class RelayedChannel:
         self._incoming = {sender: _Incoming(calls, sender, link_name(sender, own), self._ended) for sender in others}
         self._sending: dict[ComputeParty, _Cipher] = {}
         self._receiving: dict[ComputeParty, _Cipher] = {}
-        self._attendance = threading.Thread(target=self._attend, name="attendance", daemon=True)
+        self._attendance = threading.Thread(
+            target=self._ended.watched, args=(self._attend,), name="attendance", daemon=True
+        )
         self._attendance.start()
         self.sent_bytes = 0
         """Of all messages, sealed."""
@@ -99,11 +101,8 @@ class RelayedChannel:
         self._ended.check()
 
     def _attend(self) -> None:
-        def attend() -> None:
-            while not self._ended:
-                self._calls.attend(tuple(ComputeParty))
-
-        self._ended.watched(attend)
+        while not self._ended:
+            self._calls.attend(tuple(ComputeParty))
 
 
 class _Ended:
@@ -127,7 +126,9 @@ class _Ended:
         try:
             work()
         except Exception as error:  # noqa: BLE001 - raised again, by those who wait
-            self._error = self._error or typed(error) or _unforeseen(error)
+            what = "something unforeseen happened to the session's messages"
+            unforeseen = GemelError(ErrorCode.INTERNAL, what, got=type(error).__name__)
+            self._error = self._error or typed(error) or unforeseen
             self._notify()
 
     def check(self) -> None:
@@ -253,12 +254,6 @@ class _Incoming:
         what = f"a message is none of {self._sender.title} in this session"
         remedy = "one of the two parties, or what carries their messages, does not keep to the protocol"
         return GemelError(ErrorCode.DEVIATION, what, where=self._link, got=got, remedy=remedy)
-
-
-def _unforeseen(error: Exception) -> GemelError:
-    return GemelError(
-        ErrorCode.INTERNAL, "something unforeseen happened to the session's messages", got=type(error).__name__
-    )
 
 
 class _Cipher:
