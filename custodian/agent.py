@@ -36,10 +36,8 @@ from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from gemel.records.registry import source_stamp
 
-# What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
-#
-# What each kind discloses is in docs/threat-model.md. A refusal is no condition: it is signed, with its reason, and
-# sent on its own.
+# What Carole, and the coordinator through her, are shown of an error here is its kind, and neither a figure nor a text
+# (docs/threat-model.md). A refusal is no condition: it is signed, with its reason, and sent on its own.
 
 Condition = project_pb2.CustodianCondition
 
@@ -73,7 +71,6 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_SEND_VARIABLES: send_variables,
     custody_pb2.TASK_KIND_FETCH_VARIABLES: fetch_variables,
 }
-
 ObserveStep = Callable[[str, str, float], None]
 """Called with a step's name, its outcome and its seconds."""
 
@@ -91,7 +88,6 @@ _WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
     project_pb2.PROJECT_STATE_KEYED,
 }
 """Approved by all, and nothing released."""
-
 _SHORT_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 5.0
 """Between two looks at whether another party has done its part."""

@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 
 BLOCKED_ROWS = 400
 """Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""
-
 OTHER_ROWS = 4_000
 """Rows drawn besides of blocks with several rows: people whom a register has, and whose rows are not attacked."""
-
 ANY_ROWS = 50_000
 """Records drawn at random."""
-
 COMMONEST = 20_000
 """Values of a field that are counted: three times as many as an attacker's dictionary has."""
-
 CLASSES = 32
 """Sizes of blocks by their logarithm to the base 2, rounded down."""
 

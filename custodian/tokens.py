@@ -57,16 +57,11 @@ PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21
 MAX_LENGTH = 2**18 - 2
 """Longest value, in characters: the places of its padded bigrams have 18 bits."""
-
 TAG_SHIFT = 60
 BIGRAM, POSITIONAL_BIGRAM, POSITIONAL_CHARACTER, DATE_PART, WORD, VALUE = range(1, 7)
-
 DATE_DIGITS = 8
-
 TOKENISATIONS = ("bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value")
-
 _HASH_BYTES = 8
-
 PART_SHIFT = 40
 PLACE_SHIFT = 32
 

@@ -18,10 +18,8 @@ from gemel.custodian.agreement.key_exchange import ALGORITHMS
 
 MESSAGE_LIMIT = 4096
 """Longest message in bytes; a real one has fewer than 2100."""
-
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
-
 _MAGICS = {Suite.DEFAULT: b"gemel seed agreement 1", Suite.APPROVED: b"gemel seed agreement 2"}
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"

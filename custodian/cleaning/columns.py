@@ -33,10 +33,8 @@ from gemel.custodian.cleaning.variables import VariableCleaning, harmonised, unn
 from gemel.custodian.tokens import tokenise
 from gemel.records.table import Positions
 
-# The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.
-#
-# Most values are, and these run at the speed of the column engine; the others are cleaned by `definition` one by one,
-# so that every custodian uses the one Unicode table whose version is in the encoding digest.
+# The cleaning steps as column expressions for values that are all ASCII, as most are; the others are cleaned by
+# `definition`, so that every custodian uses the one Unicode table whose version is in the encoding digest.
 
 _BLANKS = r"[\t-\r\x1c-\x20]"
 """The ASCII characters at which Python's `str.split` splits."""
@@ -62,10 +60,8 @@ ASCII_STEPS: dict[Step, Callable[[pl.Expr], pl.Expr]] = {
 """Each step of `definition.TEXT_STEPS` for ASCII texts."""
 
 
-# The common way of writing a date, read column by column: ten times as fast as one by one.
-#
-# Whole dates with four-digit years, in the field's order with or without separators, or ISO. All other values
-# (partial, with a time, with a month's name, or not dates) are left to the definition in `dates`.
+# The common ways of writing a date, read column by column, ten times as fast: whole dates with four-digit years, in the
+# field's order with or without separators, or ISO. All other values are left to `definition`.
 
 _ISO = ("%Y-%m-%d", r"^\d{4}-\d{2}-\d{2}$")
 _FORMATS: dict[DateOrder, tuple[tuple[str, str], ...]] = {

@@ -29,7 +29,6 @@ from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
 MIN_YEAR = 1000
 MAX_YEAR = 2999
 _LEAP_YEAR = 2000
-
 _TIME = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?(?:\d{2})?)?)?"
 _SEPARATED = re.compile(rf"(\d{{1,4}})([-/. ])(\d{{1,2}})\2(\d{{1,4}}){_TIME}", re.ASCII | re.IGNORECASE)
 _TWO_PARTS = re.compile(r"(\d{1,4})[-/. ](\d{1,4})", re.ASCII)
@@ -41,7 +40,6 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-
 Day = tuple[int, int, int]
 """Year, month, day; 0 for one that is not known."""
 

@@ -20,10 +20,7 @@ from gemel.common.specification.model.variables import CommonCategory, category_
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.records.table import Found, Positions
 
-# A custodian's own categories mapped to the common ones, by the table in the specification.
-#
-# It comes before all other cleaning. A value that the table does not name is an error and never guessed, as for every
-# variable: the error gives the number of values and their places, not the values. Missing values stay as they are.
+# A custodian's own categories mapped to the common ones, by the table in the specification, before all other cleaning.
 
 
 class Unnamed:

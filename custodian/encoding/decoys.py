@@ -29,7 +29,6 @@ from gemel.custodian.encoding.padding import Draws
 
 MIN_PART = 2
 """Fields of the smaller part of a household's invented member."""
-
 _REDRAWS = 100
 """A file of which nine invented records in ten exist already still has its decoys, all but one in 40,000."""
 

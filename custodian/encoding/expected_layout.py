@@ -37,7 +37,6 @@ from gemel.custodian.encoding.padding import padded_size
 
 WHOLE_FILE = ""
 """Name of the one set of modes open and trusted, among the rules."""
-
 KEY = "+key"
 """Column of blocking keys beside those of the fields, none of which can have this name."""
 

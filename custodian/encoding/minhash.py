@@ -85,10 +85,8 @@ NO_BLOCK = bytes(BLOCK_BYTES)
 """Block digest of open mode."""
 WORD_BITS = 64
 MAX_BITS = 8192
-
 TABLE_BYTES = 1 << 27
 """Up to this size the rows of all distinct tokens are kept at once."""
-
 _CHUNK_BYTES = 1 << 20  # rows of a chunk otherwise: in the second-level cache when the loop reads them
 _HIDDEN_AT_ONCE = 1 << 16  # tokens encrypted in one call: a megabyte
 _COUNTERS_PER_ROW = 4

@@ -37,10 +37,8 @@ from gemel.custodian.encoding.signing import Signer
 
 Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
-
 _PREPARED = 0.1
 """Share of the work that is done when values are split into tokens and blocking keys made."""
-
 _SIGNED = 0.9
 """Share of the work that is done when the rows are signed, where samples follow."""
 

@@ -38,8 +38,6 @@ from gemel.custodian.encoding.rows_of_mode import Unit
 _NUMBER = "+number"
 _PLACE = "+place"
 _CODES_ROWS = 1 << 20
-
-
 S = TypeVar("S")
 
 

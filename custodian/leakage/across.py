@@ -16,12 +16,6 @@ from scipy.sparse import coo_matrix
 from gemel.common.signatures.category_tree import Partition, code_groups, ordered
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 
-# Co-occurrence: one field read by means of another.
-#
-# In open mode a row's signatures of several fields, and the codes of its variables, are in one row. Where some values
-# of one field are known, the rows that have them are informative of the others, as given names are of sex and towns of
-# postcodes.
-
 
 def cooccurrence_alignment(
     known: NDArray[np.int64],
@@ -115,10 +109,8 @@ def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random
     return score(f"co-occurrence with {known.name}", target.name, guesses, target.truth, counts, commonest)
 
 
-# Joining rows by their category codes, and reading the codes by public margins.
-#
 # Category codes are keyed relabellings: Carole cannot read them, but equal rows are equal. Codes that serve the whole
-# file separate or join rows of different rules; the more categories, the more rows have a combination of their own.
+# file join rows of different rules; the more categories, the more rows have a combination of their own.
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:

@@ -21,10 +21,8 @@ from gemel.custodian.leakage.view import PublicValues
 
 POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""
-
 HYPOTHESES = 20
 """Keys tried for a block: those that explain its size best."""
-
 _PER_VALUE = 3
 _SIZES = 16
 _CELLS = 1 << 19  # of single precision: they stay in the cache

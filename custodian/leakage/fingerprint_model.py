@@ -23,7 +23,6 @@ from gemel.custodian.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL
 
 UNLIKE = -12.0
 """Least evidence of a field, and of a pair: a register may be wrong, or older."""
-
 _LOW, _HIGH = -1.0, 1.25  # an estimate's range that is tabulated
 _SQUARE_ROOT = 0.5 * np.log(2 * np.pi)
 _FEWEST = 0.05  # of the variance: of nearly equal values few bits differ, and these few are no normal noise
@@ -126,15 +125,14 @@ def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:
     return digit @ powers
 
 
+# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those alone
+# that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row
+# taken for a person, with what the row's pairs find at best among the pairs of that person. Those of a wrong block
+# resemble now these two people, now those, and added up over the block would outweigh the right one's.
+
 _DEVIATIONS = 3.5
-
-
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature
-
-
 _COMMON = 1.0  # maximum evidence below which a pair tells nothing worth the time
-
-
 _CHANCE = 2.0  # evidence that a person's pairs in a wrong block find for about every encoded pair: no more counts
 
 

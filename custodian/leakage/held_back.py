@@ -35,7 +35,6 @@ from gemel.custodian.leakage.view import FieldView, PublicValues, count_fit, val
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""
-
 _CORE = 250
 _POOL = 6
 
@@ -145,16 +144,12 @@ def _met(
 
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""
-
 MAX_VALUES = 1500
 """Values of a salt attacked otherwise, the commonest."""
-
 SALTS = 4
 """Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
-
 COMPANY = 6
 """Most rows that share something, to be taken for relatives."""
-
 _TOO_LARGE = 3.0
 _SALTS = "salts"
 

@@ -51,12 +51,9 @@ from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding,
 
 ATTEMPTS = ((400, 0.002, 1.1), (2000, 0.002, 1.1))
 """Public values considered, first weight of the similarities, and its growth a step."""
-
 SLACK = 0.002
 """Added to the variance of a similarity."""
-
 _TWICE = 50.0
-
 MIN_VALUES = 1000
 """Values of a field from which its samples could tell that a value is in the file. Of fewer, such as house numbers, an
 attacker's list has those that any file holds; what she reads in a group, of no row, is about how common each is."""
@@ -107,10 +104,8 @@ def group_alignment(
 
 ATTACKED = 1280
 """Values of a field attacked quickly, in whole groups."""
-
 PATIENTLY = 320
 """Values attacked slowly, among the `_COMMONEST` values."""
-
 _COMMONEST = 400
 
 
@@ -150,10 +145,8 @@ def in_samples(
 
 REPORTED = 0.05
 """Share of the people of a register from which the report warns that they are recognised."""
-
 FIXED = AssessmentKeys.of_number(1)
 """What an assessment outside a project is drawn by, unless another number is asked for."""
-
 _REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
 
 

@@ -37,15 +37,11 @@ from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Finding
 
 SHARES = ((0.1, REGISTER), (0.4, REGISTER), (1.0, EVERYBODY))
 """Shares of the file's people in the register, and the kind of attacker that has it."""
-
 PEOPLE = 2000
 """Records of the file in the fullest register, but for those of the attacked blocks."""
-
 ROWS = 240
 """Rows attacked of a rule, in whole blocks."""
-
 EFFORTS = ((1_000, 12), (5_000, 24))
-
 _NO_COUNTS = np.empty(0, dtype=np.int64)
 
 

@@ -16,12 +16,9 @@ EQUAL = np.float32(1.0)
 ABSENT = np.float32(-9.0)
 ALMOST = np.float32(0.999)
 """Largest similarity of values that differ: with randomised response an estimate may exceed 1."""
-
 BINS = 128
 """Steps from 0 to 1 in which similarities in clear are compared: finer than any signature can distinguish."""
-
 EQUAL_BIN, ABSENT_BIN = BINS + 1, BINS + 2
-
 _PAIRS = 1 << 17
 
 
@@ -155,12 +152,3 @@ def _jaccard(
                 second += 1
         similar[pair] = np.float32(common) / np.float32(total - common)
     return similar
-
-
-# Which blocks of people in clear an encoded block resembles: its pairs' fingerprints looked up, the rarest first.
-#
-# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those
-# alone that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an
-# encoded row taken for a person, with what the row's pairs find at best among the pairs of that person. Pairs of the
-# right block meet in the right person; those of a wrong block resemble now these two people, now those, and added up
-# over the block they would outweigh the right one's, the more so the larger the blocks.

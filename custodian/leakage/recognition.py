@@ -19,17 +19,13 @@ from gemel.custodian.leakage.subgraphs import grow_assignment
 
 SURE = 5.0
 """Margin from which a row's person is claimed for sure: other explanations have less than 1 % together."""
-
 EFFORTS = ((5_000, 12), (50_000, 40), (200_000, 120))
 """Attempts, each on the rows that the one before leaves in doubt: pairs in clear looked at for each row, and blocks in
 clear to which assignments are grown."""
-
 PAYS = 0.005
 """Share of the rows that an attempt, from the second on, must settle for the next to be made."""
-
 LARGEST = 48
 """Rows of a block, and people of one, that are assigned; of larger ones so many are drawn."""
-
 _SEED_PAIRS = 3
 _CERTAIN = 0.999
 

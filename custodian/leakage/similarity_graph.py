@@ -38,8 +38,6 @@ from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit
 
 _LAST_STEPS = 3
-
-
 _BALANCING = 8
 
 
@@ -98,8 +96,6 @@ def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
     return probability
 
 
-# Compiled loops of the attacks.
-
 NO_RIVAL = 1e9
 """Margin of a row that has one column only."""
 
@@ -129,22 +125,16 @@ CORES = ((200, 4, 0.002, 1.3), *((size, 6, 0.005, 1.15) for size in (250, 300, 3
 """Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. From
 the second on they are slower; each is made while those before it remain in doubt. With a few thousand records an
 attempt finds nearly all or nothing, and an attacker sees which: another number of values is another start."""
-
 ANCHORS = 1000
 """Most values by which others are judged."""
-
 SLACK = 0.01
 """Added to the variance of a similarity: some anchors are wrong, and their errors are no normal noise."""
-
 SURE = 0.9
 """Probability from which a value of the core becomes an anchor."""
-
 MARGIN = 5.0
 """Log-likelihood by which a name must exceed the second best."""
-
 FEWEST = 50
 """Anchors that are kept whatever their margin: with very few, the next round knows too little."""
-
 _ROWS = 1000
 _SETTLING = 4
 _ROUNDS = (500, 2000, 5000)

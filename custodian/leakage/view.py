@@ -102,9 +102,7 @@ def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArr
     return fitted
 
 
-# What is publicly known of a field's values: which there are, how common each is, how similar any two are.
-#
-# An attacker takes it from a census, a telephone book, or a file of her own. Nothing here is secret.
+# What an attacker takes of a field's values from a census, a telephone book, or a file of her own: none of it is secret.
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 

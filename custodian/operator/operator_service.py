@@ -34,8 +34,6 @@ TOO_LATE: Mapping[int, str] = {
     project_pb2.PROJECT_STATE_ERASED: "it is erased at Carole's, and nothing is left to withdraw",
 }
 """By a project's state, why it cannot be declined any more."""
-
-
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
 
@@ -81,7 +79,6 @@ def _is_above_limit(context: StepContext, project: Project) -> bool:
 
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
-
 MAX_CHECKPOINTS = 2000
 """In one response: some 350 KiB."""
 

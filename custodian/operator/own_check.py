@@ -173,10 +173,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-# Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole.
-#
-# Both custodians' files are then joined by `link_id` by whoever may have them. Rows are in the order of their link ids,
-# which are random, and the custodian's own identifier is left out unless it is requested.
+# Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole. Rows
+# are in the order of their link ids, which are random; whoever may have both custodians' files joins them by `link_id`.
 
 LINK_COLUMNS = ("link_id", "link_probability")
 

@@ -22,8 +22,6 @@ from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
 from gemel.records.table import Found, Positions
 
-# Cleaning of files of known values: training records, and the cells of a known joint distribution.
-#
 # Values are the public categories, whatever a custodian's own file calls them. As everywhere, a value outside the list
 # is an error and never guessed, and errors have the column and the rows, never the value.
 
@@ -149,7 +147,6 @@ def _source(what: str, where: str, got: str, remedy: str) -> GemelError:
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
-
 _BLOCK = 1 << 20
 _WORDS = {TRAINING: ("training records", "latent.training"), JOINT: ("a joint distribution", "latent.joint")}
 _CLEANERS = {TRAINING: clean_training, JOINT: clean_joint}

@@ -19,16 +19,12 @@ from gemel.custodian.state.migrations import migrate, state_version
 
 JOINED = "joined"
 """Kind of the secret that holds identifiers from maps: the records whose rows Carole has received."""
-
 REQUESTED = "requested rows"
 """Kind of the secret that holds identifiers from maps: the rows, by rule, whose handles have been requested."""
-
 REQUEST_COUNT = "request count"
 """Kind of the secret that holds how many these are and were, in numbers only."""
-
 FROM_MAPS = (JOINED, REQUESTED)
 """Kinds of secrets that go with the last map that they come from, and not before: they count in every epoch."""
-
 ALONE = "alone"
 """Kind of the secret that holds a run, and the operator's reason to fetch its share without the other's signature."""
 

@@ -27,7 +27,6 @@ from gemel.protos.linkage.v1 import contribution_pb2
 
 _ROUNDS = 5
 """How often Carole may report gaps before the upload fails."""
-
 _STAGES = {"read": "reading", "clean": "cleaning"}
 """How the operator sees the stages of `read_into`."""
 

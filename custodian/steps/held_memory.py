@@ -14,10 +14,8 @@ from gemel.common.signatures.layout import WORD_BITS, fixed_fields
 from gemel.common.specification import Specification
 from gemel.custodian.source.cleaned_file import CleanedFile
 
-# The memory that a custodian's process may use, judged by what the system says that it has held.
-#
-# What a step must hold is known before its long part begins, and refused there if it does not fit. That is an estimate:
-# while the step goes on the process's own high-water mark decides.
+# What a step must hold is estimated before its long part begins, and refused there if it does not fit; while it goes on
+# the process's own high-water mark decides.
 
 _STATUS = Path("/proc/self/status")
 
@@ -78,10 +76,8 @@ class MemoryLimit:
 
 _LIBRARIES = 200 << 20
 """What compiled loops and tables take besides the records."""
-
 _DUMMY_BYTES = 200
 """Held for each record to draw dummies, besides its columns."""
-
 _CODES_BYTES = 48
 """Held for each record while codes are put in order, besides the codes."""
 

@@ -38,10 +38,8 @@ from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, 
 from gemel.custodian.steps.witnessing import countersigned_by_both, reason_to_go_alone
 from gemel.protos.linkage.v1 import custody_pb2
 
-# The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.
-#
-# The labels are derived here from the seed that the custodians share, which Carole does not have. Only the labels are
-# added; `risk.models.joint_distribution` defines the numbers.
+# The labels of the joint distribution's codes are derived here, from the seed that the custodians share, which Carole
+# does not have; `risk.models.joint_distribution` defines the numbers.
 
 
 def labelled(

@@ -94,7 +94,6 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
 
 AGREEMENT = "agreement"
 SEED = "seed"
-
 _OFFER = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER
 _CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 

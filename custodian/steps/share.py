@@ -38,13 +38,10 @@ from gemel.common.specification.model.section import folded_label
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
 """A row may have several links without one-to-one assignment, and many pairs near a link, but never this many."""
-
 STATISTICS = "statistics.json"
 JOINT = "joint.json"
-
 ROWS = "rows.bin"
 RESOLVED = "resolved.bin"
-
 _PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
 _VALUES = {_PROBABILITY: pl.Float64()}
@@ -57,7 +54,6 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
         "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
     }
 )
-
 _ID = r"^[0-9a-f]{16}$"
 
 
@@ -156,11 +152,8 @@ def safe_name(name: str) -> str:
     return name
 
 
-# How the variables of the linked records are released, where a limit was breached: as the parties had approved.
-#
-# The statistics name the step by which each variable is coarsened. Values never leave a custodian with its links, so
-# that the file that is written here, every category with what it is released as, is what whoever uses the linked
-# records joins them with.
+# The statistics name the step by which a variable is coarsened where a limit was breached. Values never leave a
+# custodian with its links: whoever uses the linked records joins them with the file that is written here.
 
 COARSENING = "coarsening.csv"
 

@@ -83,10 +83,8 @@ class Stopwatch:
 
 
 _ATTEMPTS = 3
-
 DECLINED = "declined: Carole has the refusal"
 """The stage of a project that this custodian does not take part in, once Carole knows it."""
-
 RESTORED = "Carole's store was restored from a backup:"
 """How the error begins that a project shows while it waits for a decision on her restored log."""
 

@@ -195,11 +195,8 @@ def _coarsened(
     return frame
 
 
-# Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
-#
-# `linked.parquet`, in the folder of the run, has this custodian's own identifiers, the links' ids and probabilities,
-# and the other's columns; `linked_draws.parquet` the same of each drawn linkage. `gemel join` adds columns of the own
-# file.
+# Receiving the other custodian's columns: `linked.parquet`, in the folder of the run, has this custodian's identifiers,
+# the links' ids and probabilities, and the other's columns; `linked_draws.parquet` the same of each drawn linkage.
 
 
 def fetch_variables(step_context: StepContext, task: Task) -> Outcome:

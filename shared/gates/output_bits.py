@@ -14,7 +14,6 @@ from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.shared.gates.gates import Words
 
 Content = Literal["shared", "fixed", "withheld"]
-
 COUNTED = 0
 """The bit of a pair that no earlier rule has."""
 

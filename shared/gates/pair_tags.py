@@ -34,7 +34,6 @@ from gemel.shared.gates.streams import Stream
 
 MODULUS = (1 << 64) | 0b11011
 """x^64 + x^4 + x^3 + x + 1, irreducible over GF(2)."""
-
 _BYTES = 8
 _VALUES = 256
 
@@ -140,7 +139,6 @@ def _sum_of_products(x, y):  # type: ignore[no-untyped-def]
 
 BLOCK_ROWS = 1 << 17
 """Rows worked on, and in one message, at a time."""
-
 _SEED_WORDS = 4
 
 

@@ -29,7 +29,6 @@ from gemel.shared.session.joined_session import JoinedSession, joined_session, r
 
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
-
 MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 """What a computation may use: all that the machine has. Carole's, which needs more, is bounded by her configuration."""
 

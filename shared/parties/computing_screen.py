@@ -11,7 +11,6 @@ from gemel.shared.session.relayed_channel import RelayedChannel
 
 DONE = "done in"
 """Begins the line, after blanks, of a session that has ended well."""
-
 AGAIN_SECONDS = 15.0
 """How often a stage that goes on has a line of its own."""
 

@@ -96,7 +96,6 @@ def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str,
 
 PERMUTED_COPIES = 3
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
-
 READ_PAIRS = 1 << 20
 """Opened pairs that Carole reads at a time."""
 

@@ -36,8 +36,6 @@ from gemel.shared.run.candidate_rows import CandidateRows, Contributions, candid
 from gemel.shared.run.compared_rows import ComparedRows, compared_rows
 from gemel.shared.run.opened_levels import AGREEMENT, OpenedRun, agreement_of
 
-# The places of the pairs that Carole names to the other two parties, as a message.
-
 
 def packed_places(places: NDArray[np.int64]) -> bytes:
     return places.astype("<i8").tobytes()
@@ -61,9 +59,6 @@ def _deviation(got: str) -> GemelError:
     what = "the pairs that Carole names must be places of the permuted pairs, ascending"
     remedy = "request another run; if it happens again, Carole's installation is not the one that all have agreed on"
     return GemelError(ErrorCode.DEVIATION, what, where="name, between Carole and this party", got=got, remedy=remedy)
-
-
-# How long the stages of a computation take, for the run's document.
 
 
 class StageSeconds:
@@ -93,7 +88,6 @@ class StageSeconds:
 RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
 """Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
 its second; each uint32, in the order of the places."""
-
 RowParts = dict[Side, tuple[bytes, bytes, bytes]]
 """The three parties' parts for each custodian, by `ComputeParty`."""
 

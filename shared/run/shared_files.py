@@ -86,7 +86,6 @@ class OpenedAgreement:
 
 OPENED_BYTES = 52
 """Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
-
 Name = Callable[[NDArray[np.int64]], NDArray[np.int8] | None]
 """Names pairs by their places, in ascending order, to the other parties; gives their agreement in the check field."""
 

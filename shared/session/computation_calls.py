@@ -16,9 +16,7 @@ from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 WAIT_MS = 5000
 """How long Carole holds a call that waits."""
-
 MAX_TEXT = 500
-
 _ATTEMPTS = 3
 
 

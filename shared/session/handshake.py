@@ -32,7 +32,6 @@ from gemel.common.pki.members import Member
 SESSION_BYTES = 16
 KEY_BYTES = 32
 MAX_OFFER_BYTES = 1 << 14
-
 _DOMAIN = b"gemel shared session 1"
 _PARTS = (
     Part.fixed("domain", len(_DOMAIN)),

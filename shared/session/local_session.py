@@ -19,8 +19,6 @@ from gemel.shared.gates.party import Party
 from gemel.shared.gates.streams import KEY_BYTES
 
 Result = TypeVar("Result")
-
-
 Queues = dict[tuple[ComputeParty, ComputeParty], "queue.SimpleQueue[bytes | None]"]
 
 

@@ -17,10 +17,8 @@ from gemel.common.errors import GemelError, parameter
 
 CAPACITY_BYTES = 16 << 20
 """Of a link; one part always fits, so six links of a session hold at most a little more than 96 MiB."""
-
 PART_OVERHEAD_BYTES = 512
 """What a part takes besides its bytes, about."""
-
 MAX_PARTS = 4096
 """Of a message."""
 

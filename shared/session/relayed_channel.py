@@ -23,11 +23,9 @@ from gemel.shared.session.handshake import MAX_OFFER_BYTES, Handshake, link_name
 
 PART_BYTES = MAX_MESSAGE_BYTES - 1024
 """Of a message in one call: what a call may have, but for the fields beside it."""
-
 MAX_CONTENT_BYTES = 1 << 29
 """Of a message: the places of 67 million pairs, the longest list that is not sent in parts."""
 HELD_BYTES = 16 << 20
-
 _ASSOCIATED = b"gemel shared message 1"
 
 
