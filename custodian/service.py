@@ -47,7 +47,7 @@ from gemel.custodian.steps.step_context import Progress, StepContext
 from gemel.protos.linkage.v1 import custody_pb2_grpc, project_pb2
 from gemel.records.registry import check_driver
 
-# What the service shows of itself has nothing of a record or of its source: states of projects, durations, certificates.
+# What the service shows of itself has nothing of a record or its source: states of projects, durations, certificates.
 
 
 AGENT = "agent"

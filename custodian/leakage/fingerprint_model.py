@@ -125,10 +125,10 @@ def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:
     return digit @ powers
 
 
-# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those alone
-# that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row
-# taken for a person, with what the row's pairs find at best among the pairs of that person. Those of a wrong block
-# resemble now these two people, now those, and added up over the block would outweigh the right one's.
+# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those near
+# to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row taken for a
+# person, with what the row's pairs find at best among the pairs of that person. Those of a wrong block resemble now these
+# two people, now those, and added up over the block would outweigh the right one's.
 
 _DEVIATIONS = 3.5
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature

@@ -102,7 +102,7 @@ def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArr
     return fitted
 
 
-# What an attacker takes of a field's values from a census, a telephone book, or a file of her own: none of it is secret.
+# What an attacker takes of a field from a census, a telephone book, or a file of her own: nothing here is secret.
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 

@@ -24,7 +24,7 @@ from gemel.common.rpc.tls import channel_credentials
 from gemel.custodian.configuration import load_custodian
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
-# Where a running service answers its operator: a small file in its state folder. It is read here, so that a command does
+# Where a running service answers its operator: a small file in its state folder, read here so that a command does
 # not load the service's packages.
 
 ADDRESS_FILE = "operator.yaml"
