@@ -147,16 +147,14 @@ class Agreement:
 
     @property
     def candidate(self) -> Seed:
-        """The seed before the other has confirmed it: for the canary digest and nothing else.
-
-        WRONG_STATE before the other's offer was accepted.
+        """The seed before the other has confirmed it, for the canary digest alone; WRONG_STATE before the other's
+        offer.
         """
         return self._shared_transcript().seed
 
     def confirm(self, canary: bytes) -> bytes:
-        """The own confirmation, of the canary digest made with `candidate`, 32 bytes.
-
-        WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
+        """The own confirmation, of the canary digest made with `candidate`; WRONG_STATE before the other's offer, or
+        after another.
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
@@ -215,8 +213,7 @@ class Agreement:
     def resume(cls, state: bytes, identity: Identity, peer: PublicIdentity) -> Agreement:
         """Continue an agreement from its export; the messages in it are checked again.
 
-        Raises `GemelError`: VAULT if the state is malformed; CONFIGURATION if either identity has changed since;
-        errors of the checks.
+        Raises `GemelError`: VAULT if the state is malformed; CONFIGURATION if either identity has changed since.
         """
         kept = AgreementState.unpack(state)
         if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):

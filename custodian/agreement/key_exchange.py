@@ -106,9 +106,8 @@ class Ephemeral:
         return self._key.private_numbers().private_value.to_bytes(length, "big")
 
     def secret(self, public: bytes) -> bytes:
-        """The common secret, 32 bytes of X25519 or 48 of P-384.
-
-        ValueError if the other's key is a point of low order, or no point of the curve.
+        """The common secret, 32 bytes of X25519 or 48 of P-384; ValueError for a point of low order, or none of the
+        curve.
         """
         if isinstance(self._key, X25519PrivateKey):
             return self._key.exchange(X25519PublicKey.from_public_bytes(public))

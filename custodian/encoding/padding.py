@@ -153,8 +153,7 @@ class _Groups:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self._order[self._starts[group] + place]
-        return found
+        return self._order[self._starts[group] + place]
 
     def elsewhere(
         self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws

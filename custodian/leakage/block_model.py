@@ -74,8 +74,7 @@ def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -
     Of counts (n_blocks, n_values) and expected ones (n_blocks, n_names): shape (n_blocks, n_values, n_names).
     """
     logarithm = np.log(expected)
-    fit: NDArray[np.float32] = (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
-    return fit
+    return (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
 
 
 class KeyLikelihood:

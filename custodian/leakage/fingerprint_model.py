@@ -127,7 +127,7 @@ def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:
 
 # For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those near
 # to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row taken for a
-# person, with what the row's pairs find at best among the pairs of that person. Those of a wrong block resemble now these
+# person, with what its pairs find at best among the pairs of that person; those of a wrong block resemble now these
 # two people, now those, and added up over the block would outweigh the right one's.
 
 _DEVIATIONS = 3.5

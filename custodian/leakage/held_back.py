@@ -249,8 +249,7 @@ def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public
         classes = value_classes((alone,), field, pairs[support >= minimum])
         if classes.counts.max(initial=0) <= max(COMPANY, _TOO_LARGE * public.shares[0] * rows):
             break
-    guesses: NDArray[np.int64] = chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
-    return guesses
+    return chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
 
 
 def _shared(part: SignatureSet, field: str) -> Iterator[NDArray[np.int64]]:

@@ -104,8 +104,7 @@ def by_register(
 def _renumbered(block: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 for the blocks there are, in their order; ``UNKNOWN`` stays."""
     kinds, found = np.unique(block, return_inverse=True)
-    renumbered: NDArray[np.int64] = found.astype(np.int64) - int(kinds[0] == UNKNOWN)
-    return renumbered
+    return found.astype(np.int64) - int(kinds[0] == UNKNOWN)
 
 
 def _weights(
@@ -122,8 +121,7 @@ def _weights(
     if rows_of_size is not None:
         there = rows_of_size[: len(there)]
     taken = np.bincount(size_class[block[order[drawn]]], minlength=size_class.max() + 1)
-    found: NDArray[np.float64] = np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
-    return found
+    return np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
 
 
 def _of_every_size(
@@ -155,8 +153,7 @@ def _people(
     sizes = np.bincount(block[records], minlength=n_blocks)
     others = rng.permutation(np.flatnonzero(~its & (sizes > 1)))
     its[others[: int(np.searchsorted(np.cumsum(sizes[others]), PEOPLE))]] = True
-    found: NDArray[np.int64] = rng.permutation(records[its[block[records]]])
-    return found
+    return rng.permutation(records[its[block[records]]])
 
 
 _OTHERS = 200

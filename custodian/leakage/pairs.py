@@ -119,16 +119,14 @@ def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np
         apart = view.signatures[one[part]] ^ view.signatures[other[part]]
         differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
     scale = (1.0 - 2.0 * view.randomised_response) ** 2
-    similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
-    return similar
+    return ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
 
 
 def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
     """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
     tokens = public.tokens
     tokens.sort_indices()
-    similar: NDArray[np.float32] = _jaccard(tokens.indptr, tokens.indices, one, other)
-    return similar
+    return _jaccard(tokens.indptr, tokens.indices, one, other)
 
 
 @numba.njit(cache=True, nogil=True)

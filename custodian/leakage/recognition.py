@@ -42,8 +42,7 @@ class Claims:
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
-        return found
+        return (self.person != UNKNOWN) & (self.margin >= SURE)
 
 
 @dataclass(frozen=True)
@@ -212,8 +211,7 @@ class _Blocks:
 
     def rows(self, block: int) -> NDArray[np.int64]:
         """Its rows, or as many as are assigned."""
-        found: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
-        return found
+        return self._order[self._starts[block] + self._places(block)]
 
     def pair_of(self, block: int) -> NDArray[np.int64]:
         """The pair of every two of these rows, as `pairs_within` has them; the diagonal means nothing."""

@@ -58,15 +58,13 @@ class FieldView:
         bits inverted at a rate r it estimates (1 - 2r)^2 J.
         """
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
-        similar: NDArray[np.float32] = self.centred_bits(rows) @ self.centred_bits(columns).T / scale
-        return similar
+        return self.centred_bits(rows) @ self.centred_bits(columns).T / scale
 
     def similarity_within(self, groups: NDArray[np.int64]) -> NDArray[np.float32]:
         """Estimated similarities within groups of n signatures; of shape (n_groups, n), they give (n_groups, n, n)."""
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         bits = self.centred_bits(groups.ravel()).reshape(*groups.shape, self.bits)
-        similar: NDArray[np.float32] = bits @ bits.swapaxes(-1, -2) / scale
-        return similar
+        return bits @ bits.swapaxes(-1, -2) / scale
 
 
 def value_counts(field: FieldSignatures) -> NDArray[np.int64]:
@@ -98,8 +96,7 @@ def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArr
     `OVERDISPERSION`) whatever its mean.
     """
     difference = np.sqrt(counts)[:, None] - np.sqrt(expected)[None, :]
-    fitted: NDArray[np.float64] = -2.0 * difference**2 / OVERDISPERSION
-    return fitted
+    return -2.0 * difference**2 / OVERDISPERSION
 
 
 # What an attacker takes of a field from a census, a telephone book, or a file of her own: nothing here is secret.
@@ -149,8 +146,7 @@ class PublicValues:
         """Jaccard similarity of the tokens of any values with any others, shape (n_rows, n_columns)."""
         common = np.asarray((self.tokens[rows] @ self.tokens[columns].T).todense(), dtype=np.float32)
         union = self.sizes[rows][:, None] + self.sizes[columns][None, :] - common
-        similar: NDArray[np.float32] = common / union
-        return similar
+        return common / union
 
     @property
     def listed(self) -> NDArray[np.int64]:

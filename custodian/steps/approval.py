@@ -37,9 +37,8 @@ log = structlog.get_logger()
 def approve(context: StepContext, task: Task) -> Outcome:
     """Profile the source, then sign the specification if the operator or the policy approves it.
 
-    Raises as `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm
-    that it names, and as `computing` if this membership list has not those whom it names, so that this is found
-    before anyone has signed; errors of Carole's.
+    Raises as `cleaned_records`, CONFIGURATION if this installation lacks an algorithm that it names, and as
+    `computing`, so that what does not fit is found before anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
     require_suite(task.spec.suite, f"project {task.project}")
@@ -98,9 +97,8 @@ def approve(context: StepContext, task: Task) -> Outcome:
 
 
 def send_decline(context: StepContext, project: Project) -> None:
-    """Send the operator's refusal to Carole, once more where she may have it already, and drop what waits to be sent.
-
-    Raises `GemelError`: Errors of Carole's: WRONG_STATE if the result was released meanwhile.
+    """Send the operator's refusal to Carole, perhaps once more, and drop what waits to be sent; WRONG_STATE once
+    released.
     """
     context.state.uploads.erase_payloads(project.name)
     reason = project.reason
@@ -118,8 +116,8 @@ def send_decline(context: StepContext, project: Project) -> None:
 def profile(context: StepContext, task: Task) -> None:
     """Read and clean the source and store the counts; the records are dropped.
 
-    So are those of the files that the specification names, which are read first: that one is missing, or is another
-    file, is to be found before anyone has signed.
+    So are those of the files that the specification names, which are read first: that one is missing is to be found
+    before anyone has signed.
     """
     read_known_files(context.configuration.known_files, task.spec, context.party.side)
     with (

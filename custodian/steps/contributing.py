@@ -36,8 +36,7 @@ log = structlog.get_logger()
 def contribute(context: StepContext, task: Task) -> Outcome:
     """Send this custodian's signatures to Carole, or the rest of them.
 
-    Raises as `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
-    the upload is resumed.
+    Raises as `cleaned_records` and `sign_into`; errors of Carole's; after UNAVAILABLE the upload is resumed.
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)

@@ -37,10 +37,7 @@ def listed_owner(members: Members, task: Task) -> Member:
 
 
 def owner_of(members: Members, task: Task) -> Member:
-    """The project's owner, which has signed the specification of the task.
-
-    Raises `GemelError`: SIGNATURE if it has not; as `listed_owner`.
-    """
+    """The project's owner, which has signed the specification of the task (SIGNATURE); as `listed_owner`."""
     owner = listed_owner(members, task)
     # A new epoch keeps the coordinator's consent of a former one.
     epochs = range(1, min(task.epoch, MAX_EPOCHS) + 1)

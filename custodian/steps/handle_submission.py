@@ -74,9 +74,9 @@ log = structlog.get_logger()
 def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
 
-    Raises `GemelError`: UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it,
-    and in mode shared as `requested_rows_of`; LEAKAGE if she requests rows of more records, or more rows of one
-    record, than the specification allows; NOT_FOUND if the map of the upload has been erased; errors of hers.
+    Raises `GemelError`: UPLOAD_CORRUPT for rows that are not in the task's upload, and in mode shared as
+    `requested_rows_of`; LEAKAGE if she requests more than the specification allows; NOT_FOUND if the map of the upload
+    has been erased; errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
@@ -129,9 +129,8 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
 def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
-    `identifiers` are the custodian's own of each signed row; null for a decoy or a dummy; `decoys` a number for the
-    decoy of each; null for a record or a dummy. Records' numbers come first, then decoys', then dummies', one for each:
-    uint32, shape (n_rows,).
+    `identifiers` are the custodian's own of each signed row, `decoys` a number for its decoy; both are null for a
+    dummy. Records' numbers come first, then decoys', then dummies', one for each: uint32, shape (n_rows,).
     """
     handles = np.empty(len(rows), dtype=np.uint32)
     left = np.ones(len(rows), dtype=np.bool_)
@@ -173,9 +172,8 @@ def codes_rows(
 def values_of_rows(
     codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """The codes of some rows, as they are reported: uint32, shape (n_rows * n_variables,).
-
-    One row after the other: 0 for none, otherwise a code and one.
+    """The codes of some rows, as they are reported, one row after the other: uint32, shape (n_rows * n_variables,); 0
+    for none.
     """
     if missing := [name for name in names if name not in codes]:
         what = "codes are requested of an upload whose codes were not kept"

@@ -31,7 +31,6 @@ class OwnShare:
 
 
 def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnShare:
-    """Fetch the share of the task's run."""
     opened = step_context.state.folder / f"share-{secrets.token_hex(8)}.zip"
     try:
         with watch.measure("fetch"):

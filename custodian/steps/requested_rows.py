@@ -1,13 +1,13 @@
 """The bound on the rows whose handles are requested: how many joins Carole and the coordinator may learn together.
 
 Handles show which of the requested rows are one record: of k rows of a record k - 1 are joined to another. An honest
-run requests the rows of its candidate pairs, of which few are of one record, since a pair is under one rule only; but
-this custodian cannot verify what is a candidate. It therefore counts, over all runs, uploads and epochs, the rows that
-have been requested of each record under each rule. The count is stored before a response is sent, encrypted like the
-map from which it comes, and erased with it; the numbers alone stay, so that a later upload does not begin at none.
+run requests few rows of one record, since a pair is under one rule only; but this custodian cannot verify what is a
+candidate. It therefore counts, over all runs, uploads and epochs, the rows that have been requested of each record
+under each rule. The count is stored before a response is sent, encrypted like the map from which it comes, and erased
+with it; the numbers alone stay, so that a later upload does not begin at none.
 
-A refusal discloses something too: that the request would have joined more than is left. So a custodian that has
-refused goes on refusing, whatever is requested next, until its operator has approved a higher cap.
+A refusal discloses something too: that the request would have joined more than is left. So a custodian that has refused
+goes on refusing, whatever is requested next, until its operator has approved a higher cap.
 """
 
 from __future__ import annotations
@@ -56,9 +56,8 @@ class _Count:
 
 
 def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
-    """The rows that a request for handles names: as Carole states them, or in mode shared as three parties name them.
-
-    In mode shared Carole does not learn them: each compute party has sealed its share to this custodian.
+    """The rows that a request for handles names, as Carole states them; in mode shared, where each compute party has
+    sealed its share of them to this custodian, as the three name them, and Carole does not learn them.
     """
     members = computing(context, task)
     if members is None:

@@ -85,13 +85,11 @@ log = structlog.get_logger()
 
 
 def fetch(step_context: StepContext, task: Task) -> Outcome:
-    """Fetch the share of a run, write it into the results folder, and acknowledge it to Carole.
-
-    Nothing is fetched before the other custodian has countersigned the audit log as far as the release.
+    """Fetch the share of a run, once the other custodian has countersigned the log, and acknowledge it to Carole.
 
     Raises as `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed
-    on its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
-    cannot be written. No partial result is visible.
+    on its way; NOT_FOUND if the map of its upload has been erased; CONFIGURATION if the results folder cannot be
+    written. No partial result is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)

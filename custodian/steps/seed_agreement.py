@@ -103,8 +103,8 @@ log = structlog.get_logger()
 def agree(context: StepContext, task: Task) -> Outcome:
     """Take the agreement on a seed as far as it goes, and report the check values once there is one.
 
-    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of
-    `Agreement` for a message; SPECIFICATION for a specification that was not approved.
+    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two seeds or encoders differ; errors of `Agreement`;
+    SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
     require_sealing_keys(task.spec, context.trust.members, f"project {task.project}")

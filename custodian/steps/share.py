@@ -106,9 +106,7 @@ def read_share(path: Path, n_rows: int) -> Share:
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
 
-    Rows of dummies, which have no identifier, are left out. Columns identifier, link_id (pair_id), link_probability (,
-    linked); of copies and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and
-    link_probability.
+    Rows of dummies, which have no identifier, are left out. Columns: identifier, the id, and what else the table has.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")

@@ -197,9 +197,8 @@ class Task:
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
         """Read Carole's response; whatever can be computed here is not taken from it.
 
-        Raises `GemelError`: SPECIFICATION if the text is no valid specification, is another project's, or does not
-        have the digests that Carole sent: then the two run different versions, or Carole shows different parties
-        different texts.
+        Raises `GemelError`: SPECIFICATION if the text is no valid specification, is another project's, or does not have
+        the digests that Carole sent: the two run different versions, or she shows different parties different texts.
         """
         status = message.status
         spec = load_specification(message.specification, f"the specification of project {status.project}")

@@ -51,10 +51,9 @@ log = structlog.get_logger()
 def send_variables(step_context: StepContext, task: Task) -> Outcome:
     """Send one recipient the columns that the approved specification grants it, of the linked records of a run.
 
-    Raises `GemelError`: SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not
-    acknowledged its share of the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient
-    is not in the membership list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records;
-    errors of Carole's.
+    Raises `GemelError`: SPECIFICATION if it grants none; WRONG_STATE if this custodian has not acknowledged its share
+    of the run; SEALED if Carole shows another one; NOT_ADMITTED if the recipient is not in the membership list;
+    FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -94,10 +93,7 @@ def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
 
 
 def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
-    """This custodian's share of a run once more, the one that it has acknowledged.
-
-    It was fetched after both custodians had countersigned the log as far as the release.
-    """
+    """This custodian's share of a run once more, the one that it has acknowledged."""
     held = step_context.state.result(task.project, task.run)
     if held is None or not held.acknowledged:
         what = "columns are exchanged after this custodian has its share of the run"
@@ -150,9 +146,8 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
 def granted_values(
     source: Source, spec: Specification, own: OwnShare, transfer: Transfer, identifier: str, records: pl.DataFrame
 ) -> pl.DataFrame:
-    """The granted columns of some records, by id; coarsened where the result was.
-
-    Only the rows of these records are kept of the source.
+    """The granted columns of some records, by id, coarsened where the result was; only their rows are kept of the
+    source.
     """
     side, columns = transfer.sender, spec.release.granted_columns(transfer)
     steps = {
@@ -202,9 +197,9 @@ def _coarsened(
 def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     """Fetch the columns that the other custodian has sent, write the linked file, and confirm it to Carole.
 
-    Raises `GemelError`: SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has
-    not acknowledged its share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent
-    for this run; CONFIGURATION if the results folder cannot be written. No partial file is visible.
+    Raises `GemelError`: SPECIFICATION if none are granted; WRONG_STATE if this custodian has not acknowledged its share
+    of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent for this run; CONFIGURATION
+    if the results folder cannot be written. No partial file is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)

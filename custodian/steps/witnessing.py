@@ -39,10 +39,8 @@ log = structlog.get_logger()
 
 
 def decide_alone(context: StepContext, project: Project, reason: str) -> None:
-    """Keep the operator's decision about the share that waits.
-
-    Raises `GemelError`: PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's
-    countersignature.
+    """Keep the operator's decision about the share that waits for the other's countersignature; WRONG_STATE if none
+    does.
     """
     stated = normalized_reason(reason)
     waiting = [run for name, run in list(context.offered) if name == project.name]
@@ -76,18 +74,12 @@ class Look:
 
 
 def witness(context: StepContext) -> None:
-    """Verify the log's newest checkpoint, compare it with what the other custodian has seen, and keep it.
-
-    Raises `GemelError`: AUDIT or SIGNATURE.
-    """
+    """Verify the log's newest checkpoint, compare it with what the other has seen, and keep it; AUDIT or SIGNATURE."""
     _look(context)
 
 
 def countersign(context: StepContext) -> None:
-    """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found.
-
-    Raises `GemelError`: AUDIT or SIGNATURE.
-    """
+    """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found."""
     _countersigned(context, _look(context))
 
 

@@ -22,9 +22,8 @@ COUNTED = 0
 class ComparedField:
     """A field that is compared.
 
-    `name`, `bits`: of the field, and of its signatures; `limits`: its level is the number of these that the disagreeing
-    bits do not exceed; `content`: ``"shared"``: rows have its signature; ``"fixed"``: the rule has it equal in all
-    pairs, whose level is the top one; ``"withheld"``: it is missing in all pairs.
+    `limits`: its level is the number of these that the disagreeing bits do not exceed; `content`: whether rows have its
+    signature, the rule has it equal in all pairs (the top level), or it is missing in all pairs.
     """
 
     name: str
@@ -35,9 +34,8 @@ class ComparedField:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Two fields whose values may be exchanged, by their places among the fields; limits of the lesser similarity.
-
-    A field has at most one exchange. Where one of the two is not shared, no pair is exchanged.
+    """Two fields whose values may be exchanged, by their places; limits of the lesser similarity. A field has at most
+    one.
     """
 
     first: int
@@ -154,11 +152,10 @@ class OutputBits:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """What is compared of the pairs of a rule, or of the samples.
+    """What is compared of the pairs of a rule, or of the samples, which have no tags (`rule` is None).
 
-    `words`: of the rows; `fields`: in the order of the output; `rules`: all rules in their order; `rule`: the rule that
-    gave the pairs; None: pairs of the samples, which have no tags; `check`: A field that only says whether it agrees,
-    which is its top level.
+    `fields`: in the order of the output; `rules`: all, in their order; `check`: a field that only says whether it
+    agrees, which is its top level.
     """
 
     words: RowWords

@@ -26,9 +26,8 @@ TAG_BYTES = 16
 
 
 class LinkTag:
-    """A running tag of the words that both ends of one link should have alike.
-
-    `key`: 32 bytes that the two ends have, for this tag and nothing else.
+    """A running tag of the words that both ends of one link should have alike, by a key of 32 bytes of theirs for it
+    alone.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -73,10 +72,8 @@ class Opening:
 
 
 class AgreedWords:
-    """Words that this party should have as each of the other two has them.
-
-    `arithmetic`: this party's links; `what`: what they are, as errors name it; `keys`: with the previous party, and
-    with the next; for these tags alone.
+    """Words that this party should have as each of the other two has them; `keys`, for these tags alone, are of both
+    links.
     """
 
     def __init__(self, arithmetic: Arithmetic, what: str, keys: tuple[bytes, bytes]) -> None:
@@ -87,8 +84,7 @@ class AgreedWords:
     def check(self, fault: str = "") -> None:
         """Compare all words since the last check with both, and learn whether any of the three found a difference.
 
-        `fault`: something else that this party has found to be wrong, which all see. Raises `GemelError`: DEVIATION, at
-        all three parties.
+        `fault`: something else that this party has found to be wrong. Raises `GemelError`: DEVIATION, at all three.
         """
         own, arithmetic = self._arithmetic.own, self._arithmetic
         tags = self.with_previous.taken(), self.with_next.taken()
@@ -120,10 +116,7 @@ _RIGHT, _WRONG = b"\x01", b"\x00"
 
 
 class VouchedOpenings:
-    """Opens shared words, and keeps a record of it.
-
-    `arithmetic`: this party's shares and links; `keys`: as of `AgreedWords`.
-    """
+    """Opens shared words, and keeps a record of it."""
 
     def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:
         self._arithmetic = arithmetic

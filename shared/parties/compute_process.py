@@ -69,10 +69,9 @@ class ComputeProcess:
         self._stub = member.connection.stub(computation_pb2_grpc.ComputationStub)
 
     def serve(self, *, once: bool = False) -> None:
-        """Compute whatever comes; with `once` one computation, to its end.
+        """Compute whatever comes; with `once` one computation, to its end, with the error that it has failed by.
 
-        Raises `GemelError`: with `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does
-        not continue what this party has seen.
+        Raises `GemelError`: AUDIT or SIGNATURE if Carole's log does not continue what this party has seen.
         """
         pause, wait_ms = _FIRST_PAUSE_SECONDS, 0
         while True:

@@ -38,8 +38,8 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
     """An offer of Carole's, for the member of this name.
 
     Raises `GemelError`: SPECIFICATION for a text that is none, or not of mode shared or of this project; PARAMETER for
-    a session or run that has no such name; SIGNATURE if a custodian or every coordinator has not signed it;
-    NOT_ADMITTED if it does not name this member, or as `compute_members`.
+    a malformed session or run; SIGNATURE if a custodian or every coordinator has not signed it; NOT_ADMITTED if it does
+    not name this member, or as `compute_members`.
     """
     spec = load_specification(offer.specification, f"specification of {offer.project[:64]!r}")
     if spec.project != offer.project or spec.mode != "shared":

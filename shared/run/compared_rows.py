@@ -78,10 +78,9 @@ def shared_names(layout: SetLayout, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which values rows have, from opened words of presence: bool, shape (n_rows, n_fields).
+    """Which values rows have, from opened words of presence, shape (n_rows, 1): bool, shape (n_rows, n_fields).
 
-    `words`: uint64, shape (n_rows, 1): a bit for each of `shared_names`; `layout`: of the rows' sets; `names`: the
-    compared fields. One that the rule fixes is there in every row, one that it withholds in none.
+    There is a bit for each of `shared_names`; a field that the rule fixes is there in every row, one withheld in none.
     """
     shared = shared_names(layout, names)
     content = {field.name: field.content for field in layout.fields}

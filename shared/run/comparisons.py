@@ -13,10 +13,9 @@ from gemel.shared.gates.output_bits import ComparedField, Exchange, PairComparis
 
 
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
-    """How the rows of two sets compare.
+    """How the rows of two sets compare, of a rule, or of the samples.
 
-    `a`, `b`: of Alice's and of Bob's set; `rule`: whose rows they are; None: the samples'. Raises `GemelError`:
-    ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
+    Raises `GemelError`: ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
     """
     if a.row_words != b.row_words or _contents(a) != _contents(b):
         raise _mismatch("both custodians' rows must have the same words", rule, "others")

@@ -144,10 +144,7 @@ class SharedPairs:
         self.by_chance = OpenedAgreement(files.opened, files.n_records, context.plan, context.packing)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors of all pairs that count.
-
-        Raises `GemelError`: MEMORY if there are more distinct vectors than memory allows.
-        """
+        """Count the comparison vectors of all pairs that count; MEMORY for more distinct ones than memory allows."""
         n = len(self._pairs.code)
         maximum = self._context.max_patterns(n)
         table = PatternCounter(maximum)
@@ -185,7 +182,7 @@ def compare_opened(
     """Count what was opened, fit the model, and name the pairs above the floor to the other two parties.
 
     The pairs come by their places, ascending, in `row_a` and in `row_b`: of no pair the rows are known here, and
-    `led.parts` has what names them to the custodians. Raises `GemelError`: as `local.compare`, and as `Led.name`.
+    `led.parts` has what names them to the custodians. Raises as `local.compare`, and as `Led.name`.
     """
     a, b = led.contributions
     files = SharedFiles((_sizes(a), _sizes(b)), led.blocks, led.opened, led.name)

@@ -26,11 +26,10 @@ def fetched_contribution(
     name: str,
     key: SealingKey,
 ) -> PartyContribution:
-    """A contribution, whose sets are fetched when they are read.
+    """A contribution, whose sets are fetched when they are read, from what Carole has shown of it.
 
-    `given`: what Carole has shown of it; `spec`, `epoch`: that all have approved; `own`, `name`, `key`: this party, its
-    name in the membership list, and its sealing key. Raises `GemelError`: ENCODING_MISMATCH for one of another project,
-    encoding or epoch; as `manifest_from_wire`, `open_header` and `PartyContribution`. By its reading: as the calls.
+    `spec`, `epoch`: that all have approved; `own`, `name`, `key`: this party. Raises `GemelError`: ENCODING_MISMATCH
+    for one of another project, encoding or epoch; as `manifest_from_wire`, `open_header` and `PartyContribution`.
     """
     manifest = manifest_from_wire(given.manifest, MAX_BYTES, MAX_ROWS)
     encoding = encoding_digest(spec)

@@ -45,7 +45,7 @@ class SessionTerms:
     """What a session is for; nothing of it verifies in another.
 
     `session`: 16 random bytes, drawn by Carole; `specification_digest`: of the specification that the party itself has
-    read and found approved; `members`: names of the three, by `ComputeParty`; `suite`: of the specification.
+    read and found approved; `members`: names of the three, by `ComputeParty`.
     """
 
     project: str
@@ -72,10 +72,7 @@ class LinkKeys:
 
 
 class Handshake:
-    """One party's part of the handshakes of a session.
-
-    `members`: the three, by `ComputeParty`; `identity`, `key`: this party's own, which sign and open.
-    """
+    """One party's part of the handshakes of a session; `identity` and `key` are its own, which sign and open."""
 
     def __init__(
         self, own: ComputeParty, terms: SessionTerms, members: Sequence[Member], identity: Identity, key: SealingKey
@@ -85,11 +82,7 @@ class Handshake:
         self._drawn: dict[ComputeParty, tuple[bytes, bytes]] = {}
 
     def offer(self, to: ComputeParty) -> bytes:
-        """The message for another party.
-
-        Raises `GemelError`: SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as
-        `Identity.sign`.
-        """
+        """The message for another party; SEALED if its key is not of the specification's suite."""
         secret = secrets.token_bytes(KEY_BYTES)
         sealed = b"".join(seal(self._members[to].sealing, self._context(self._own, to), [secret]))
         signed = self._terms.framed(self._own, to)

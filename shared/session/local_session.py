@@ -69,8 +69,8 @@ def local_parties(
 ) -> Parties:
     """Three parties with keys of their own, connected by queues.
 
-    `seed`: Keys are derived from it, for what must come out the same each time; without it they are random; `wrapped`:
-    What a party uses instead of its channel; tests change messages in it.
+    Keys are derived from a `seed`, for what must come out the same each time; `wrapped`: what a party uses instead of
+    its channel; tests change messages in it.
     """
     queues: Queues = {(a, b): queue.SimpleQueue() for a in ComputeParty for b in ComputeParty if a != b}
     keys = [
@@ -84,11 +84,9 @@ def local_parties(
 
 
 def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[Result, Result, Result]:
-    """Run a function with each party, or one for each, in three threads.
+    """Run a function with each party, or one for each, in three threads; their three results.
 
-    `parties`: of `local_parties`; `*functions`: one that all three run, or three in the order of the parties. Returns
-    their three results. Raises `BaseException`: the first error of any of them that is not only the end of the session;
-    it ends the others.
+    Raises the first error of any of them that is not only the end of the session; it ends the others.
     """
     each = functions * 3 if len(functions) == 1 else functions
     results: list[Result | None] = [None] * 3

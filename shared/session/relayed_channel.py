@@ -30,10 +30,7 @@ _ASSOCIATED = b"gemel shared message 1"
 
 
 class RelayedChannel:
-    """As `shared.gates.channel.Channel`.
-
-    `calls`: of this party in the session, which it has joined; `own`: this party.
-    """
+    """As `shared.gates.channel.Channel`, of a party that has joined the session."""
 
     def __init__(self, calls: ComputationCalls, own: ComputeParty) -> None:
         self._calls, self.own = calls, own
@@ -52,10 +49,7 @@ class RelayedChannel:
         self.received_bytes = 0
 
     def agree(self, handshake: Handshake) -> tuple[bytes, bytes]:
-        """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each.
-
-        Raises `GemelError`: as `Handshake.agreed`, and as `receive`.
-        """
+        """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each."""
         for to, outgoing in self._outgoing.items():
             outgoing.put(handshake.offer(to))
         keys = {}
