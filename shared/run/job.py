@@ -101,7 +101,7 @@ class Terms:
 
 
 class Led:
-    """Carole's part after the computation: what was opened, sizes of blocks, seconds by stage; and how she names pairs."""
+    """Carole's part after the computation: what was opened, sizes of blocks, seconds by stage; how she names pairs."""
 
     def __init__(
         self, party: Party, contributions: Contributions, rows: CandidateRows, compared: ComparedRows, own: RowPart,
