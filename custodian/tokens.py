@@ -50,7 +50,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.errors import parameter
+from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
@@ -69,9 +69,28 @@ PLACE_SHIFT = 32
 def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int:
     """Code of a token that is too long to be its own code: its tag and 60 bits of the suite's keyed hash."""
     if len(key) != 32:
-        raise parameter("tokens", "words and whole values need a key of 32 bytes")
+        raise no_key()
     digest = keyed_hash(key, _HASH_BYTES, suite)(text.encode("utf-8", "surrogatepass"))
     return tag << TAG_SHIFT | int.from_bytes(digest, "little") & ((1 << TAG_SHIFT) - 1)
+
+
+def unknown_tokenisation(name: str) -> GemelError:
+    known = ", ".join(TOKENISATIONS)
+    return parameter("tokens", "unknown tokenisation", name, f"use one of {known}")
+
+
+def no_key() -> GemelError:
+    return parameter("tokens", "words and whole values need a key of 32 bytes")
+
+
+def too_long(count: int) -> GemelError:
+    remedy = "check that this is the right column for the field"
+    return parameter("tokens", f"a value must have at most {MAX_LENGTH} characters", f"{count} longer values", remedy)
+
+
+def no_date(count: int) -> GemelError:
+    what = f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD"
+    return parameter("tokens", what, f"{count} other values", "set `kind: date` for the field")
 
 
 _SHORT = 48  # below, insertion sort is the fastest
@@ -128,15 +147,13 @@ def tokenise(
     About 20 ns a token on one core; a word or a whole value that has not occurred before takes a microsecond more.
     """
     if tokenisation not in TOKENISATIONS:
-        known = ", ".join(TOKENISATIONS)
-        raise parameter("tokens", "unknown tokenisation", tokenisation, f"use one of {known}")
+        raise unknown_tokenisation(tokenisation)
     texts: Sequence[str] = values.to_list() if isinstance(values, pl.Series) else values
     if similar is not None:
         return _partly_cut(texts, tokenisation, key, similar, suite)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     if longer := int(np.count_nonzero(lengths > MAX_LENGTH)):
-        what, got = f"a value must have at most {MAX_LENGTH} characters", f"{longer} longer values"
-        raise parameter("tokens", what, got, "check that this is the right column for the field")
+        raise too_long(longer)
     if tokenisation == "value":
         return _values(texts, lengths, key, suite)
     if tokenisation == "words":
@@ -148,10 +165,7 @@ def tokenise(
     if tokenisation == "date_parts":
         codes, offsets = _date_parts(points, starts)
         if len(offsets) == 0:
-            dates = sum(not text or (len(text) == DATE_DIGITS and text.isascii() and text.isdigit()) for text in texts)
-            what = f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD"
-            got = f"{len(texts) - dates} other values"
-            raise parameter("tokens", what, got, "set `kind: date` for the field")
+            raise no_date(sum(not _is_date(text) for text in texts))
     elif tokenisation == "positional_characters":
         codes, offsets = _positional_characters(points, starts), starts
     else:
@@ -194,6 +208,10 @@ def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
+
+
+def _is_date(text: str) -> bool:
+    return text == "" or (len(text) == DATE_DIGITS and text.isascii() and text.isdigit())
 
 
 @numba.njit(cache=True, nogil=True)
