@@ -1,8 +1,8 @@
-"""The two messages of the seed agreement as bytes: canonical, bounded, signed.
+"""The two messages of the seed agreement as bytes: canonical, bounded, signed; they hold no secret.
 
-A message is a frame of parts (see `framing`): its version and kind, its terms, its sender, its content, and an Ed25519
-signature over all of these. It holds no secret. The approved suite has a version of its own. Reading is strict: a
-message that is not canonical, is too long, or has bytes after its end is refused before any of it is used.
+A message is a frame of parts (`framing`): its version, which is of a suite, and kind, its terms, its sender, its
+content, and an Ed25519 signature over all of these. One that is not canonical, is too long, or has bytes after its end
+is refused before any of it is used.
 """
 
 from __future__ import annotations

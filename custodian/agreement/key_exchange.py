@@ -1,10 +1,9 @@
 """The two halves of a seed agreement, by suite: keys on a curve, and one secret by ML-KEM (FIPS 203).
 
-On the curve each side has a key of this agreement alone: X25519 (RFC 7748); in the approved suite ECDH on P-384 (SP
-800-56A, ephemeral keys on both sides, the other's key checked to be a point of the curve). ML-KEM is the half that a
-quantum computer does not break, and is one-sided: the custodian of the first side offers a public key; the other one's
-offer answers it with a ciphertext, from which the first takes the same secret. One encapsulation is enough, since what
-each side draws by itself is in its key on the curve, and the seed follows from both secrets.
+On the curve each side has a key of this agreement alone: X25519 (RFC 7748), or ECDH on P-384 (SP 800-56A, the other's
+key checked to be a point of the curve). ML-KEM, which a quantum computer does not break, is one-sided: the custodian of
+the first side offers a public key, the other one answers with a ciphertext, from which the first takes the same secret.
+One encapsulation is enough, since what each side draws by itself is in its key on the curve.
 """
 
 from __future__ import annotations

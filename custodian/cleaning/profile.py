@@ -1,7 +1,7 @@
-"""Counts of a field's values and of the changes by cleaning. Only counts: a profile can be shown, kept and logged.
+"""Counts of a field's values and of the changes by cleaning, which can be shown, kept and logged.
 
-A wrong column or a wrong date order, which no key check can detect, is visible here: as parse failures, as missing
-values, as one token instead of ten. So each operator looks at it before anything is sent.
+A wrong column or a wrong date order, which no key check can detect, is visible here: so each operator looks at it
+before anything is sent.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Decoys: records of no person's that a custodian invents from its own, to see how many are linked.
 
 A false link joins two people who are alike, and most who are alike are kin. So a decoy is an invented member of a
-household of the file: its `personal` fields, a given name and a date of birth, are those of one record, and all other
-fields, such as surname and address, those of another. Within either part values keep together as they do in the file:
-a given name with its sex, a street with its postcode. Where fewer than two fields are personal, or all but one are, a
-random half of the fields comes from either record: with nothing but its birthday changed a decoy would be a copy of the
-record, and be linked with the record's own match.
+household of the file: its `personal` fields, such as given name and date of birth, are those of one record, all others
+those of another, and within either part values keep together as they do in the file. Where fewer than two fields are
+personal, or all but one are, a random half of the fields comes from either: with nothing but its birthday changed a
+decoy would be a copy of the record, and be linked with the record's own match.
 
-A decoy is equal to no record of the file. The draws come from a key that is the custodian's own: the other custodian
-and the linkage unit must not be able to make the same ones. The same file, rows in the same order, has the same decoys
-under the same key, since decoys drawn newly for a second upload would be recognised by it.
+A decoy is equal to no record of the file. The draws come from a key that is the custodian's own, which no other may
+make, and are the same whenever the same rows are encoded: decoys newly drawn for a second upload would be recognised by
+it.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ class _Groups:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._order[self._starts[group] + place]
+        rows: NDArray[np.int64] = self._order[self._starts[group] + place]
+        return rows
 
     def elsewhere(
         self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws

@@ -1,11 +1,9 @@
 """Mode shared: the sets of block_keyed with their rows cut into shares, one set after the other.
 
-What `records` makes of a set is kept but its order: rows follow each other by the digests of their blocks, and within
-a block in an order that is drawn for each upload. So are the seeds, the content key and whatever stands where a row has
-no value: two uploads of one file have their sizes and digests in common, and nothing else. The groups of the samples
-stay as they are, since values of a group compare with those of the same group only.
-
-Codes, training records and a known joint distribution are not shared: they are Carole's, as in block_keyed.
+What `records` makes of a set is kept but its order: rows follow each other by the digests of their blocks, and within a
+block in an order that is drawn for each upload, as the seeds and the content key are: two uploads of one file have
+their sizes and digests in common, and nothing else. The groups of the samples stay, since only their values compare.
+Codes and known values are not shared: they are Carole's, as in block_keyed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The encoding of a file that is not held in memory: the sets of `encode_records`, byte for byte, some at a time.
 
-What a set's bytes follow from: the rows of its interval, their values and the digests of their blocks under all rules;
-the numbers of these rows, by which equal ones are ordered; and how many rows the rule has, which decides about the
-intervals. So each rule's rows are first laid out by the first bits of their blocks' digests, in one pass over the file,
-and then read, signed and passed on in *units* of whole intervals. Two things follow from the whole file: a field's
-sample, for which 8 bytes a record are held, one field after the other; and the order of codes, which is sorted at once.
-Dummies do so too: where blocks are padded the columns are held.
+Each rule's rows are first laid out by the first bits of their blocks' digests, in one pass over the file, and then
+read, signed and passed on in *units* of whole intervals. What follows from the whole file is held: 8 bytes a record for
+a field's sample, the codes to be sorted, and where blocks are padded the columns.
 """
 
 from __future__ import annotations

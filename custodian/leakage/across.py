@@ -53,7 +53,8 @@ def conditional_shares(
     here = (first != UNKNOWN) & (second != UNKNOWN)
     counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
     overall = (counts.sum(axis=1) + 1.0) / (counts.sum() + n_first)
-    return (counts + overall[:, None]) / (counts.sum(axis=0) + 1.0)
+    shares: NDArray[np.float64] = (counts + overall[:, None]) / (counts.sum(axis=0) + 1.0)
+    return shares
 
 
 MAXIMUM = 1000

@@ -1,9 +1,8 @@
-r"""Per-block likelihood: which public values explain a block's counts and similarities best.
+"""Per-block likelihood: which public values explain a block's counts and similarities best.
 
-Counts in a block of n rows are Poisson with means n times the public shares, similarities normal about the public
-ones, and no two signatures of a block are the same value. `block_likelihood` takes the field to be independent of the
-blocking key. Where the rule is made of the field itself, such as a surname's first characters, `key_likelihood` tries
-the keys that explain the block's size, each with the names that it allows.
+Counts in a block of n rows are Poisson with means n times the public shares, similarities normal about the public ones,
+and no two signatures of a block are the same value. `block_likelihood` takes the field to be independent of the
+blocking key; `KeyLikelihood`, where the rule is made of the field itself, tries the keys that explain the block's size.
 """
 
 from __future__ import annotations

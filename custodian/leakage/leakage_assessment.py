@@ -1,14 +1,13 @@
 """A custodian's own file attacked before it leaves: what could Carole learn under this specification?
 
-The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
-with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
-at random about the file's own, as another sample of the same people would have it. A real attacker knows less.
+The records are encoded as they would be sent, under throw-away keys, and attacked with public values as good as an
+attacker's could be: every value of the file, with a count drawn at random about the file's own, as another sample of
+the same people would have it. A real attacker knows less.
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
-as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by one
-who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where
-a blocking rule's keys join values across salts, the field is attacked as if it had none.
+as safe: a lower bound. In block-keyed mode whole blocks of every size are drawn, weighted by the rows that such blocks
+hold, and some groups of the samples; some of the blocks are attacked once more by one who has the file's own records in
+clear, or a share of them. So are the salts of a salted field, unless a blocking rule's keys join values across salts.
 """
 
 from __future__ import annotations

@@ -50,19 +50,15 @@ def by_register(
     spec: Specification,
     part: SignatureSet,
     order: NDArray[np.int64],
-    text: pl.Series,
+    blocks: _Blocks,
     rng: np.random.Generator,
-    own_size: float,
-    rows_of_size: NDArray[np.float64] | None = None,
 ) -> Iterator[Finding]:
-    """Findings of one rule.
+    """Findings of one rule; `order` is which of the rows of `whole` each is, shape (n_sent,).
 
-    `order` is which of the rows of `whole` each is, shape (n_sent,); `rows_of_size` the rows of the file in blocks of
-    each size, by its logarithm, where `whole` has some of its blocks only. Under a second for the commonest sizes of
-    blocks.
+    Under a second for the commonest sizes of blocks.
     """
     rows = whole.rows[part.rule]
-    _, of_rule, sizes = np.unique(text.to_numpy().astype(str), return_inverse=True, return_counts=True)
+    _, of_rule, sizes = np.unique(blocks.text.to_numpy().astype(str), return_inverse=True, return_counts=True)
     block = np.full(len(next(iter(whole.columns.values()))), UNKNOWN, dtype=np.int64)
     block[rows] = of_rule
     real = order < whole.n_records
@@ -89,7 +85,7 @@ def by_register(
     at = np.full(len(block), UNKNOWN, dtype=np.int64)
     at[people] = np.arange(len(people))
     truth = np.where(real, at[order], UNKNOWN)
-    weight = _weights(block, order, attacked & real, records, sizes, rows_of_size)
+    weight = _weights(block, order, attacked & real, records, sizes, blocks.rows_of_size)
     for share, attacker in SHARES:
         known = rng.random(len(people)) < share if share < 1 else np.ones(len(people), dtype=bool)
         there = known[clear.one] & known[clear.other]
@@ -97,7 +93,7 @@ def by_register(
         fewer = Fingerprints(clear.one[there], clear.other[there], those[clear.one[there]], clear.similar[there])
         claims = recognise(seen, mine, fewer, those, model, share, rng, EFFORTS)
         found = judge(claims, np.where((truth >= 0) & known[truth], truth, UNKNOWN), weight, np.maximum(mine, 0))
-        attack = f"register of {share:.0%} of these people, blocks of {own_size:.1f} rows"
+        attack = f"register of {share:.0%} of these people, blocks of {blocks.own_size:.1f} rows"
         yield Finding("", part.rule, attack, found.of_known, 0.0, 1.0, attacker, found.error, found.precision)
 
 
@@ -161,13 +157,17 @@ _OTHERS = 200
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Of the rows that are sent under one rule, or of whole blocks of them: their keys, and those that are attacked."""
+    """Of the rows that are sent under one rule, or of whole blocks of them: their keys, and those that are attacked.
+
+    `rows_of_size`: the rows of the file in blocks of each size, by its logarithm, where only some of these are there.
+    """
 
     text: pl.Series
     attacked: NDArray[np.int64]
     weights: Mapping[int, float]
     n_blocked: int
     own_size: float
+    rows_of_size: NDArray[np.float64] | None = None
 
 
 def _of_file(
@@ -192,7 +192,7 @@ def _of_drawn(drawn: DrawnRecords, spec: Specification) -> tuple[RuleRows, dict[
         rows[rule.name] = np.union1d(each.attacked, each.others)
         text = key_text(drawn.columns, spec, rule, split=True)[rows[rule.name]]
         weights = dict(enumerate(each.rows_of_size.tolist()))
-        blocks[rule.name] = _Blocks(text, each.attacked, weights, each.n_rows, each.own_size)
+        blocks[rule.name] = _Blocks(text, each.attacked, weights, each.n_rows, each.own_size, each.rows_of_size)
     return RuleRows(drawn.columns, rows, drawn.n_drawn), blocks
 
 
@@ -246,10 +246,7 @@ def in_blocks(
                 yield finding(found, rule.name)
         if sizes_alone:
             continue
-        yield from by_register(
-            whole, spec, part, used[order], those.text, rng, those.own_size,
-            None if drawn is None else drawn.blocks[rule.name].rows_of_size,
-        )  # fmt: skip
+        yield from by_register(whole, spec, part, used[order], those, rng)
 
 
 def _draw(

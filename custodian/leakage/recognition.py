@@ -42,7 +42,8 @@ class Claims:
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        return (self.person != UNKNOWN) & (self.margin >= SURE)
+        sure: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
+        return sure
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,8 @@ class _Blocks:
 
     def rows(self, block: int) -> NDArray[np.int64]:
         """Its rows, or as many as are assigned."""
-        return self._order[self._starts[block] + self._places(block)]
+        rows: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
+        return rows
 
     def pair_of(self, block: int) -> NDArray[np.int64]:
         """The pair of every two of these rows, as `pairs_within` has them; the diagonal means nothing."""

@@ -1,7 +1,6 @@
 """``gemel alice check``: everything that can be found wrong before a project needs it, a line each.
 
-Of the records counts are shown and never a value. Carole is called once, by a request for the newest checkpoint of her
-audit log, which leaves nothing behind with her.
+Of the records counts are shown and never a value. Carole is called once, which leaves nothing behind with her.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draws whole blocks, records and counts from a cleaned file that is not in memory, for the leakage gate.
 
-A block is known by a hash of its key. Blocks come in the order of their hashes, which is a random one that follows from
-a number: the same file and number give the same records. 8 bytes a record are held, for one rule or field at a time.
+A block is known by a hash of its key, and blocks come in the order of these: the same file and number give the same
+records. 8 bytes a record are held, for one rule or field at a time.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
@@ -149,15 +149,15 @@ class Uploads:
 
     def of_epoch(self, project: str, epoch: int) -> Upload | None:
         """The newest upload of a project's epoch whose map has not been erased."""
-        with self._database.session() as session:
-            query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
-            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+        return self._newest(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
 
     def newest(self, project: str) -> Upload | None:
         """The newest upload of a project, which is the one Carole has once the project is contributed to."""
+        return self._newest(Upload.project == project)
+
+    def _newest(self, *which: ColumnElement[bool]) -> Upload | None:
         with self._database.session() as session:
-            query = select(Upload).where(Upload.project == project)
-            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+            return session.scalars(select(Upload).where(*which).order_by(Upload.created_at.desc())).first()
 
     def of_run(self, project: str, upload: str) -> Upload:
         """The upload that a run is about, as Carole names it: not the newest, where her store was restored; or

@@ -1,7 +1,6 @@
 """Rows that a step of the custodian's work keeps outside memory, encrypted, and only for as long as it works.
 
-Each table has a random key of its own that is in memory and nowhere else: what a killed process leaves behind
-no one can read, and it is removed at the next start.
+Each table has a random key that is in memory alone: no one can read what a killed process leaves behind.
 """
 
 from __future__ import annotations

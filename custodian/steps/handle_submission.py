@@ -2,18 +2,14 @@
 
 In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
-and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
-neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
-approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`count_joined`).
-That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
-(`requested_rows`).
-Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
-linked.
+and sends the numbers, signed and sealed to the resolver, in the order of the pairs: it sees which pairs share a record,
+and neither rows nor identifiers. Only where the approved specification has `resolution: {by: carole}` are they for
+Carole, up to a cap (`count_joined`). That the rows are of candidate pairs a custodian cannot verify: it bounds how many
+of one record it submits handles of (`requested_rows`).
 
-Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
-so that it can give Carole links between rows of codes, which she cannot join to the rows she requested. Where the
-specification has an extended latent step, the resolver makes it, and receives each numbered record's codes: not of the
-other records, and never with a label.
+The resolver also receives which handles are of dummies and decoys, which must not be linked; each numbered record's row
+in the set of codes, where the linked records are to be assessed; and its codes, never with a label, where it makes an
+extended latent step.
 """
 
 from __future__ import annotations

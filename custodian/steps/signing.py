@@ -1,8 +1,7 @@
 """Signing a cleaned file into a pending upload: set by set in mode block_keyed, as a whole in the other modes.
 
 An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
-with the same bytes, since nothing in them is drawn but from the custodian's own key. In mode shared it ends with
-others: what is written are shares (`UploadShares`), under secrets drawn for each upload, which are never stored.
+with the same bytes, but in mode shared, whose shares (`UploadShares`) are drawn for each upload and never stored.
 """
 
 from __future__ import annotations

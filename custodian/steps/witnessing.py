@@ -4,13 +4,12 @@ A log that was rewritten, rolled back, restarted or shown differently to the two
 error for the operator. The verified checkpoints are kept as long as the state is; `gemel audit verify --kept` takes
 them as evidence.
 
-Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
-other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is
-in the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the
-same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
-and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
-countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
-other's operator decides otherwise (`decide_alone`).
+A Carole who forks her log could still show each custodian for ever what the other had countersigned before the fork. So
+one to whom a share is offered wants the proof that the release is in the log, and countersigns the log as it is then;
+it fetches nothing before the other has countersigned, of the same log, at least as much as it had itself seen at that
+first offer. Each waits for that alone, and for nothing that follows it; who is not to fetch anything countersigns too,
+when Carole says that it is awaited. One that is away makes the other wait, unless the other's operator decides
+otherwise (`decide_alone`).
 """
 
 from __future__ import annotations
