@@ -83,13 +83,8 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
     # The operator's calls come from this custodian's own programs: their ids are its own.
     made = Observation(configuration.observability, readiness, versions, callers_requests=True)
     made.registry.register(_CustodianMetrics(context, readiness, trust))
-    steps = Histogram(
-        "gemel_step_seconds",
-        "Steps of a custodian's work, how they ended, and how long they took.",
-        ["step", "outcome"],
-        buckets=_STEP_SECONDS,
-        registry=made.registry,
-    )
+    what, labels = "Steps of a custodian's work, how they ended, and how long they took.", ("step", "outcome")
+    steps = Histogram("gemel_step_seconds", what, labels, buckets=_STEP_SECONDS, registry=made.registry)
 
     def count(name: str, outcome: str, seconds: float) -> None:
         steps.labels(name, outcome).observe(seconds)

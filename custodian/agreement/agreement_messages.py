@@ -151,11 +151,9 @@ def _read(
     if parts[:2] != [_MAGICS[suite], kind]:
         raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
     if not sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1]):
-        raise _refused(
-            where,
-            f"the {kind.decode()} message is not signed by the configured identity of the other custodian",
-            f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
-        )
+        what = f"the {kind.decode()} message is not signed by the configured identity of the other custodian"
+        got = f"a signature that does not verify under the key with fingerprint {sender.fingerprint}"
+        raise _refused(where, what, got)
     return terms, side, parts[6:-1]
 
 

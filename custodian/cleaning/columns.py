@@ -159,14 +159,10 @@ class Cleaning:
             if unnamed.error is not None:
                 raise unnamed.error
         variables = self._variables.profiles()
-        fields = (
-            replace(
-                counts,
-                distinct=counts.distinct if distinct is None else distinct[name],
-                tokens=_minimum_median_maximum(self._tokens[name]),
-            )
-            for name, counts in self._counts.items()
-        )
+        fields = []
+        for name, counts in self._counts.items():
+            different = counts.distinct if distinct is None else distinct[name]
+            fields.append(replace(counts, distinct=different, tokens=_minimum_median_maximum(self._tokens[name])))
         return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
 
     def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
@@ -182,11 +178,8 @@ def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Speci
     """The profile with the numbers of rows whose value is not sent, or sent as a code."""
     of, column = spec.field(profile.field), columns[profile.field]
     salt, listed = salt_text(columns, spec, of), listed_in(column, of)
-    return replace(
-        profile,
-        unsalted=0 if salt is None else int((column.is_not_null() & salt.is_null()).sum()),
-        coded_values=0 if listed is None else int((~listed).sum()),
-    )
+    unsalted = 0 if salt is None else int((column.is_not_null() & salt.is_null()).sum())
+    return replace(profile, unsalted=unsalted, coded_values=0 if listed is None else int((~listed).sum()))
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:

@@ -60,13 +60,8 @@ def harmonised(
     distinct = raw.drop_nulls().unique()
     found = [find(value) for value in distinct]
     missing = [category is None and is_missing(value) for value, category in zip(distinct, found, strict=True)]
-    known = pl.DataFrame(
-        {
-            "raw": distinct,
-            "category": pl.Series(found, dtype=pl.String),
-            "missing": pl.Series(missing, dtype=pl.Boolean),
-        }
-    )
+    named, unknown = pl.Series(found, dtype=pl.String), pl.Series(missing, dtype=pl.Boolean)
+    known = pl.DataFrame({"raw": distinct, "category": named, "missing": unknown})
     rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
     outside = rows.select(pl.col("raw").is_not_null() & pl.col("category").is_null() & ~pl.col("missing")).to_series()
     unnamed.add(raw, outside, positions)
@@ -180,14 +175,8 @@ def _clean(
     rows = placed(raw, variable)
     listing.add(raw, rows["outside"], positions)
     blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
-    profile = VariableProfile(
-        variable=variable.name,
-        column=name,
-        categories=len(variable.categories),
-        rows=len(raw),
-        blank=blank,
-        coded=int(rows["coded"].sum()),
-    )
+    coded = int(rows["coded"].sum())
+    profile = VariableProfile(variable.name, name, len(variable.categories), len(raw), blank, coded)
     return rows["place"].alias(variable.name), profile
 
 

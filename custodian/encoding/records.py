@@ -154,16 +154,8 @@ class Encoding:
         """
         rows = self._prepared(sent, progress)
         places, names = rows.places(unit), [field.name for field in self.specification.fields]
-        signed = self._run(
-            {
-                (place, name): partial(rows.signed, place, name, order)
-                for place, order in places.items()
-                for name in names
-            },
-            rows.title,
-            progress,
-            (_PREPARED, 1.0),
-        )
+        jobs = {(place, name): partial(rows.signed, place, name, places[place]) for place in places for name in names}
+        signed = self._run(jobs, rows.title, progress, (_PREPARED, 1.0))
         sets: list[SignatureSet] = []
         orders: dict[str, list[NDArray[np.int64]]] = {part: [] for part in sent.rows}
         for place, order in places.items():
@@ -215,18 +207,10 @@ class Encoding:
         keyed = self.specification.keyed_rules
         fields = () if self.specification.mode == "trusted" else self.specification.fields
         between = _PREPARED * len(keyed) / max(1, len(keyed) + len(fields))
-        digests = self._run(
-            {rule.name: partial(self._digests, rule, sent.columns) for rule in keyed},
-            lambda name: f"blocking keys {name}",
-            progress,
-            (0.0, between),
-        )
-        prepared = self._run(
-            {field.name: partial(self.signer.prepare, field, sent.columns) for field in fields},
-            lambda name: f"prepared {name}",
-            progress,
-            (between, _PREPARED),
-        )
+        keys = {rule.name: partial(self._digests, rule, sent.columns) for rule in keyed}
+        digests = self._run(keys, lambda name: f"blocking keys {name}", progress, (0.0, between))
+        values = {field.name: partial(self.signer.prepare, field, sent.columns) for field in fields}
+        prepared = self._run(values, lambda name: f"prepared {name}", progress, (between, _PREPARED))
         of_mode = {"open": WholeFile, "trusted": WholeFileOfValues}.get(self.specification.mode, RowsInBlocks)
         return of_mode(self.specification, self.signer, self.shuffle, sent, prepared, digests)
 

@@ -52,8 +52,6 @@ def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> Share
         )
         for party in ComputeParty
     )
-    return SharedEncoded(
-        (carole, coordinator, steward),
-        {rule: np.concatenate(each) for rule, each in orders.items()},
-        tuple(part for part in sent if isinstance(part, SignatureSet)),
-    )
+    whole = {rule: np.concatenate(each) for rule, each in orders.items()}
+    unshared = tuple(part for part in sent if isinstance(part, SignatureSet))
+    return SharedEncoded((carole, coordinator, steward), whole, unshared)

@@ -124,13 +124,10 @@ def attack_by_size(
         gained = counts * ((truth == guesses).astype(np.int64) - (truth == 0)) * (truth >= 0)
         by_block = np.bincount(blocks.block[attacked], weights=gained[attacked], minlength=len(blocks.sizes))[chosen]
         factor = 1.0 if weights is None else weights[int(size_class)] / max(1.0, float(blocks.sizes[inside].sum()))
-        whole = replace(
-            found,
-            n_values=round(factor * float(values_in[inside].sum())),
-            n_records=round(factor * float(records_in[inside].sum())),
-            # Of the file's blocks of this size, about so many: those that are here may have been drawn from them.
-            error=_ratio_error(by_block, records_in[chosen], max(len(chosen), round(factor * len(inside)))),
-        )
+        # Of the file's blocks of this size, about so many: those that are here may have been drawn from them.
+        error = _ratio_error(by_block, records_in[chosen], max(len(chosen), round(factor * len(inside))))
+        n_values, n_records = (round(factor * float(each[inside].sum())) for each in (values_in, records_in))
+        whole = replace(found, n_values=n_values, n_records=n_records, error=error)
         minimum, maximum = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
         classes.append(SizeClass(minimum, maximum, whole.n_records, whole))
     return _weighted(name, field, [part.recovery for part in classes]), classes

@@ -190,19 +190,9 @@ class PairLookup:
         looked_up = pairs[np.cumsum((last - first)[pairs]) <= visits]
         # What the fields not yet looked at may add: most pairs are ruled out by the first ones.
         rest = np.cumsum(maxima[:, ::-1], axis=1)[:, ::-1] - maxima
-        star = _stars(
-            looked_up,
-            seen.one,
-            seen.other,
-            evidence,
-            rest,
-            field,
-            first,
-            last,
-            self._binned,
-            self._people,
-            np.zeros((1 + int(seen.other.max(initial=0)), len(self._theirs)), dtype=np.float32),
-        )
+        star = np.zeros((1 + int(seen.other.max(initial=0)), len(self._theirs)), dtype=np.float32)
+        windows, clear = (field, first, last), (self._binned, self._people)
+        star = _stars(looked_up, seen.one, seen.other, evidence, rest, *windows, *clear, star)
         best = np.zeros(self._n_blocks)
         here = np.flatnonzero((star > 0) & (self._theirs >= 0))
         np.maximum.at(best, self._theirs[here], star[here])

@@ -53,10 +53,7 @@ def by_register(
     blocks: _Blocks,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
-    """Findings of one rule; `order` is which of the rows of `whole` each is, shape (n_sent,).
-
-    Under a second for the commonest sizes of blocks.
-    """
+    """Findings of one rule, in under a second; `order` is which of the rows of `whole` each is, shape (n_sent,)."""
     rows = whole.rows[part.rule]
     _, of_rule, sizes = np.unique(blocks.text.to_numpy().astype(str), return_inverse=True, return_counts=True)
     block = np.full(len(next(iter(whole.columns.values()))), UNKNOWN, dtype=np.int64)
@@ -218,11 +215,9 @@ def in_blocks(
     used = np.unique(np.concatenate([those.attacked for those in blocks_of.values()]))
     if not len(used):
         return
-    some = RuleRows(
-        {name: column[used] for name, column in whole.columns.items()},
-        {name: np.searchsorted(used, those.attacked) for name, those in blocks_of.items()},
-        int(np.searchsorted(used, whole.n_records)),
-    )
+    rows = {name: np.searchsorted(used, those.attacked) for name, those in blocks_of.items()}
+    n_records = int(np.searchsorted(used, whole.n_records))
+    some = RuleRows({name: column[used] for name, column in whole.columns.items()}, rows, n_records)
     sent = Encoding(spec, keys.throw_away_seed("blocks"), 1, noise, shuffle=file_order).rows(some)
     for part, rule in zip(map(known_by_block, sent.sets), spec.keyed_rules, strict=True):
         order, those = sent.orders[rule.name], blocks_of[rule.name]

@@ -70,15 +70,6 @@ def score(
     def of_records(chosen: NDArray[np.bool_]) -> float:
         return float(counts[chosen].sum() / n_records) if n_records else 0.0
 
-    return Recovery(
-        attack,
-        field,
-        n_values,
-        n_records,
-        of_values(right),
-        of_records(right),
-        of_values(known),
-        of_records(known),
-        of_records((truth == commonest) & known),
-        of_records(guesses != UNKNOWN),
-    )
+    chance, claimed = of_records((truth == commonest) & known), of_records(guesses != UNKNOWN)
+    named = of_values(right), of_records(right), of_values(known), of_records(known)
+    return Recovery(attack, field, n_values, n_records, *named, chance, claimed)

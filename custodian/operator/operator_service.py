@@ -301,14 +301,8 @@ def start_operator(
         raise GemelError(
             ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
         )
-    server = start_server(
-        configured,
-        [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
-        trust,
-        ServerSettings(threads=4),
-        own_operator=True,
-        recorder=recorder,
-    )
+    services, settings = [(operator_pb2_grpc.add_OperatorServicer_to_server, service)], ServerSettings(threads=4)
+    server = start_server(configured, services, trust, settings, own_operator=True, recorder=recorder)
     address = f"{configured.rpartition(':')[0]}:{server.port}"
     announce(step_context.state.folder, address)
     return server, address

@@ -173,13 +173,8 @@ def show_consent(found: operator_pb2.SpecificationResponse, profile: str, title:
 
 
 def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
-    console.print(
-        Panel(
-            "\n".join(f"• {note}" for note in found.notes),
-            title="what this specification means for your records",
-            title_align="left",
-            border_style="yellow",
-        )
-    )
+    title = "what this specification means for your records"
+    notes = "\n".join(f"• {note}" for note in found.notes)
+    console.print(Panel(notes, title=title, title_align="left", border_style="yellow"))
     console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
     console.print("It must be the digest that the coordinator and the other custodian see.")

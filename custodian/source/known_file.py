@@ -130,12 +130,9 @@ def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np
     with np.errstate(over="ignore"):
         total = float(counts.sum())
     if name == "share" and abs(total - 1) > SUM_TOLERANCE:
-        raise _source(
-            f"the shares of a joint distribution must sum to 1, within {SUM_TOLERANCE:g}",
-            where,
-            f"a sum of {total:.9g}",
-            "add the cells that are missing, or name the column count",
-        )
+        what = f"the shares of a joint distribution must sum to 1, within {SUM_TOLERANCE:g}"
+        remedy = "add the cells that are missing, or name the column count"
+        raise _source(what, where, f"a sum of {total:.9g}", remedy)
     if not 0 < total < np.inf:
         raise _source("counts must have a sum above 0", where, f"{total:g}", "correct the file")
     return np.ascontiguousarray(counts, dtype=np.float64)
@@ -235,12 +232,6 @@ def _digest(path: Path) -> str:
             while block := file.read(_BLOCK):
                 found.update(block)
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE,
-            "cannot be read",
-            path,
-            error,
-            "check `known_files` and the file's permissions",
-            inline=True,
-        ) from None
+        remedy = "check `known_files` and the file's permissions"
+        raise file_error(ErrorCode.SOURCE, "cannot be read", path, error, remedy, inline=True) from None
     return found.hexdigest()

@@ -80,13 +80,9 @@ def _check_form(declared: CsvSource) -> None:
     """Refuse a declared encoding or separator that is plainly not the file's."""
     found = csv_source(declared.path, CsvOptions())
     if declared.encoding != DETECT and _is_mistaken(declared.encoding, found.encoding, declared.path):
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"the file is declared as {declared.encoding}, and is not written so",
-            where=str(declared.path),
-            got=found.encoding,
-            remedy=f"write `encoding: {found.encoding}` below `csv` in the configuration, or save the file as declared",
-        )
+        what, where = f"the file is declared as {declared.encoding}, and is not written so", str(declared.path)
+        remedy = f"write `encoding: {found.encoding}` below `csv` in the configuration, or save the file as declared"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=where, got=found.encoding, remedy=remedy)
     if declared.separator != DETECT:
         given = CsvOptions(found.encoding, declared.separator)
         try:

@@ -56,14 +56,8 @@ class State:
                 part.chmod(0o700)
             self._lock = lock_folder(folder)
         except OSError as error:
-            raise file_error(
-                ErrorCode.CONFIGURATION,
-                "the state folder cannot be used",
-                folder,
-                error,
-                "check its permissions and the path in the configuration",
-                inline=True,
-            ) from None
+            what, remedy = "the state folder cannot be used", "check its permissions and the path in the configuration"
+            raise file_error(ErrorCode.CONFIGURATION, what, folder, error, remedy, inline=True) from None
         try:
             self._database = Database(folder / "custodian.sqlite")
         except GemelError:

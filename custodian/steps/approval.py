@@ -49,9 +49,8 @@ def approve(context: StepContext, task: Task) -> Outcome:
         # What was decided before was about another epoch.
         known = context.state.update(task.project, epoch=task.epoch, decision="", decided_digest=b"")
     if known.specification_digest != task.specification_digest:
-        digest, mode = task.specification_digest, task.spec.mode
-        proposed = {"specification": task.text, "specification_digest": digest, "mode": mode, "profile": ""}
-        known = context.state.update(task.project, **proposed)
+        proposed = {"specification": task.text, "specification_digest": task.specification_digest, "profile": ""}
+        known = context.state.update(task.project, mode=task.spec.mode, **proposed)
     # A decision counts for the specification it was made about, and for no other.
     decided = known.decision if known.decided_digest == task.specification_digest else ""
     if decided == "declined":
@@ -71,28 +70,16 @@ def approve(context: StepContext, task: Task) -> Outcome:
     known = context.state.project(task.project) or known
     file = FileStatement(int(json.loads(known.profile)["rows"]), " ".join(context.configuration.origin.split()))
     identity, about = context.keyring.identity, (task.project, task.specification_digest)
-    signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(*about, task.epoch))
     signed_file = file.sign(identity, *about)
     stated = custody_pb2.FileStatement(records=file.records, origin=file.origin, signature=signed_file)
-    request = custody_pb2.ApproveRequest(
-        project=task.project,
-        specification_digest=task.specification_digest,
-        signature=signature,
-        epoch=task.epoch,
-        file=stated,
-    )
+    request = custody_pb2.ApproveRequest(project=task.project, epoch=task.epoch, file=stated)
+    request.specification_digest = task.specification_digest
+    request.signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(*about, task.epoch))
     context.call(context.carole.Approve, request)
     context.state.update(task.project, stage="approved")
-    log.info(
-        "approved",
-        project=task.project,
-        mode=task.spec.mode,
-        values_sent=task.spec.mode == "trusted",
-        digest=task.specification_digest.hex(),
-        epoch=task.epoch,
-        by=known.decided_by or "policy",
-        records=file.records,
-    )
+    mode, digest, by = task.spec.mode, task.specification_digest.hex(), known.decided_by or "policy"
+    stated_of = {"mode": mode, "values_sent": mode == "trusted", "digest": digest, "records": file.records}
+    log.info("approved", project=task.project, epoch=task.epoch, by=by, **stated_of)
     return Outcome.DONE
 
 

@@ -110,15 +110,9 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
     context.state.add_timings(task.project, watch.seconds)
     context.state.uploads.mark_committed(upload.id)
     context.state.update(task.project, stage="contributed")
-    log.info(
-        "contributed",
-        project=task.project,
-        upload=upload.id,
-        mode=task.spec.mode,
-        values_sent=task.spec.mode == "trusted",
-        bytes=upload.total_bytes,
-        **watch.seconds,
-    )
+    mode = task.spec.mode
+    sent = {"upload": upload.id, "mode": mode, "values_sent": mode == "trusted", "bytes": upload.total_bytes}
+    log.info("contributed", project=task.project, **sent, **watch.seconds)
 
 
 def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:

@@ -71,14 +71,8 @@ def enter_epoch(context: StepContext, task: Task) -> None:
         remedy = "telephone the coordinator: did it open a new epoch?"
         raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     reason = normalized_reason(new.reason)
-    verify_new_epoch(
-        listed_owner(context.trust.members, task).identity,
-        new.signature,
-        task.project,
-        task.encoding_digest,
-        new.epoch,
-        reason,
-    )
+    owner = listed_owner(context.trust.members, task).identity
+    verify_new_epoch(owner, new.signature, task.project, task.encoding_digest, new.epoch, reason)
     context.state.keep_secret(task.project, task.epoch, REASON, reason.encode())
     context.state.uploads.erase_payloads(task.project)
     context.state.forget_leakage(task.project)

@@ -103,15 +103,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
         about = About(
-            project=task.project,
-            run=task.run,
-            side=context.party.side,
-            specification=task.specification_digest,
-            request=request_digest(request),
-            reader=reader.name,
-            key=reader.sealing,
-            suite=task.spec.suite,
-        )
+            task.project, task.run, context.party.side, task.specification_digest, request_digest(request),
+            reader.name, reader.sealing, task.spec.suite,
+        )  # fmt: skip
         sealed = seal_row_handles(context.keyring.identity, about, reported)
         kind = resolution_pb2.RUN_ARTIFACT_HANDLES
         chunk_of = partial(resolution_pb2.PutArtifactRequest, project=task.project, run=task.run, artifact=kind)

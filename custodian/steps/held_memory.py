@@ -57,13 +57,9 @@ class MemoryLimit:
         """Refuse to begin what does not fit; MEMORY."""
         room = self.room()
         if needed > room:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"{what} does not fit into this custodian's limits.memory of {mib(self.limit)}",
-                where=where,
-                got=f"{mib(needed)} needed, {mib(room)} left",
-                remedy=remedy,
-            )
+            what = f"{what} does not fit into this custodian's limits.memory of {mib(self.limit)}"
+            got = f"{mib(needed)} needed, {mib(room)} left"
+            raise GemelError(ErrorCode.MEMORY, what, where=where, got=got, remedy=remedy)
 
     def check(self, where: str) -> None:
         """Stop a step when the process has held more than it may; MEMORY."""

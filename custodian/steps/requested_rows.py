@@ -223,19 +223,13 @@ def check_resolved(
 
 
 def _tables(found: ResolvedShare, rows: NDArray[np.uint32], grant: str) -> dict[str, pl.DataFrame]:
-    pairs = pl.DataFrame(
-        {
-            "row": rows[found.pair],
-            "pair_id": pl.Series(found.ids, dtype=pl.String),
-            "link_probability": found.probability,
-            "linked": found.linked,
-        }
-    ).sort("row", "pair_id")
+    ids = pl.Series(found.ids, dtype=pl.String)
+    named = pl.DataFrame({"row": rows[found.pair], "pair_id": ids, "link_probability": found.probability})
+    pairs = named.with_columns(linked=pl.Series(found.linked)).sort("row", "pair_id")
     tables = {"links": pairs.filter("linked").drop("linked").rename({"pair_id": "link_id"})}
     if grant == "pairs":
         tables["pairs"] = pairs
     if found.draw is not None and found.drawn is not None:
-        named = pl.DataFrame({"row": rows[found.pair], "pair_id": found.ids, "link_probability": found.probability})
         drawn = named[found.drawn].with_columns(draw=pl.Series(found.draw, dtype=pl.UInt32))
         tables["draws"] = drawn.select("row", "pair_id", "draw", "link_probability").sort("draw", "row", "pair_id")
     return tables

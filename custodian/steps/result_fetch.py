@@ -115,15 +115,8 @@ def _receive(step_context: StepContext, task: Task) -> Result:
         n_links = own.tables["links"].height if "links" in own.tables else 0
         step_context.state.add_timings(task.project, watch.seconds)
         _write(step_context, task, folder, own.share, own.tables)
-    result = Result(
-        project=task.project,
-        run=task.run,
-        root=own.root,
-        folder=str(folder),
-        links=n_links,
-        fetched_at=time.time(),
-        acknowledged=False,
-    )
+    result = Result(project=task.project, run=task.run, root=own.root, folder=str(folder), links=n_links)
+    result.fetched_at = time.time()
     step_context.state.add_result(result)
     step_context.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
     return result

@@ -39,10 +39,6 @@ def deviation(
     `suspects`: who can have deviated, as the party that reports it sees it: never itself.
     """
     first, second = sorted(link)
-    return GemelError(
-        ErrorCode.DEVIATION,
-        f"{what} between {first.title} and {second.title}",
-        where=stage,
-        got=f"a deviation of {' or '.join(party.title for party in sorted(suspects))}",
-        remedy=_REMEDY,
-    )
+    what = f"{what} between {first.title} and {second.title}"
+    got = f"a deviation of {' or '.join(party.title for party in sorted(suspects))}"
+    return GemelError(ErrorCode.DEVIATION, what, where=stage, got=got, remedy=_REMEDY)

@@ -79,9 +79,6 @@ def _is_signed(
 
 
 def _refusal(offer: computation_pb2.NextComputationResponse, code: ErrorCode, what: str) -> GemelError:
-    return GemelError(
-        code,
-        f"Carole offers a computation that this party takes no part in: {what}",
-        where=f"project {offer.project[:64]!r}",
-        remedy="look at the project with `gemel project status`, and ask Carole's operator",
-    )
+    what = f"Carole offers a computation that this party takes no part in: {what}"
+    remedy = "look at the project with `gemel project status`, and ask Carole's operator"
+    return GemelError(code, what, where=f"project {offer.project[:64]!r}", remedy=remedy)

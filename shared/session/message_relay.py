@@ -138,11 +138,8 @@ class Link:
 
     def _refusal(self, got: str) -> GemelError:
         number, part = self._awaited
-        return parameter(
-            self._name,
-            f"messages of a session come in order, and part {part} of message {number} is the next to be sent",
-            got,
-        )
+        what = f"messages of a session come in order, and part {part} of message {number} is the next to be sent"
+        return parameter(self._name, what, got)
 
 
 def _give_up(future: asyncio.Future[None]) -> None:
