@@ -36,10 +36,8 @@ from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from gemel.records.registry import source_stamp
 
-# What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
-#
-# What each kind discloses is in docs/threat-model.md. A refusal is no condition: it is signed, with its reason, and
-# sent on its own.
+# What Carole, and the coordinator through her, are shown of an error here is its kind, and neither a figure nor a text
+# (docs/threat-model.md). A refusal is no condition: it is signed, with its reason, and sent on its own.
 
 Condition = project_pb2.CustodianCondition
 
@@ -73,8 +71,6 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_SEND_VARIABLES: send_variables,
     custody_pb2.TASK_KIND_FETCH_VARIABLES: fetch_variables,
 }
-"""The step that performs each kind of task."""
-
 ObserveStep = Callable[[str, str, float], None]
 """Called with a step's name, its outcome and its seconds."""
 
@@ -92,7 +88,6 @@ _WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
     project_pb2.PROJECT_STATE_KEYED,
 }
 """Approved by all, and nothing released."""
-
 _SHORT_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 5.0
 """Between two looks at whether another party has done its part."""
@@ -133,7 +128,6 @@ class Agent:
         self._position = custody_pb2.StatusPosition()
         """Up to where Carole has shown what became of projects; not kept, so that a start is shown everything again."""
         self._more = False
-        """Whether she has more to show."""
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
@@ -335,7 +329,6 @@ class Agent:
         return source_stamp(configuration.source), known_file_stamps((*configuration.known_files, *seed))
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
-        """Store the projects' states as Carole reports them."""
         state = self._context.state
         for status in statuses:
             known = state.project(status.project)

@@ -36,20 +36,11 @@ def build(party: Party) -> typer.Typer:
         no_args_is_help=True,
     )
     default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
-    _check(app, party, default)
-    _serve(app, party, default)
-    _status(app, party, default)
-    _profile(app, party, default)
-    _specification(app, party, default)
-    add_approve(app, party, default)
-    add_decline(app, party, default)
-    _attach(app, party, default)
-    _checkpoints(app, party, default)
-    add_accept_restore(app, party, default)
-    add_override(app, party, default)
-    add_fetch_alone(app, party, default)
-    _leakage(app, party, default)
-    _stop(app, party, default)
+    for add in (
+        *(_check, _serve, _status, _profile, _specification, add_approve, add_decline, _attach, _checkpoints),
+        *(add_accept_restore, add_override, add_fetch_alone, _leakage, _stop),
+    ):
+        add(app, party, default)
     app.add_typer(_seed(party), name="seed")
     return app
 

@@ -34,7 +34,6 @@ from gemel.common.specification.model.defaults import Mode
 from gemel.records.sources import Source
 
 MAX_KNOWN_FILES = 64
-
 MAX_WAIT_SECONDS = 5.0
 """Carole holds a request for a task no longer than this."""
 

@@ -1,9 +1,8 @@
 """Some records of a file that is too large to be measured whole, drawn so that what is measured of them is of the file.
 
-An attack inside blocks depends on how many rows a block has: in a sample of rows blocks are smaller, and it would be
-understated. So whole blocks are drawn under each rule, of every size as many, with the number of rows that blocks of
-each size have in the file; besides these some records at random, and the commonest values of each field as they were
-counted in all records.
+An attack inside blocks depends on how many rows a block has, and a sample of rows would understate it. So whole blocks
+are drawn under each rule, of every size as many, besides some records at random, and the commonest values of each
+field.
 """
 
 from __future__ import annotations
@@ -17,16 +16,12 @@ from numpy.typing import NDArray
 
 BLOCKED_ROWS = 400
 """Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""
-
 OTHER_ROWS = 4_000
 """Rows drawn besides of blocks with several rows: people whom a register has, and whose rows are not attacked."""
-
 ANY_ROWS = 50_000
 """Records drawn at random."""
-
 COMMONEST = 20_000
 """Values of a field that are counted: three times as many as an attacker's dictionary has."""
-
 CLASSES = 32
 """Sizes of blocks by their logarithm to the base 2, rounded down."""
 
@@ -35,10 +30,9 @@ CLASSES = 32
 class DrawnBlocks:
     """Whole blocks of one rule.
 
-    `attacked`, `others`: int64: places among the drawn records of those in blocks of every size, and of those in blocks
-    of several rows drawn besides; ascending, none in both; `rows_of_size` (float64, shape (CLASSES,)): rows of the file
-    in blocks of each size, by the logarithm to the base 2, rounded down; `own_size`: rows of the block of a row, on
-    average over the rows of the file.
+    `attacked`, `others`: places among the drawn records, ascending, of those in blocks of every size, and of those in
+    blocks of several rows drawn besides; `rows_of_size`, shape (CLASSES,): rows of the file in blocks of each size, by
+    its logarithm; `own_size`: rows of the block of a row, on average over the rows of the file.
     """
 
     attacked: NDArray[np.int64] = field(repr=False)
@@ -54,11 +48,10 @@ class DrawnBlocks:
 
 @dataclass(frozen=True)
 class DrawnRecords:
-    """Some records of a file.
+    """Some records of a file: `columns` are their cleaned values by field.
 
-    `columns`: cleaned values by field of the drawn records; `variables`: by variable, the places of the categories of
-    the records `anyone`; `anyone`: int64: places among the drawn records of those that were drawn at random; `counts`:
-    By field, `value` and `count` of the commonest values of the file; `blocks`: by rule; `n_records`: records of the
+    `anyone`: places among them of those that were drawn at random; `variables`: places of the categories of these;
+    `counts`: by field, `value` and `count` of the commonest values of the file; `blocks`: by rule; `n_records`: of the
     file.
     """
 
@@ -71,7 +64,6 @@ class DrawnRecords:
 
     @property
     def n_drawn(self) -> int:
-        """Records drawn."""
         return max(len(column) for column in self.columns.values())
 
 

@@ -1,12 +1,9 @@
-"""The report to a custodian on what Carole could learn, and the type of the function that makes it.
-
-The risk library measures it; a custodian's program passes the function to the service and the commands as a `Gate`.
-"""
+"""The report to a custodian on what Carole could learn, and the type of the function that makes it (`Gate`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Protocol, Self
 
 import polars as pl
@@ -32,10 +29,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one kind of attacker could do at worst, and whether the specification allows it.
+    """What one kind of attacker could do at worst, and the largest share allowed; None: the specification sets no
+    limit.
 
-    `attacker`, `limit`: kind of attacker, and the largest share allowed; None: the specification sets no limit;
-    `worst`: the finding furthest above guessing; None where nothing was attacked.
+    `worst` is the finding furthest above guessing; None where nothing was attacked.
     """
 
     attacker: Attacker
@@ -44,17 +41,14 @@ class Verdict:
 
     @property
     def who(self) -> str:
-        """The kind of attacker in words."""
         return ATTACKERS[self.attacker]
 
     @property
     def share(self) -> float:
-        """Largest share above guessing."""
         return 0.0 if self.worst is None else self.worst.above_chance
 
     @property
     def exceeds(self) -> bool:
-        """Whether that is above the limit."""
         return self.limit is not None and self.share > self.limit
 
     @property
@@ -69,13 +63,12 @@ class Verdict:
 class Finding:
     """The success of one attack on one field; shares of the records that have a value.
 
-    `field`, `rule`: attacked field; blocking rule whose signatures were attacked, "" where one key serves the whole
-    file; `attack`: in words; `recovered`: share of records whose value the attack named correctly; `chance`: share
-    recovered by naming the commonest value everywhere; `attainable`: the most that any attack could with the dictionary
-    used; `attacker`: who can make it: one of `ATTACKERS`. Who has a register recognises whole rows: `field` is then
+    `rule`: blocking rule whose signatures were attacked, "" where one key serves the whole file; `recovered`: share of
+    records whose value the attack named correctly; `chance`: by naming the commonest value everywhere; `attainable`:
+    the most that any attack could with the dictionary used. Who has a register recognises whole rows: `field` is then
     empty, and `recovered` the share of the people in her register whose row she names rightly; `error`: standard error
-    of `recovered` less `chance`, where records were drawn and it could be estimated; `precision`: share of a register's
-    sure claims that are right; None elsewhere.
+    of `recovered` less `chance`, where records were drawn; `precision`: share of a register's sure claims that are
+    right.
     """
 
     field: str
@@ -98,13 +91,12 @@ class Finding:
 class LeakageReport:
     """What Carole could learn of a file under a specification.
 
-    `mode`: the specification's; `records`: in the file; `limit`, `register_limit`, `everybody_limit`: largest share
-    that the specification allows each kind of attacker, None for no limit; see `LeakageSpec`; `refuses`: whether a
-    share above the limit keeps the service from contributing; otherwise it is a warning; `findings`: for every field,
-    and in block-keyed mode for every rule; `recognised`: for every rule in block-keyed mode: what those could recognise
-    who have a register; `codes`: for the variables. The limit does not apply to them: a code is a relabelling, whose
-    counts are visible in every mode, as the notes to those who approve the specification state; `warnings`: what the
-    figures do not cover.
+    `limit`, `register_limit`, `everybody_limit`: largest share that the specification allows each kind of attacker,
+    None for no limit; `refuses`: whether a share above it keeps the service from contributing; otherwise it is a
+    warning; `findings`: for every field, and in block-keyed mode for every rule; `recognised`: what those could
+    recognise who have a register; `codes`: for the variables. The limit does not apply to them: a code is a
+    relabelling, whose counts are visible in every mode, as the notes to those who approve the specification state;
+    `warnings`: what the figures do not cover.
     """
 
     mode: str
@@ -146,11 +138,9 @@ class LeakageReport:
 
     @property
     def exceeds(self) -> bool:
-        """Whether any kind of attacker could do more than the specification allows."""
         return any(verdict.exceeds for verdict in self.verdicts)
 
     def by_field(self) -> dict[str, Finding]:
-        """The worst finding of each field."""
         found: dict[str, Finding] = {}
         for finding in self.findings:
             if finding.field not in found or finding.above_chance > found[finding.field].above_chance:
@@ -158,7 +148,6 @@ class LeakageReport:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         lists = (("findings", self.findings), ("recognised", self.recognised), ("codes", self.codes))
         shown = {part: [{**asdict(each), "above_chance": each.above_chance} for each in found] for part, found in lists}
         verdicts = [
@@ -170,26 +159,12 @@ class LeakageReport:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The report that `as_dict` made."""
-
-        def read(part: str) -> tuple[Finding, ...]:
-            kept = ({**each} for each in content[part])
-            return tuple(
-                Finding(**{key: value for key, value in each.items() if key != "above_chance"}) for each in kept
-            )
-
-        return cls(
-            content["mode"],
-            content["records"],
-            content["limit"],
-            content["refuses"],
-            read("findings"),
-            read("codes"),
-            tuple(ResultWarning.model_validate(each) for each in content["warnings"]),
-            read("recognised"),
-            content["register_limit"],
-            content["everybody_limit"],
-        )
+        known = {each.name: content[each.name] for each in fields(cls)}
+        names = [each.name for each in fields(Finding)]
+        for part in ("findings", "codes", "recognised"):
+            known[part] = tuple(Finding(**{name: found[name] for name in names}) for found in content[part])
+        warnings = tuple(ResultWarning.model_validate(each) for each in content["warnings"])
+        return cls(**{**known, "warnings": warnings})
 
 
 class Gate(Protocol):

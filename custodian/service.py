@@ -47,9 +47,7 @@ from gemel.custodian.steps.step_context import Progress, StepContext
 from gemel.protos.linkage.v1 import custody_pb2_grpc, project_pb2
 from gemel.records.registry import check_driver
 
-# What a custodian's service shows of itself: its metrics, by name, its probes, and the record of its operator's calls.
-#
-# Nothing of a record or of its source is among them: states of projects, durations of steps, disks and certificates.
+# What the service shows of itself has nothing of a record or its source: states of projects, durations, certificates.
 
 
 AGENT = "agent"
@@ -85,13 +83,8 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
     # The operator's calls come from this custodian's own programs: their ids are its own.
     made = Observation(configuration.observability, readiness, versions, callers_requests=True)
     made.registry.register(_CustodianMetrics(context, readiness, trust))
-    steps = Histogram(
-        "gemel_step_seconds",
-        "Steps of a custodian's work, how they ended, and how long they took.",
-        ["step", "outcome"],
-        buckets=_STEP_SECONDS,
-        registry=made.registry,
-    )
+    what, labels = "Steps of a custodian's work, how they ended, and how long they took.", ("step", "outcome")
+    steps = Histogram("gemel_step_seconds", what, labels, buckets=_STEP_SECONDS, registry=made.registry)
 
     def count(name: str, outcome: str, seconds: float) -> None:
         steps.labels(name, outcome).observe(seconds)
@@ -107,7 +100,6 @@ class _CustodianMetrics(Collector):
         self._projects = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics as they are now."""
         context = self._context
         yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.in_use())
         connected = context.progress.connected
@@ -195,12 +187,10 @@ class CustodianService:
         return self._observation.address
 
     def start(self) -> None:
-        """Begin to request tasks from Carole."""
         self._watch.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the service end; `wait` returns then."""
         self._stopping.set()
 
     def wait(self) -> None:

@@ -57,16 +57,11 @@ PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21
 MAX_LENGTH = 2**18 - 2
 """Longest value, in characters: the places of its padded bigrams have 18 bits."""
-
 TAG_SHIFT = 60
 BIGRAM, POSITIONAL_BIGRAM, POSITIONAL_CHARACTER, DATE_PART, WORD, VALUE = range(1, 7)
-
 DATE_DIGITS = 8
-
 TOKENISATIONS = ("bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value")
-
 _HASH_BYTES = 8
-
 PART_SHIFT = 40
 PLACE_SHIFT = 32
 
@@ -80,24 +75,20 @@ def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int
 
 
 def unknown_tokenisation(name: str) -> GemelError:
-    """Error for an unknown tokenisation."""
     known = ", ".join(TOKENISATIONS)
     return parameter("tokens", "unknown tokenisation", name, f"use one of {known}")
 
 
 def no_key() -> GemelError:
-    """Error for a hash without a key."""
     return parameter("tokens", "words and whole values need a key of 32 bytes")
 
 
 def too_long(count: int) -> GemelError:
-    """Error for values with more characters than can have distinct places."""
     remedy = "check that this is the right column for the field"
     return parameter("tokens", f"a value must have at most {MAX_LENGTH} characters", f"{count} longer values", remedy)
 
 
 def no_date(count: int) -> GemelError:
-    """Error for values that are not cleaned dates."""
     what = f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD"
     return parameter("tokens", what, f"{count} other values", "set `kind: date` for the field")
 
@@ -118,7 +109,6 @@ class Tokens:
 
     @property
     def n_values(self) -> int:
-        """Number of values."""
         return len(self.offsets) - 1
 
     @property
@@ -127,7 +117,6 @@ class Tokens:
         return np.diff(self.offsets)
 
     def __getitem__(self, value: int) -> NDArray[np.uint64]:
-        """Codes of one value."""
         return self.codes[self.offsets[value] : self.offsets[value + 1]]
 
     def take(self, values: NDArray[np.int64]) -> Tokens:

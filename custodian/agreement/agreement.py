@@ -72,12 +72,10 @@ class Agreement:
         _encapsulation: Encapsulation | None = None,
     ) -> None:
         if peer == identity.public:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the other custodian's identity is this custodian's own",
-                where=f"seed agreement of project {terms.project}",
-                remedy="enter the identity whose fingerprint the other custodian reads out to you",
-            )
+            what = "the other custodian's identity is this custodian's own"
+            where = f"seed agreement of project {terms.project}"
+            remedy = "enter the identity whose fingerprint the other custodian reads out to you"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
         self.terms, self.side, self.suite = terms, side, suite
         self._identity, self._peer = identity, peer
         self._ephemeral = _ephemeral or Ephemeral.create(suite)
@@ -92,14 +90,12 @@ class Agreement:
     def offer(self) -> bytes:
         """The own offer; WRONG_STATE if it answers the other's, and that was not accepted yet."""
         if not self.has_offer:
-            self._refuse(
-                ErrorCode.WRONG_STATE, "the own offer answers the other's, which has not arrived", "wait for it"
-            )
+            what = "the own offer answers the other's, which has not arrived"
+            self._refuse(ErrorCode.WRONG_STATE, what, "wait for it")
         return self._own_offer.signed(self._identity)
 
     @property
     def has_offer(self) -> bool:
-        """Whether the own offer can be made."""
         return bool(self._half.part)
 
     @property
@@ -109,7 +105,6 @@ class Agreement:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the own confirmation was made."""
         return bool(self._canary)
 
     @property
@@ -130,11 +125,8 @@ class Agreement:
                 return
             self._refuse(ErrorCode.WRONG_STATE, "a second, different offer of the other custodian", _AGAIN)
         if self.has_offer and message == self.offer:
-            self._refuse(
-                ErrorCode.SIGNATURE,
-                "this custodian's own offer came back as the other's",
-                "report it to the linkage unit",
-            )
+            what = "this custodian's own offer came back as the other's"
+            self._refuse(ErrorCode.SIGNATURE, what, "report it to the linkage unit")
         offer = read_offer(message, self._peer, self._where("offer"), self.suite)
         self._check_terms(offer.terms, offer.side)
         if offer.ephemeral == self._ephemeral.public:
@@ -148,24 +140,21 @@ class Agreement:
         try:
             shared = self._half.secret(offer.encapsulation) + shared
         except ValueError:
-            self._refuse(
-                ErrorCode.SIGNATURE, f"the other custodian's offer holds no public key of {algorithms.mlkem}", _AGAIN
-            )
+            what = f"the other custodian's offer holds no public key of {algorithms.mlkem}"
+            self._refuse(ErrorCode.SIGNATURE, what, _AGAIN)
         self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = message
 
     @property
     def candidate(self) -> Seed:
-        """The seed before the other has confirmed it: for the canary digest and nothing else.
-
-        WRONG_STATE before the other's offer was accepted.
+        """The seed before the other has confirmed it, for the canary digest alone; WRONG_STATE before the other's
+        offer.
         """
         return self._shared_transcript().seed
 
     def confirm(self, canary: bytes) -> bytes:
-        """The own confirmation, of the canary digest made with `candidate`, 32 bytes.
-
-        WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
+        """The own confirmation, of the canary digest made with `candidate`; WRONG_STATE before the other's offer, or
+        after another.
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
@@ -187,42 +176,31 @@ class Agreement:
         CANARY_MISMATCH if it does but its records are signed differently.
         """
         if not self.is_confirmed:
-            self._refuse(
-                ErrorCode.WRONG_STATE,
-                "the other custodian's confirmation is accepted after the own one only",
-                "confirm first",
-            )
+            what = "the other custodian's confirmation is accepted after the own one only"
+            self._refuse(ErrorCode.WRONG_STATE, what, "confirm first")
         if self.is_agreed and message == self._peer_confirmation:
             return
         transcript = self._shared_transcript()
         confirmation = read_confirmation(message, self._peer, self._where("confirmation"), self.suite)
         self._check_terms(confirmation.terms, confirmation.side)
         if not hmac.compare_digest(confirmation.transcript, transcript.digest):
-            self._refuse(
-                ErrorCode.KEY_MISMATCH,
-                "the two custodians have seen different offers",
-                f"compare both identities' fingerprints by phone; {_AGAIN}",
-            )
+            remedy = f"compare both identities' fingerprints by phone; {_AGAIN}"
+            self._refuse(ErrorCode.KEY_MISMATCH, "the two custodians have seen different offers", remedy)
         expected = transcript.confirmation(self.side.other, confirmation.canary)
         if not hmac.compare_digest(confirmation.mac, expected):
             self._refuse(ErrorCode.KEY_MISMATCH, "the other custodian's key confirmation does not verify", _AGAIN)
         if not hmac.compare_digest(confirmation.canary, self._canary):
-            self._refuse(
-                ErrorCode.CANARY_MISMATCH,
-                "the two custodians sign the same test records differently although they hold the same seed",
-                f"install the same version of Gemel on both sides, then {_AGAIN}",
-            )
+            what = "the two custodians sign the same test records differently although they hold the same seed"
+            remedy = f"install the same version of Gemel on both sides, then {_AGAIN}"
+            self._refuse(ErrorCode.CANARY_MISMATCH, what, remedy)
         self._peer_confirmation = message
 
     @property
     def seed(self) -> Seed:
         """The agreed seed; WRONG_STATE before the other's confirmation was accepted."""
         if not self.is_agreed:
-            self._refuse(
-                ErrorCode.WRONG_STATE,
-                "the seed is not agreed yet: the other custodian has not confirmed it",
-                "wait for its confirmation",
-            )
+            what = "the seed is not agreed yet: the other custodian has not confirmed it"
+            self._refuse(ErrorCode.WRONG_STATE, what, "wait for its confirmation")
         return self.candidate
 
     def export(self) -> bytes:
@@ -235,17 +213,14 @@ class Agreement:
     def resume(cls, state: bytes, identity: Identity, peer: PublicIdentity) -> Agreement:
         """Continue an agreement from its export; the messages in it are checked again.
 
-        Raises `GemelError`: VAULT if the state is malformed; CONFIGURATION if either identity has changed since;
-        errors of the checks.
+        Raises `GemelError`: VAULT if the state is malformed; CONFIGURATION if either identity has changed since.
         """
         kept = AgreementState.unpack(state)
         if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "an identity has changed since this seed agreement began",
-                where=f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}",
-                remedy=f"restore the former identity, or {_AGAIN}",
-            )
+            what = "an identity has changed since this seed agreement began"
+            where = f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}"
+            remedy = f"restore the former identity, or {_AGAIN}"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
         try:
             half = Encapsulation(kept.side, kept.suite, kept.encapsulation)
             ephemeral = Ephemeral.restored(kept.suite, kept.ephemeral)
@@ -272,34 +247,20 @@ class Agreement:
         return self._transcript
 
     def _check_terms(self, terms: Terms, side: Side) -> None:
-        if terms.project != self.terms.project:
-            self._refuse(
-                ErrorCode.SIGNATURE,
-                "the message is of another project",
-                "report it to the linkage unit",
-                got=terms.project,
-            )
+        own = self.terms
+        if terms.project != own.project:
+            what, remedy = "the message is of another project", "report it to the linkage unit"
+            self._refuse(ErrorCode.SIGNATURE, what, remedy, terms.project)
         if side is not self.side.other:
-            self._refuse(
-                ErrorCode.SIGNATURE,
-                "the message is of this custodian's own side",
-                "one of the two is configured as the wrong side",
-                got=side.value,
-            )
-        if terms.epoch != self.terms.epoch:
-            self._refuse(
-                ErrorCode.EPOCH_MISMATCH,
-                f"the message is of another epoch than {self.terms.epoch}",
-                _AGAIN,
-                got=str(terms.epoch),
-            )
-        if terms.encoding_digest != self.terms.encoding_digest:
-            self._refuse(
-                ErrorCode.ENCODING_MISMATCH,
-                f"the message is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
-                "compare the specification and the versions of Gemel and Python with the other custodian",
-                got=terms.encoding_digest.hex()[:16],
-            )
+            what = "the message is of this custodian's own side"
+            self._refuse(ErrorCode.SIGNATURE, what, "one of the two is configured as the wrong side", side.value)
+        if terms.epoch != own.epoch:
+            what = f"the message is of another epoch than {own.epoch}"
+            self._refuse(ErrorCode.EPOCH_MISMATCH, what, _AGAIN, str(terms.epoch))
+        if terms.encoding_digest != own.encoding_digest:
+            what = f"the message is of another encoding than {own.encoding_digest.hex()[:16]}"
+            remedy = "compare the specification and the versions of Gemel and Python with the other custodian"
+            self._refuse(ErrorCode.ENCODING_MISMATCH, what, remedy, terms.encoding_digest.hex()[:16])
 
     def _where(self, message: str) -> str:
         return f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}, the other's {message}"

@@ -1,8 +1,8 @@
-"""The two messages of the seed agreement as bytes: canonical, bounded, signed.
+"""The two messages of the seed agreement as bytes: canonical, bounded, signed; they hold no secret.
 
-A message is a frame of parts (see `framing`): its version and kind, its terms, its sender, its content, and an Ed25519
-signature over all of these. It holds no secret. The approved suite has a version of its own. Reading is strict: a
-message that is not canonical, is too long, or has bytes after its end is refused before any of it is used.
+A message is a frame of parts (`framing`): its version, which is of a suite, and kind, its terms, its sender, its
+content, and an Ed25519 signature over all of these. One that is not canonical, is too long, or has bytes after its end
+is refused before any of it is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from gemel.custodian.agreement.key_exchange import ALGORITHMS
 
 MESSAGE_LIMIT = 4096
 """Longest message in bytes; a real one has fewer than 2100."""
-
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
-
 _MAGICS = {Suite.DEFAULT: b"gemel seed agreement 1", Suite.APPROVED: b"gemel seed agreement 2"}
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
@@ -48,7 +46,6 @@ class Terms:
 
     @property
     def parts(self) -> tuple[bytes, bytes, bytes]:
-        """The terms as the parts of a frame."""
         return self.project.encode(), self.encoding_digest, self.epoch.to_bytes(4, "big")
 
     @classmethod
@@ -77,12 +74,10 @@ class Offer:
 
     @property
     def suite(self) -> Suite:
-        """The suite that it is by."""
         approved = len(self.ephemeral) == ALGORITHMS[Suite.APPROVED].curve_public_bytes
         return Suite.APPROVED if approved else Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
-        """The message, signed."""
         keys = self.identity, self.ephemeral, self.encapsulation
         return _sign(identity, self.suite, _OFFER, self.terms, self.side, *keys)
 
@@ -99,7 +94,6 @@ class Confirmation:
     suite: Suite = Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
-        """The message, signed."""
         return _sign(identity, self.suite, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
 
 
@@ -122,7 +116,6 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite 
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
-    """Read a confirmation that `sender` must have signed."""
     proofs = [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")]
     terms, side, (transcript, canary, mac) = _read(message, suite, _CONFIRMATION, proofs, sender, where)
     return Confirmation(terms, side, transcript, canary, mac, suite)
@@ -158,20 +151,15 @@ def _read(
     if parts[:2] != [_MAGICS[suite], kind]:
         raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
     if not sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1]):
-        raise _refused(
-            where,
-            f"the {kind.decode()} message is not signed by the configured identity of the other custodian",
-            f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
-        )
+        what = f"the {kind.decode()} message is not signed by the configured identity of the other custodian"
+        got = f"a signature that does not verify under the key with fingerprint {sender.fingerprint}"
+        raise _refused(where, what, got)
     return terms, side, parts[6:-1]
 
 
 def _refused(where: str, what: str, got: str = "") -> GemelError:
-    return GemelError(
-        ErrorCode.SIGNATURE,
-        what,
-        where=where,
-        got=got,
-        remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
-        "message was changed on its way: report it to the linkage unit, then agree again in a new epoch",
+    remedy = (
+        "nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
+        "message was changed on its way: report it to the linkage unit, then agree again in a new epoch"
     )
+    return GemelError(ErrorCode.SIGNATURE, what, where=where, got=got, remedy=remedy)

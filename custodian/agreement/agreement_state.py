@@ -31,7 +31,6 @@ class AgreementState:
     peer_confirmation: bytes
 
     def pack(self) -> bytes:
-        """The state as bytes."""
         head = _MARKS[self.suite], *self.terms.parts, self.side.value.encode(), self.identity, self.peer
         return frame(*head, self.ephemeral, self.encapsulation, self.peer_offer, self.canary, self.peer_confirmation)
 
@@ -60,7 +59,6 @@ class AgreementState:
 
 
 def malformed_state() -> GemelError:
-    """The error of a state that cannot be read."""
     return GemelError(
         ErrorCode.VAULT,
         "the stored state of a seed agreement is malformed",

@@ -1,10 +1,9 @@
 """The two halves of a seed agreement, by suite: keys on a curve, and one secret by ML-KEM (FIPS 203).
 
-On the curve each side has a key of this agreement alone: X25519 (RFC 7748); in the approved suite ECDH on P-384 (SP
-800-56A, ephemeral keys on both sides, the other's key checked to be a point of the curve). ML-KEM is the half that a
-quantum computer does not break, and is one-sided: the custodian of the first side offers a public key; the other one's
-offer answers it with a ciphertext, from which the first takes the same secret. One encapsulation is enough, since what
-each side draws by itself is in its key on the curve, and the seed follows from both secrets.
+On the curve each side has a key of this agreement alone: X25519 (RFC 7748), or ECDH on P-384 (SP 800-56A, the other's
+key checked to be a point of the curve). ML-KEM, which a quantum computer does not break, is one-sided: the custodian of
+the first side offers a public key, the other one answers with a ciphertext, from which the first takes the same secret.
+One encapsulation is enough, since what each side draws by itself is in its key on the curve.
 """
 
 from __future__ import annotations
@@ -82,7 +81,6 @@ class Ephemeral:
 
     @classmethod
     def create(cls, suite: Suite) -> Ephemeral:
-        """A new key from the operating system's randomness."""
         return cls(generate_private_key(SECP384R1()) if suite is Suite.APPROVED else X25519PrivateKey.generate())
 
     @classmethod
@@ -94,7 +92,6 @@ class Ephemeral:
 
     @property
     def public(self) -> bytes:
-        """The public key."""
         if isinstance(self._key, X25519PrivateKey):
             return self._key.public_key().public_bytes_raw()
         return p384_bytes(self._key)
@@ -108,9 +105,8 @@ class Ephemeral:
         return self._key.private_numbers().private_value.to_bytes(length, "big")
 
     def secret(self, public: bytes) -> bytes:
-        """The common secret, 32 bytes of X25519 or 48 of P-384.
-
-        ValueError if the other's key is a point of low order, or no point of the curve.
+        """The common secret, 32 bytes of X25519 or 48 of P-384; ValueError for a point of low order, or none of the
+        curve.
         """
         if isinstance(self._key, X25519PrivateKey):
             return self._key.exchange(X25519PublicKey.from_public_bytes(public))

@@ -24,11 +24,7 @@ _REMEDY = "copy the file again from the custodian who made it with 'gemel alice 
 
 
 def new_seed_file(path: Path, project: str) -> Seed:
-    """Make a random seed for `project` and write it to a new file with mode 0600.
-
-    Raises `GemelError`: PARAMETER if `project` is not a valid project name; EXISTS if the file exists; CONFIGURATION if
-    it cannot be written.
-    """
+    """Make a random seed for `project` and write it to a new file with mode 0600; PARAMETER, EXISTS, CONFIGURATION."""
     if not re.fullmatch(_LINES[1], f"project {project}"):
         raise parameter(
             str(path), "a project's name has 1 to 64 of the characters a-z, 0-9 and -", f"{len(project)} characters"
@@ -39,10 +35,8 @@ def new_seed_file(path: Path, project: str) -> Seed:
 
 
 def load_seed_file(path: Path, project: str) -> Seed:
-    """Read the seed of `project`.
-
-    Raises `GemelError`: CONFIGURATION if the file is missing, open to others, malformed, copied with an error, or
-    another project's.
+    """Read the seed of `project`; CONFIGURATION if the file is missing, open to others, malformed, or another
+    project's.
     """
     text = read_private(path, "the seed").decode("ascii", errors="replace").replace("\r\n", "\n")
     match = _FORM.fullmatch(text)

@@ -16,10 +16,7 @@ from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.custodian.agreement.agreement_messages import Offer
 
-_DOMAINS = {
-    Suite.DEFAULT: b"gemel seed agreement transcript 1",
-    Suite.APPROVED: b"gemel seed agreement transcript 2",
-}
+_DOMAINS = {Suite.DEFAULT: b"gemel seed agreement transcript 1", Suite.APPROVED: b"gemel seed agreement transcript 2"}
 
 
 @dataclass(frozen=True)

@@ -33,28 +33,12 @@ from gemel.custodian.cleaning.variables import VariableCleaning, harmonised, unn
 from gemel.custodian.tokens import tokenise
 from gemel.records.table import Positions
 
-# The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.
-#
-# Most values are, and these run at the speed of the column engine; the others are cleaned by `definition` one by one,
-# so that every custodian uses the one Unicode table whose version is in the encoding digest.
+# The cleaning steps as column expressions for values that are all ASCII, as most are; the others are cleaned by
+# `definition`, so that every custodian uses the one Unicode table whose version is in the encoding digest.
 
 _BLANKS = r"[\t-\r\x1c-\x20]"
 """The ASCII characters at which Python's `str.split` splits."""
 _BLANK_CHARACTERS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
-
-
-def is_ascii(text: pl.Expr) -> pl.Expr:
-    """Whether a text is all ASCII."""
-    return text.str.len_bytes() == text.str.len_chars()
-
-
-def ascii_folded(text: pl.Expr) -> pl.Expr:
-    """`definition.folded` of an ASCII text."""
-    return text.str.to_lowercase().str.strip_chars(_BLANK_CHARACTERS)
-
-
-def _same(text: pl.Expr) -> pl.Expr:
-    return text
 
 
 def _leading_zeros(text: pl.Expr) -> pl.Expr:
@@ -66,7 +50,7 @@ def _leading_zeros(text: pl.Expr) -> pl.Expr:
 ASCII_STEPS: dict[Step, Callable[[pl.Expr], pl.Expr]] = {
     "unicode": lambda text: text.str.replace_all(r"[\x00-\x1f\x7f]", " "),
     "case": lambda text: text.str.to_lowercase(),
-    "accents": _same,
+    "accents": lambda text: text,
     "punctuation": lambda text: text.str.replace_all("['`]", "").str.replace_all(r"[!-/:-@\[-`{-~]", " "),
     "whitespace": lambda text: text.str.replace_all(f"{_BLANKS}+", " ").str.strip_chars(" "),
     "alphanumeric": lambda text: text.str.replace_all("[^0-9A-Za-z]", ""),
@@ -76,10 +60,8 @@ ASCII_STEPS: dict[Step, Callable[[pl.Expr], pl.Expr]] = {
 """Each step of `definition.TEXT_STEPS` for ASCII texts."""
 
 
-# The common way of writing a date, read column by column: ten times as fast as one by one.
-#
-# Whole dates with four-digit years, in the field's order with or without separators, or ISO. All other values
-# (partial, with a time, with a month's name, or not dates) are left to the definition in `dates`.
+# The common ways of writing a date, read column by column, ten times as fast: whole dates with four-digit years, in the
+# field's order with or without separators, or ISO. All other values are left to `definition`.
 
 _ISO = ("%Y-%m-%d", r"^\d{4}-\d{2}-\d{2}$")
 _FORMATS: dict[DateOrder, tuple[tuple[str, str], ...]] = {
@@ -114,7 +96,6 @@ class Cleaned:
     columns: dict[str, pl.Series] = field(repr=False)
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
-    """Counts of the changes."""
     variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
@@ -122,13 +103,12 @@ class Cleaned:
 def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions: Positions | None = None) -> Cleaned:
     """Clean the compared fields and the variables of a custodian's file.
 
-    Columns of the frame may hold text, numbers, booleans, dates or categories; `positions` are where its rows are, for
-    errors, by default their numbers in the frame. Raises `GemelError`: FIELD_MISSING if the file lacks a field's column
-    (all that lack are named), EMPTY_SOURCE if it has no rows, SOURCE if a column does not hold single values (lists,
-    bytes), has a value that is too long, or if a variable's column has a value that is none of its categories.
+    `positions` are where the frame's rows are, for errors, by default their numbers in it. Raises `GemelError`:
+    FIELD_MISSING for all columns of fields that the file lacks, EMPTY_SOURCE if it has no rows, SOURCE if a column does
+    not hold single values, has a value that is too long, or of a variable one that is none of its categories.
 
-    O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
-    than one field's tables are in memory besides the result.
+    O(rows) hashing plus O(distinct values) work per field; no more than one field's tables are in memory besides the
+    result.
     """
     cleaning = Cleaning(spec, Side(side))
     columns, variables = cleaning.batch(frame, positions)
@@ -151,9 +131,8 @@ class Cleaning:
     ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
         """Clean some rows: the columns of `Cleaned` and its variables.
 
-        Where there are several batches their columns hold texts: how a number or a time is written depends on all rows.
-
-        Raises as `clean`, but for values that no table or list names: `profile` refuses those of all batches.
+        In several batches columns hold texts: how a number or a time is written depends on all rows. Raises as `clean`,
+        but for values that no table or list names: `profile` refuses those of all batches.
         """
         positions = Positions.of_rows(frame.height) if positions is None else positions
         columns: dict[str, pl.Series] = {}
@@ -171,23 +150,19 @@ class Cleaning:
         return columns, self._variables.batch(frame, positions)
 
     def profile(self, distinct: Mapping[str, int] | None = None) -> Profile:
-        """The counts of all batches; `distinct` has by field the number of distinct cleaned values in several batches.
+        """The counts of all batches; of several, `distinct` has by field the number of distinct cleaned values.
 
-        Raises `GemelError`: SOURCE for values that no table of categorisation and no list of categories names, with
-        counts and places.
+        Raises `GemelError`: SOURCE for values that no table of categorisation and no list names, with counts and
+        places.
         """
         for unnamed in self._unnamed.values():
             if unnamed.error is not None:
                 raise unnamed.error
         variables = self._variables.profiles()
-        fields = (
-            replace(
-                counts,
-                distinct=counts.distinct if distinct is None else distinct[name],
-                tokens=_minimum_median_maximum(self._tokens[name]),
-            )
-            for name, counts in self._counts.items()
-        )
+        fields = []
+        for name, counts in self._counts.items():
+            different = counts.distinct if distinct is None else distinct[name]
+            fields.append(replace(counts, distinct=different, tokens=_minimum_median_maximum(self._tokens[name])))
         return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
 
     def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
@@ -203,11 +178,8 @@ def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Speci
     """The profile with the numbers of rows whose value is not sent, or sent as a code."""
     of, column = spec.field(profile.field), columns[profile.field]
     salt, listed = salt_text(columns, spec, of), listed_in(column, of)
-    return replace(
-        profile,
-        unsalted=0 if salt is None else int((column.is_not_null() & salt.is_null()).sum()),
-        coded_values=0 if listed is None else int((~listed).sum()),
-    )
+    unsalted = 0 if salt is None else int((column.is_not_null() & salt.is_null()).sum())
+    return replace(profile, unsalted=unsalted, coded_values=0 if listed is None else int((~listed).sum()))
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:
@@ -299,20 +271,21 @@ class _Working:
         return changed
 
     def _test(self, of_ascii: Callable[[pl.Expr], pl.Expr], of_any: Callable[[str], bool]) -> pl.Series:
-        return self._of_values(of_ascii(ascii_folded(pl.col("value"))).fill_null(value=False), of_any)
+        folded = pl.col("value").str.to_lowercase().str.strip_chars(_BLANK_CHARACTERS)  # as `definition.folded`
+        return self._of_values(of_ascii(folded).fill_null(value=False), of_any)
 
     def _of_values(self, of_ascii: pl.Expr, of_any: Callable[[str], str | bool]) -> pl.Series:
         """What values become: those that are all ASCII by an expression, the others one by one."""
-        ascii_text = self.table.select(is_ascii(pl.col("value"))).to_series().fill_null(value=True)
+        text = self.table["value"]
+        ascii_text = (text.str.len_bytes() == text.str.len_chars()).fill_null(value=True)
         result = self.table.select(of_ascii).to_series()
         if not ascii_text.all():
-            others = self.table["value"].filter(~ascii_text).to_list()
-            result = result.scatter((~ascii_text).arg_true(), [of_any(value) for value in others])
+            others = [of_any(value) for value in text.filter(~ascii_text)]
+            result = result.scatter((~ascii_text).arg_true(), others)
         return result
 
 
 def _token_counts(table: pl.DataFrame, spec: FieldSpec) -> dict[int, int]:
-    """Rows by the number of tokens of their value."""
     present = table.filter(pl.col("value").is_not_null())
     if present.is_empty():
         return {}

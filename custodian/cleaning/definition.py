@@ -1,12 +1,8 @@
-"""The cleaning of one value, step by step, in plain Python.
+"""The cleaning of one value, step by step, in plain Python: `columns` does the same to many values at once.
 
-This module defines the steps; `columns` does the same to many values at once, with faster methods where every character
-is ASCII. A property test checks that the two agree, and another that cleaning is idempotent.
-
-All of it rests on the Unicode tables of this Python (`unicodedata`), whose version is part of the encoding digest.
-
-Unicode form: NFKC. A full-width letter, a ligature or a superscript comes from how something was typed or printed,
-never from how someone is called, so the compatibility forms are folded as well as the canonical ones (NFC).
+All of it rests on the Unicode tables of this Python (`unicodedata`), whose version is part of the encoding digest. The
+Unicode form is NFKC: a full-width letter, a ligature or a superscript comes from how something was typed or printed,
+never from how someone is called.
 """
 
 from __future__ import annotations
@@ -33,7 +29,6 @@ from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
 MIN_YEAR = 1000
 MAX_YEAR = 2999
 _LEAP_YEAR = 2000
-
 _TIME = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?(?:\d{2})?)?)?"
 _SEPARATED = re.compile(rf"(\d{{1,4}})([-/. ])(\d{{1,2}})\2(\d{{1,4}}){_TIME}", re.ASCII | re.IGNORECASE)
 _TWO_PARTS = re.compile(r"(\d{1,4})[-/. ](\d{1,4})", re.ASCII)
@@ -45,7 +40,6 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-
 Day = tuple[int, int, int]
 """Year, month, day; 0 for one that is not known."""
 
@@ -149,24 +143,18 @@ _LETTERS = str.maketrans({
 _COMBINING = range(0x0300, 0x0370)
 """Combining accents of the Latin, Greek and Cyrillic scripts. The vowel signs of other scripts are no accents."""
 
-TEXT_STEPS: dict[Step, Callable[[str], str]] = {}
-
 
 def clean_value(value: str | None, field: FieldSpec) -> str | None:
     """A cleaned value, or None if it is missing."""
     codes = missing_codes(field)
     if value is None or is_missing(value, codes):
         return None
-    text = clean_text(value, field, stop_phrases(field))
-    parsed = parse_value(text, field)
-    return None if parsed is None or is_missing(parsed, codes) else parsed
-
-
-def clean_text(value: str, field: FieldSpec, phrases: Sequence[tuple[str, ...]]) -> str:
-    """The value after the field's cleaning steps, in their order; ``""`` if nothing is left."""
+    phrases = stop_phrases(field)
     for step in field.clean:
         value = drop_phrases(value, phrases) if step == "stop_words" else TEXT_STEPS[step](value)
-    return finished(value, phrases)
+    text = finished(value, phrases)
+    parsed = parse_value(text, field)
+    return None if parsed is None or is_missing(parsed, codes) else parsed
 
 
 def finished(value: str, phrases: Sequence[tuple[str, ...]]) -> str:
@@ -283,17 +271,9 @@ def _joined(characters: Iterable[str]) -> str:
     return unicodedata.normalize("NFC", "".join(characters))
 
 
-def _whitespace(value: str) -> str:
-    return " ".join(value.split())
-
-
 def _alphanumeric(value: str) -> str:
     # Marks stay: in many scripts they are the vowels.
     return _joined(character for character in value if unicodedata.category(character)[0] in "LNM")
-
-
-def _digits(value: str) -> str:
-    return "".join(character for character in value if "0" <= character <= "9")
 
 
 def _leading_zeros(value: str) -> str:
@@ -301,16 +281,14 @@ def _leading_zeros(value: str) -> str:
     return bare if bare or not value.strip() else "0"
 
 
-TEXT_STEPS.update(
-    {
-        "unicode": _unicode,
-        "case": _case,
-        "accents": _accents,
-        "punctuation": _punctuation,
-        "whitespace": _whitespace,
-        "alphanumeric": _alphanumeric,
-        "digits": _digits,
-        "leading_zeros": _leading_zeros,
-    }
-)
+TEXT_STEPS: dict[Step, Callable[[str], str]] = {
+    "unicode": _unicode,
+    "case": _case,
+    "accents": _accents,
+    "punctuation": _punctuation,
+    "whitespace": lambda value: " ".join(value.split()),
+    "alphanumeric": _alphanumeric,
+    "digits": lambda value: "".join(character for character in value if "0" <= character <= "9"),
+    "leading_zeros": _leading_zeros,
+}
 """The function of each step; `stop_words` needs the field's words and is `drop_phrases`."""

@@ -18,7 +18,6 @@ from gemel.common.specification import Specification
 
 FEW = 0.005
 """Share of a file's records, above what chance explains, from which a file counts as one with copies."""
-
 FEWEST = 5
 """Pairs of copies below which it does not."""
 

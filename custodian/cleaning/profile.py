@@ -1,7 +1,7 @@
-"""Counts of a field's values and of the changes by cleaning. Only counts: a profile can be shown, kept and logged.
+"""Counts of a field's values and of the changes by cleaning, which can be shown, kept and logged.
 
-A wrong column or a wrong date order, which no key check can detect, is visible here: as parse failures, as missing
-values, as one token instead of ten. So each operator looks at it before anything is sent.
+A wrong column or a wrong date order, which no key check can detect, is visible here: so each operator looks at it
+before anything is sent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class FieldProfile:
     changed: Mapping[str, int]
     """Changed by each step, in the order of the steps; of dates and numbers also by writing them in one way."""
     distinct: int
-    """Distinct values after cleaning."""
     tokens: tuple[int, int, int] | None
     """Minimum, median and maximum number of tokens of a value; None if no row has one."""
     unsalted: int = 0
@@ -50,12 +49,10 @@ class FieldProfile:
 
     @property
     def missing(self) -> int:
-        """Missing after cleaning."""
         return self.blank + self.coded + self.unreadable + self.emptied
 
     @property
     def present(self) -> int:
-        """With a value after cleaning."""
         return self.rows - self.missing
 
     def with_more(self, other: FieldProfile) -> FieldProfile:
@@ -99,12 +96,10 @@ class Profile:
         return tuple(warning for part in parts for warning in part.warnings())
 
     def as_dict(self) -> dict[str, Any]:
-        """The profile as plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The profile that `as_dict` wrote."""
         fields = []
         for item in content["fields"]:
             tokens = item["tokens"]
@@ -120,7 +115,6 @@ HEADINGS = (*WORDS, *COUNTS, CHANGED)
 
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:
-    """A table of a profile, one row per field and variable."""
     table = FittingTable(title=f"{title}: {profile.rows:,} rows", title_justify="left")
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in COUNTS else "left")

@@ -1,8 +1,7 @@
 """Cleaning of category variables: every value becomes its place in the public list of categories, or is missing.
 
-A value outside the list is an error and never guessed: a category of one custodian that the specification does not have
-would otherwise silently be lost from every table. The error gives the number of values and their places, not the
-values.
+A value outside the list is an error and never guessed: it would otherwise silently be lost from every table. The error
+gives the number of values and their places, not the values.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ from gemel.common.specification.model.variables import CommonCategory, category_
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.records.table import Found, Positions
 
-# A custodian's own categories mapped to the common ones, by the table in the specification.
-#
-# It comes before all other cleaning. A value that the table does not name is an error and never guessed, as for every
-# variable: the error gives the number of values and their places, not the values. Missing values stay as they are.
+# A custodian's own categories mapped to the common ones, by the table in the specification, before all other cleaning.
 
 
 class Unnamed:
@@ -45,7 +41,6 @@ class Unnamed:
 
     @property
     def error(self) -> GemelError | None:
-        """The error for all of them; None if there are none."""
         if not self._found.count:
             return None
         got = f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
@@ -60,21 +55,13 @@ def harmonised(
     positions: Positions,
     unnamed: Unnamed,
 ) -> pl.Series:
-    """The values of a column, or of a part of one, as common categories; null where they are unnamed.
-
-    O(rows) hashing and O(distinct values) work.
-    """
+    """The values of a column, or of a part of one, as common categories; null where unnamed. O(rows) hashing."""
     find = category_of(table, side)
     distinct = raw.drop_nulls().unique()
     found = [find(value) for value in distinct]
     missing = [category is None and is_missing(value) for value, category in zip(distinct, found, strict=True)]
-    known = pl.DataFrame(
-        {
-            "raw": distinct,
-            "category": pl.Series(found, dtype=pl.String),
-            "missing": pl.Series(missing, dtype=pl.Boolean),
-        }
-    )
+    named, unknown = pl.Series(found, dtype=pl.String), pl.Series(missing, dtype=pl.Boolean)
+    known = pl.DataFrame({"raw": distinct, "category": named, "missing": unknown})
     rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
     outside = rows.select(pl.col("raw").is_not_null() & pl.col("category").is_null() & ~pl.col("missing")).to_series()
     unnamed.add(raw, outside, positions)
@@ -99,7 +86,6 @@ class VariableProfile:
     variable: str
     column: str
     categories: int
-    """Categories in the public list."""
     rows: int
     blank: int
     """Without a value in the file."""
@@ -108,11 +94,9 @@ class VariableProfile:
 
     @property
     def missing(self) -> int:
-        """Without a category."""
         return self.blank + self.coded
 
     def with_more(self, other: VariableProfile) -> VariableProfile:
-        """The counts of these rows and of others."""
         rows, blank, coded = self.rows + other.rows, self.blank + other.blank, self.coded + other.coded
         return replace(self, rows=rows, blank=blank, coded=coded)
 
@@ -136,10 +120,8 @@ class VariableCleaning:
     def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
         """The categories of every row of a batch: Int32, places in the public list, null where missing.
 
-        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error
-        for each variable.
-
-        O(rows) hashing and O(distinct values) work per variable.
+        Raises `GemelError`: FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one for
+        each variable. O(rows) hashing and O(distinct values) work per variable.
         """
         columns: dict[str, pl.Series] = {}
         errors: list[GemelError] = []
@@ -157,10 +139,8 @@ class VariableCleaning:
         return columns
 
     def profiles(self) -> tuple[VariableProfile, ...]:
-        """Counts of all batches.
-
-        Raises `GemelError`: SOURCE for values that are not categories; one error for each variable, with counts and
-        places and never the value.
+        """Counts of all batches; SOURCE for values that are not categories, with counts and places, an error a
+        variable.
         """
         found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
         raise_all([error for error in found if error is not None])
@@ -195,14 +175,8 @@ def _clean(
     rows = placed(raw, variable)
     listing.add(raw, rows["outside"], positions)
     blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
-    profile = VariableProfile(
-        variable=variable.name,
-        column=name,
-        categories=len(variable.categories),
-        rows=len(raw),
-        blank=blank,
-        coded=int(rows["coded"].sum()),
-    )
+    coded = int(rows["coded"].sum())
+    profile = VariableProfile(variable.name, name, len(variable.categories), len(raw), blank, coded)
     return rows["place"].alias(variable.name), profile
 
 

@@ -2,10 +2,9 @@
 
 A blocking key is the parts that a rule names, each the whole of a field, its first characters, or the year, month or
 day of a date. The digest is 64 bits of BLAKE2b, or of HMAC-SHA-256 in the approved suite, under a key of that rule
-alone, of the parts in the rule's order, each behind its number of characters. Of a million different keys two collide
-with probability 3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0):
-unknown values do not agree. A date of which a part that the specification compares is unknown has no key as a whole,
-but may have one by its year.
+alone: of a million different keys two collide with probability 3e-8, and then only cost a comparison. Where a part is
+missing the row has no key under that rule (0): unknown values do not agree. A date of which a compared part is unknown
+has no key as a whole, but may have one by its year.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ class Relabelling:
 
     @classmethod
     def of(cls, spec: Specification, seed: Seed, epoch: int) -> Relabelling:
-        """That of a specification."""
         return cls(spec.project, seed, encoding_digest(spec), epoch, spec.suite)
 
     def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> NDArray[np.int16]:

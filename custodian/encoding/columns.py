@@ -1,10 +1,8 @@
 """Cleaned columns before they are signed: their checks, their distinct values, and the order of the rows.
 
-The order of a set's rows follows from what is sent, and tells nothing more: they are sorted by the signatures and
-digests that are sent with them, which look random without the keys: an order that whoever has the rows could make by
-itself. Rows that are equal in everything stay in an order drawn from the custodian's own key. So the same records under
-the same keys are always sent in the same order, in whatever order the file has them, and what is computed from them is
-the same to the last bit.
+A set's rows are sorted by the signatures and digests that are sent with them: an order that whoever has the rows could
+make by itself. Equal rows stay in an order drawn from the custodian's own key. So the same records under the same keys
+are always sent alike, in whatever order the file has them, and what is computed from them is the same to the last bit.
 """
 
 from __future__ import annotations

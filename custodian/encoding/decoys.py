@@ -1,15 +1,14 @@
 """Decoys: records of no person's that a custodian invents from its own, to see how many are linked.
 
 A false link joins two people who are alike, and most who are alike are kin. So a decoy is an invented member of a
-household of the file: its `personal` fields, a given name and a date of birth, are those of one record, and all other
-fields, such as surname and address, those of another. Within either part values keep together as they do in the file:
-a given name with its sex, a street with its postcode. Where fewer than two fields are personal, or all but one are, a
-random half of the fields comes from either record: with nothing but its birthday changed a decoy would be a copy of the
-record, and be linked with the record's own match.
+household of the file: its `personal` fields, such as given name and date of birth, are those of one record, all others
+those of another, and within either part values keep together as they do in the file. Where fewer than two fields are
+personal, or all but one are, a random half of the fields comes from either: with nothing but its birthday changed a
+decoy would be a copy of the record, and be linked with the record's own match.
 
-A decoy is equal to no record of the file. The draws come from a key that is the custodian's own: the other custodian
-and the linkage unit must not be able to make the same ones. The same file, rows in the same order, has the same decoys
-under the same key, since decoys drawn newly for a second upload would be recognised by it.
+A decoy is equal to no record of the file. The draws come from a key that is the custodian's own, which no other may
+make, and are the same whenever the same rows are encoded: decoys newly drawn for a second upload would be recognised by
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from gemel.custodian.encoding.padding import Draws
 
 MIN_PART = 2
 """Fields of the smaller part of a household's invented member."""
-
 _REDRAWS = 100
 """A file of which nine invented records in ten exist already still has its decoys, all but one in 40,000."""
 
@@ -39,12 +37,9 @@ def with_decoys(
 ) -> dict[str, pl.Series]:
     """The columns of a file with its decoys after its records, as many as the specification has.
 
-    `columns` are cleaned values per field, null where missing.
-
-    Raises as `encode_records` for the columns; PARAMETER if the records are so alike that what is invented from two
-    of them nearly always exists.
-
-    O(n_rows + n_decoys) for each field and round of draws.
+    `columns` are cleaned values per field, null where missing. Raises as `encode_records` for the columns; PARAMETER if
+    the records are so alike that what is invented from two of them nearly always exists. O(n_rows + n_decoys) for each
+    field and round of draws.
     """
     check_columns(columns, specification)
     decoys = invented_records(HeldRecords(columns), specification, noise)

@@ -37,7 +37,6 @@ from gemel.custodian.encoding.padding import padded_size
 
 WHOLE_FILE = ""
 """Name of the one set of modes open and trusted, among the rules."""
-
 KEY = "+key"
 """Column of blocking keys beside those of the fields, none of which can have this name."""
 
@@ -46,10 +45,10 @@ KEY = "+key"
 class FileCounts:
     """What the layout of a file's contribution follows from.
 
-    `records`: of the file, without decoys; `rows`: by rule the rows that have a key under it, with decoys and dummies;
-    `WHOLE_FILE` in modes open and trusted; `distinct`: by rule and field, how many signatures its rows have: different
-    values, each once in a block or salt; `different`: by field, how many values it has in the whole file, at least one;
-    `counted`: whether they were counted in a file of this size; otherwise they are upper bounds.
+    `records`: of the file, without decoys; `rows`: by rule (`WHOLE_FILE` in modes open and trusted) those that have a
+    key, with decoys and dummies; `distinct`: by rule and field the signatures of its rows, different values, each once
+    in a block or salt; `different`: by field its values in the whole file, at least one; `counted`: in a file of this
+    size; otherwise all are upper bounds.
     """
 
     records: int
@@ -109,9 +108,9 @@ def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCo
 def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layout:
     """The layout of a contribution of these counts.
 
-    Exact in what the counts state exactly, as long as a rule has one set (up to `INTERVAL_ROWS` rows). In several sets
-    the rows are taken to be spread evenly, so that the arrays' paddings, of up to 4 bytes each, may differ. Signatures
-    of the samples are counted as if their values were as different as they can be.
+    Exact where the counts are, as long as a rule has one set (up to `INTERVAL_ROWS` rows); in several the rows are
+    taken to be spread evenly, and paddings of up to 4 bytes an array may differ. Signatures of the samples are counted
+    as if their values were as different as they can be.
     """
     variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.variables_of(side))
     if not spec.in_blocks:

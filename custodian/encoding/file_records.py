@@ -1,7 +1,4 @@
-"""The records of a file wherever they are while it is encoded: in memory, or in a working table read some at a time.
-
-Where a working table keeps its rows is not the encoding's concern: a custodian keeps them in encrypted files.
-"""
+"""The records of a file wherever they are while it is encoded: in memory, or in a working table read some at a time."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ class FileRecords(Protocol):
     """
 
     @property
-    def n_rows(self) -> int:
-        """Number of records."""
-        ...
+    def n_rows(self) -> int: ...
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
         """By column, the values of some records in the order given; of each column as many."""
@@ -52,11 +47,9 @@ class HeldRecords:
         self.n_rows = max(len(column) for column in columns.values())
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        """As `FileRecords`."""
         return pl.DataFrame({name: self._columns[name].gather(pl.Series(places)) for name, places in rows.items()})
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As `FileRecords`: one batch."""
         yield pl.DataFrame({name: self._columns[name] for name in names})
 
 
@@ -79,7 +72,6 @@ class WorkingTable(Protocol):
 
 
 MakeTable = Callable[[], WorkingTable]
-"""Makes a table without rows."""
 
 
 @dataclass(frozen=True)
@@ -91,18 +83,13 @@ class TableRecords:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.table.n_rows
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As `FileRecords`."""
         return self.table.batches(names)
 
     def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
-        """As `FileRecords`.
-
-        Reads the columns once; memory for the result.
-        """
+        """As `FileRecords`. Reads the columns once; memory for the result."""
         ascending = {name: np.argsort(wanted, kind="stable") for name, wanted in rows.items()}
         parts: dict[str, list[pl.Series]] = {name: [] for name in rows}
         before = 0

@@ -85,10 +85,8 @@ NO_BLOCK = bytes(BLOCK_BYTES)
 """Block digest of open mode."""
 WORD_BITS = 64
 MAX_BITS = 8192
-
 TABLE_BYTES = 1 << 27
 """Up to this size the rows of all distinct tokens are kept at once."""
-
 _CHUNK_BYTES = 1 << 20  # rows of a chunk otherwise: in the second-level cache when the loop reads them
 _HIDDEN_AT_ONCE = 1 << 16  # tokens encrypted in one call: a megabyte
 _COUNTERS_PER_ROW = 4
@@ -97,14 +95,12 @@ _COUNTERS_PER_ROW = 4
 def signatures(tokens: Tokens, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> NDArray[np.uint64]:
     """1-bit minwise signatures of many values under a field's keys: uint64, shape (n_values, bits // 64).
 
-    None of the token sets is empty: a value without tokens is missing and has no signature. `bits` is the length M of a
-    signature, a multiple of 64 from 64 to 8192; bit i is bit ``i % 64`` of word ``i // 64``. `block` is the digest of
-    the block that all these values belong to, 8 bytes, zeros in open mode. Raises `GemelError`: PARAMETER if `bits` or
-    `block` is of the wrong size, or if a value has no tokens.
+    `bits` is a multiple of 64 from 64 to 8192, `block` the digest of the block that all these values belong to, 8
+    bytes, zeros in open mode. Raises `GemelError`: PARAMETER if one is of the wrong size, or if a value has no tokens.
 
     ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of each value: 1024 bits of a
-    name of 8 tokens take about half a microsecond on one core, and a new token the same again. Working memory, besides
-    the result: `TABLE_BYTES` at most.
+    name of 8 tokens take half a microsecond on one core, a new token the same again. Working memory: `TABLE_BYTES` at
+    most.
     """
     _check_bits(bits)
     if len(block) != BLOCK_BYTES:

@@ -111,7 +111,7 @@ def dummies(
         value = codes[blocks.rows].astype(np.int64) + 1  # missing is treated as a value
         part = _parts(columns, specification, rule, field.name)[blocks.rows]
         fresh = anyone
-        if _in_key(rule, field.name):
+        if any(key.field == field.name for key in rule.keys) or rule.split == field.name:
             same = _Groups(part, int(part.max()) + 1)
             its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
             fresh = same.elsewhere(its, blocks.block, block, draws)
@@ -127,17 +127,10 @@ def dummies(
 
 
 def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: NDArray[np.int64]) -> float:
-    r"""How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
+    """How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
 
-    Parameters
-    ----------
-    block, part, value : ndarray of int64, shape (n_rows,)
-        Number of each row's block, of the part of the field in the key (0 everywhere if none), and of its value.
-
-    Examples
-    --------
-    >>> excess_agreement(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.array([5, 5, 6, 6]))
-    1.0
+    `block`, `part` and `value` are numbers, int64, shape (n_rows,): of each row's block, of the part of the field in
+    the key (0 everywhere if none), and of its value.
     """
     inside, outside = _agreement(block, value), _agreement(part, value)
     return float(np.clip((inside - outside) / (1 - outside), 0.0, 1.0)) if outside < 1 else 0.0
@@ -160,9 +153,8 @@ class _Groups:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row at each place of a group."""
-        found: NDArray[np.int64] = self._order[self._starts[group] + place]
-        return found
+        rows: NDArray[np.int64] = self._order[self._starts[group] + place]
+        return rows
 
     def elsewhere(
         self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws
@@ -180,10 +172,6 @@ class _Groups:
             places = (draws.uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
             drawn[again] = self.member(group[again], places)
         return drawn
-
-
-def _in_key(rule: BlockingRule, field: str) -> bool:
-    return any(key.field == field for key in rule.keys) or rule.split == field
 
 
 def _parts(
@@ -215,13 +203,7 @@ class RuleRows:
 
 
 def padded_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of blocks after padding.
-
-    Examples
-    --------
-    >>> padded_size(np.array([1, 2, 3, 9])).tolist()
-    [1, 2, 4, 16]
-    """
+    """Rows of blocks after padding: 1, 2, 4, 16 for 1, 2, 3, 9."""
     # Exact up to 2^31: a power of two is its own logarithm's power.
     return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
 

@@ -1,10 +1,8 @@
 """From cleaned columns to signature sets: the encoding of a custodian's records before they are sent.
 
-`Encoding` prepares the values of some rows (tokens, blocking keys), cuts the rows into sets, signs each field of each
-set as the mode has it (`rows_of_mode`, `signing`), and brings the rows of every set into an order of their content
-(`columns`). Only the sets are sent; the orders stay with the custodian. In mode open one set serves the whole file;
-in trusted mode it holds the values themselves; in mode block_keyed there are several, besides samples and codes. A file
-in memory is encoded at once (`encode_records`), a larger one in portions of the same sets, byte for byte (`streamed`).
+`Encoding` prepares the values of some rows, cuts the rows into sets, signs them as the mode has it (`rows_of_mode`,
+`signing`), and brings every set into an order of its content (`columns`). A file in memory is encoded at once
+(`encode_records`), a larger one in portions of the same sets, byte for byte (`streamed`).
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ from gemel.custodian.encoding.signing import Signer
 
 Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
-
 _PREPARED = 0.1
 """Share of the work that is done when values are split into tokens and blocking keys made."""
-
 _SIGNED = 0.9
 """Share of the work that is done when the rows are signed, where samples follow."""
 
@@ -51,12 +47,10 @@ _SIGNED = 0.9
 class Encoded:
     """The sets that a custodian sends, and the orders that it keeps.
 
-    `sets`: in block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the
-    samples, then the codes where the specification has variables; otherwise one set; `orders`: by rule, for each row
-    (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one too, the samples have none.
-    It never leaves the custodian. Row numbers past the file's rows are decoys, and those past the decoys dummies;
-    `records`: records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each; `decoys`:
-    records of no person's among the rows; in the one set of another mode its last rows.
+    `sets`: in block-keyed mode one per rule and interval of its blocks, in the specification's order, then the samples,
+    then the codes; otherwise one. `orders`, by rule and of `CODES`: for each row of its sets, one after the other, the
+    row of the file; past the file's rows are decoys, and past these dummies. They never leave the custodian. `records`:
+    of the file in block-keyed mode, otherwise 0; `decoys`: records of no person's among the rows.
     """
 
     sets: tuple[SignatureSet, ...]
@@ -66,7 +60,6 @@ class Encoded:
 
     @property
     def layout(self) -> Layout:
-        """Sizes of the sets."""
         return layout_of(self.sets, self.records)
 
     @property
@@ -91,40 +84,19 @@ def encode_records(
 ) -> Encoded:
     """Encode a file's records as the specification's mode sends them.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values per field of the specification, as texts, null where missing; all of one length.
-    seed, epoch
-        The seed the custodians agreed, and the number of that agreement.
-    noise
-        The custodian's own noise key. It must be there where a field has randomised response or blocks are padded; the
-        order of equal rows and the choice of samples also follow from it, and are drawn at random without it.
-    variables
-        Places of the records' categories, by name of the variables that this custodian holds: Int32, null where
-        missing.
-    decoys
-        How many of the last rows are decoys, which have no categories.
-    shuffle
-        Makes the order of a given number of rows, for fixed test records, and each rule then has one set; by default
-        rows are in the order of their content, in intervals.
-    threads
-        Fields and rules encoded at the same time.
-    progress
-        Called as each field and rule is done.
+    `columns` are cleaned values per field, null where missing, all of one length, the last rows so many `decoys`;
+    `variables` places of the records' categories, Int32, null where missing. The custodian's own `noise` key must be
+    there where a field has randomised response or blocks are padded; without it the order of equal rows and the choice
+    of samples are drawn at random. `shuffle` makes the order of a number of rows, for fixed test records, and each rule
+    then has one set; `threads` fields and rules are encoded at a time.
 
-    Raises
-    ------
-    GemelError
-        FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns differ in length
-        or do not hold texts, if values do not fit the field's tokenisation, if there is randomised response or padding
-        and no noise key, or in mode block_keyed if there is no blocking rule.
+    Raises `GemelError`: FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns
+    differ in length or do not hold texts, if values do not fit the field's tokenisation, if a noise key or in mode
+    block_keyed a blocking rule is missing.
 
-    Notes
-    -----
-    O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits; of a salted field the
-    distinct values of each salt. In mode block_keyed some 50 microseconds a record and rule on a core, for five fields
-    of 1024 bits and 40 tokens together. Memory: the result, and about 200 MB of tables.
+    O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits. In mode block_keyed some 50
+    microseconds a record and rule on a core, for five fields of 1024 bits and 40 tokens together. Memory: the result,
+    and about 200 MB of tables.
     """
     encoding = Encoding(specification, seed, epoch, noise, shuffle=shuffle, threads=threads)
     n_rows = check_columns(columns, specification)
@@ -177,22 +149,13 @@ class Encoding:
     ) -> Encoded:
         """The sets of rows.
 
-        `variables`: the codes of the rows of `sent`, which the one set of modes open and trusted has; `unit`: the rows
-        of `sent` are those of a unit, all under its rule: their sets are those that all rows would have together, and
-        the orders have the rows' own numbers.
+        `variables`: the codes of the rows, which the one set of modes open and trusted has; `unit`: the rows are those
+        of a unit under its rule, and have the sets and numbers that they would have among all rows.
         """
         rows = self._prepared(sent, progress)
         places, names = rows.places(unit), [field.name for field in self.specification.fields]
-        signed = self._run(
-            {
-                (place, name): partial(rows.signed, place, name, order)
-                for place, order in places.items()
-                for name in names
-            },
-            rows.title,
-            progress,
-            (_PREPARED, 1.0),
-        )
+        jobs = {(place, name): partial(rows.signed, place, name, places[place]) for place in places for name in names}
+        signed = self._run(jobs, rows.title, progress, (_PREPARED, 1.0))
         sets: list[SignatureSet] = []
         orders: dict[str, list[NDArray[np.int64]]] = {part: [] for part in sent.rows}
         for place, order in places.items():
@@ -208,10 +171,7 @@ class Encoding:
         return Encoded(tuple(sets), whole, sent.n_records if self.specification.in_blocks else 0, sent.decoys)
 
     def samples(self, records: FileRecords, progress: Progress | None = None) -> SignatureSet:
-        """The samples of all fields of a file's records.
-
-        Holds 8 bytes a record, for one field after the other.
-        """
+        """The samples of all fields of a file's records. Holds 8 bytes a record, for one field after the other."""
         fields = {}
         for number, field in enumerate(self.specification.fields, 1):
             groups = self._groups(records, field.name)
@@ -247,18 +207,10 @@ class Encoding:
         keyed = self.specification.keyed_rules
         fields = () if self.specification.mode == "trusted" else self.specification.fields
         between = _PREPARED * len(keyed) / max(1, len(keyed) + len(fields))
-        digests = self._run(
-            {rule.name: partial(self._digests, rule, sent.columns) for rule in keyed},
-            lambda name: f"blocking keys {name}",
-            progress,
-            (0.0, between),
-        )
-        prepared = self._run(
-            {field.name: partial(self.signer.prepare, field, sent.columns) for field in fields},
-            lambda name: f"prepared {name}",
-            progress,
-            (between, _PREPARED),
-        )
+        keys = {rule.name: partial(self._digests, rule, sent.columns) for rule in keyed}
+        digests = self._run(keys, lambda name: f"blocking keys {name}", progress, (0.0, between))
+        values = {field.name: partial(self.signer.prepare, field, sent.columns) for field in fields}
+        prepared = self._run(values, lambda name: f"prepared {name}", progress, (between, _PREPARED))
         of_mode = {"open": WholeFile, "trusted": WholeFileOfValues}.get(self.specification.mode, RowsInBlocks)
         return of_mode(self.specification, self.signer, self.shuffle, sent, prepared, digests)
 

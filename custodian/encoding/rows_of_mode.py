@@ -1,28 +1,24 @@
 """What a mode decides about rows that are encoded: their sets, what is signed of them, and what is sent beside it.
 
-In mode block_keyed a record is signed once per blocking rule, for the block it is in and no other. Under a blocking
-rule only records with the same blocking key are ever compared, so the block's digest enters every token's code: Carole
-can compare two values inside a block and nowhere else. Anything that joins a record's rows under several rules would
-undo this, so each rule's set has rows of its own: in an order of its own, under pseudonyms that mean nothing in another
-set, signed under the rule's own keys. A record without a key under a rule has no row there.
+In mode block_keyed a record is signed once per blocking rule: the block's digest enters every token's code, so that
+Carole can compare two values inside a block and nowhere else. Anything that joins a record's rows under several rules
+would undo this, so each rule's set has rows of its own: in an order of its own, under pseudonyms that mean nothing in
+another set, signed under the rule's own keys. A record without a key under a rule has no row there.
 
-A pair that satisfies two rules must be counted once, and m of a field is estimated from rules without it, so Carole
-must know which rules a pair satisfies. Every row therefore has, for each other rule, a *tag*: a pseudo-random function
-of its block and its key under that rule. Two rows of a block have the same tag when they agree on the other rule too;
-tags of different blocks have nothing in common. Tags for earlier rules alone would suffice for counting once, but
-reveal hardly less: that two rows of a block agree on a rule's fields is visible in the fields' signatures, whichever
-rule is first. Where a rule withholds a field, the tag for another rule made of it shows agreement on all its keys.
+A pair that satisfies two rules must be counted once, and m of a field is estimated from rules without it. Every row
+therefore has, for each other rule, a *tag*: a pseudo-random function of its block and its key under that rule. Two rows
+of a block have the same tag when they agree on the other rule too; tags of different blocks have nothing in common.
+Tags for earlier rules alone would suffice for counting once, but reveal hardly less: that two rows of a block agree on
+a rule's fields is visible in the fields' signatures. Where a rule withholds a field, the tag for another rule made of
+it shows agreement on all its keys.
 
-Chance agreement cannot be estimated from pairs of rows when only rows of a block compare, so each custodian also sends
-*samples* of each field's values, in small groups under keys that are used for nothing else (`samples`).
-
-Codes of category variables hold for the whole file. Beside signatures they would join a record's rows across rules, so
-they have a set of their own: every record once, shuffled separately, with codes and nothing else. The resolver reports
-which of its rows are links, so that the linked records' codes can be assessed; nothing joins them to rows of a rule.
+Chance agreement is estimated from *samples* of each field's values, in small groups under keys that are used for
+nothing else (`samples`). Codes of category variables hold for the whole file, and would join a record's rows across
+rules: they have a set of their own, every record once, shuffled separately. The resolver reports which of its rows are
+links, so that the linked records' codes can be assessed; nothing joins them to rows of a rule.
 
 A rule's `split` always enters its blocking key here. To split large blocks only, both custodians would have to know
-which are large in either file, and exchanging this (or reporting it to Carole) would reveal common values; a field that
-always splits reveals nothing, and loses pairs that a rule without it can still find.
+which are large in either file, and exchanging this would reveal common values.
 """
 
 from __future__ import annotations
@@ -82,7 +78,6 @@ class WholeFile:
         }
 
     def signed(self, place: Place, name: str, rows: NDArray[np.int64]) -> FieldSignatures:
-        """One field of the rows of a set."""
         return self.signer.sign(self.fields[name], rows)
 
     def keys(self, place: Place, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint64]]:

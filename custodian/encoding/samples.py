@@ -1,16 +1,15 @@
 """Samples of each field's values in mode block_keyed, from which chance agreement is estimated, in small groups.
 
-When only rows of a block compare, the agreement of unrelated records cannot be estimated from pairs of rows. So each
-custodian also sends a sample of every field, cut into `GROUPS` groups under a key each: values of Alice's group g
-compare with values of Bob's group g, and with nothing else. Under one key 2,000 values of a field show how similar
-they are to each other, and public counts of names read nearly all of them from that; of 32 they read none
-(``python -m benchmarks leakage --sections samples``).
+A field's sample is cut into `GROUPS` groups under a key each: values of Alice's group g compare with values of Bob's
+group g, and with nothing else. Under one key 2,000 values of a field show how similar they are to each other, and
+public counts of names read nearly all of them from that; of 32 they read none (``python -m benchmarks leakage
+--sections samples``).
 
 Every field is drawn in an order of its own, from the custodian's own key: the values in one row of the sample belong to
-different people. The draw goes by values and not by places in the file, and is the same in every upload and epoch. A
-record comes into one group, or, in files of fewer records than the groups hold, in as few as can be, and never twice in
-one. The places of values are drawn for each group and epoch by itself: equal places would show which signatures under
-two keys are of one value.
+different people. The draw goes by values and not by places in the file, and is the same in every upload and epoch; the
+places of values are drawn for each group and epoch by itself, since equal places would show which signatures under two
+keys are of one value. A record comes into one group, or, in files of fewer records than the groups hold, in as few as
+can be, and never twice in one.
 """
 
 from __future__ import annotations

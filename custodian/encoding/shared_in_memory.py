@@ -23,9 +23,8 @@ from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 class SharedEncoded:
     """A contribution that is shared in memory.
 
-    `contributions`: as each compute party reads it, by its number; `orders`: by rule, and of the codes, for each row of
-    its sets the row of the file: as `Encoded.orders`, in the order that was drawn; `unshared`: the sets that are
-    Carole's as they are: codes, and what is known.
+    `contributions`: as each compute party reads it; `orders`: as `Encoded.orders`, in the order that was drawn;
+    `unshared`: the sets that are Carole's as they are: codes, and what is known.
     """
 
     contributions: tuple[PartyContribution, PartyContribution, PartyContribution]
@@ -34,10 +33,7 @@ class SharedEncoded:
 
 
 def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> SharedEncoded:
-    """Share a contribution that was encoded in memory.
-
-    Memory: the words of all rows, besides the sets.
-    """
+    """Share a contribution that was encoded in memory. Memory: the words of all rows, besides the sets."""
     about, fresh = SharedUpload(spec.project, side, "in one process"), ShareSecrets.fresh()
     sharing = Sharing(spec, about, fresh)
     sent: list[SentSet] = []
@@ -56,8 +52,6 @@ def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> Share
         )
         for party in ComputeParty
     )
-    return SharedEncoded(
-        (carole, coordinator, steward),
-        {rule: np.concatenate(each) for rule, each in orders.items()},
-        tuple(part for part in sent if isinstance(part, SignatureSet)),
-    )
+    whole = {rule: np.concatenate(each) for rule, each in orders.items()}
+    unshared = tuple(part for part in sent if isinstance(part, SignatureSet))
+    return SharedEncoded((carole, coordinator, steward), whole, unshared)

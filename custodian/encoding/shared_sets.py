@@ -1,11 +1,9 @@
 """Mode shared: the sets of block_keyed with their rows cut into shares, one set after the other.
 
-What `records` makes of a set is kept but its order: rows follow each other by the digests of their blocks, and within
-a block in an order that is drawn for each upload. So are the seeds, the content key and whatever stands where a row has
-no value: two uploads of one file have their sizes and digests in common, and nothing else. The groups of the samples
-stay as they are, since values of a group compare with those of the same group only.
-
-Codes, training records and a known joint distribution are not shared: they are Carole's, as in block_keyed.
+What `records` makes of a set is kept but its order: rows follow each other by the digests of their blocks, and within a
+block in an order that is drawn for each upload, as the seeds and the content key are: two uploads of one file have
+their sizes and digests in common, and nothing else. The groups of the samples stay, since only their values compare.
+Codes and known values are not shared: they are Carole's, as in block_keyed.
 """
 
 from __future__ import annotations
@@ -45,19 +43,15 @@ SentSet = SignatureSet | SharedSet
 
 
 class Sharing:
-    """Shares the sets of one upload, in their order.
-
-    `spec`: of mode shared; `about`: the upload; `share_secrets`: fresh ones, which serve this upload and no other.
-    """
+    """Shares the sets of one upload, in their order, by fresh secrets that serve it and no other."""
 
     def __init__(self, spec: Specification, about: SharedUpload, share_secrets: ShareSecrets) -> None:
         self._spec, self._about, self._secrets = spec, about, share_secrets
         self._number = 0
 
     def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
-        """The next set as it is sent, and for each of its rows the row of the set that was given.
-
-        Memory besides the set: that of its words, which are shared and encrypted in place.
+        """The next set as it is sent, its words shared and encrypted in place, and for each of its rows the row of the
+        set given.
         """
         number = self._number
         self._number += 1

@@ -51,7 +51,6 @@ class Signer:
         self._digest, self.suite = encoding_digest(specification), specification.suite
 
     def key(self, purpose: Purpose, domain: str = "", rule: str = "") -> bytes:
-        """Derive one key of 32 bytes, as `derive_key` does."""
         return derive_key(self._seed, self._specification.project, purpose, self._digest, domain, rule, self._epoch)
 
     def prepare(self, field: FieldSpec, columns: Mapping[str, pl.Series]) -> PreparedField:
@@ -81,9 +80,8 @@ class Signer:
 
         `block` is the digest of each row's block, shape (n,); by default rows have the context of their salt, or none.
         A row whose digest is ``NO_KEY`` has no signature: a context shared by all such rows would reveal more than the
-        others do. The keys are of the rule, besides the field's key domain. Half a microsecond for a distinct value of
-        8 tokens at 1024 bits and as much for a new token; with a context a microsecond for each token of each distinct
-        value in it.
+        others do. Half a microsecond for a distinct value of 8 tokens at 1024 bits and as much for a new token; with a
+        context a microsecond for each token of each distinct value in it.
         """
         spec, n_values = field.spec, field.tokens.n_values
         keys = self._keys(spec, Purpose.SIGNATURE, rule)

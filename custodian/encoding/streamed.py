@@ -1,11 +1,8 @@
 """The encoding of a file that is not held in memory: the sets of `encode_records`, byte for byte, some at a time.
 
-What a set's bytes follow from: the rows of its interval, their values and the digests of their blocks under all rules;
-the numbers of these rows, by which equal ones are ordered; and how many rows the rule has, which decides about the
-intervals. So each rule's rows are first laid out by the first bits of their blocks' digests, in one pass over the file,
-and then read, signed and passed on in *units* of whole intervals. Two things follow from the whole file: a field's
-sample, for which 8 bytes a record are held, one field after the other; and the order of codes, which is sorted at once.
-Dummies do so too: where blocks are padded the columns are held.
+Each rule's rows are first laid out by the first bits of their blocks' digests, in one pass over the file, and then
+read, signed and passed on in *units* of whole intervals. What follows from the whole file is held: 8 bytes a record for
+a field's sample, the codes to be sorted, and where blocks are padded the columns.
 """
 
 from __future__ import annotations
@@ -38,8 +35,6 @@ from gemel.custodian.encoding.rows_of_mode import Unit
 _NUMBER = "+number"
 _PLACE = "+place"
 _CODES_ROWS = 1 << 20
-
-
 S = TypeVar("S")
 
 
@@ -70,11 +65,9 @@ def encode_table(
 ) -> Iterator[Portion[SignatureSet]]:
     """Encode a file's records in mode block_keyed, as `encode_records` does with the decoys of the specification.
 
-    `make`: makes working tables; those that are made are erased; `unit_rows`: rows that are signed at a time, if these
-    are whole intervals; fewer than an interval has are those of one. A portion's identifiers are read before the next
-    portion is asked for.
-
-    Memory for a unit, for 8 bytes a record, and for some 40 bytes a record where there are variables.
+    `unit_rows` are signed at a time, if these are whole intervals; fewer than an interval has are those of one. A
+    portion's identifiers are read before the next portion is asked for. Memory for a unit, for 8 bytes a record, and
+    for some 40 bytes a record where there are variables.
     """
     encoding = Encoding(specification, seed, epoch, noise, threads=threads)
     if not 0 < records.n_rows <= MAX_ROWS:
@@ -87,7 +80,7 @@ def encode_table(
     for place, rule in enumerate(rules):
         batches = streamed.numbered(decoys) if padded is None else padded.batches(rule, unit_rows)
         doing(f"laid out for rule {rule.name}", place / len(rules))
-        laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else padded.n_all)
+        laid, ranges = streamed.laid_out(rule, batches, records.n_rows if padded is None else len(padded.identifiers))
         try:
             part = partial(report_part, doing, place / len(rules), (place + 1) / len(rules))
             yield from streamed.units(rule, laid, ranges, part)
@@ -105,10 +98,6 @@ class _Padded:
 
     sent: RuleRows
     identifiers: pl.Series
-
-    @property
-    def n_all(self) -> int:
-        return len(self.identifiers)
 
     def batches(self, rule: BlockingRule, rows: int) -> Iterator[pl.DataFrame]:
         """The rows of a rule with their numbers, some at a time."""

@@ -16,12 +16,6 @@ from scipy.sparse import coo_matrix
 from gemel.common.signatures.category_tree import Partition, code_groups, ordered
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 
-# Co-occurrence: one field read by means of another.
-#
-# In open mode a row's signatures of several fields, and the codes of its variables, are in one row. Where some values
-# of one field are known, the rows that have them are informative of the others, as given names are of sex and towns of
-# postcodes.
-
 
 def cooccurrence_alignment(
     known: NDArray[np.int64],
@@ -32,12 +26,11 @@ def cooccurrence_alignment(
 ) -> NDArray[np.int64]:
     r"""Likeliest public value of each signature of a field, given another field's values in the same rows.
 
-    `known` (int64, shape (n_rows,)): public value of the first field that each row is taken to have, ``UNKNOWN`` where
-    none is; `codes` (int, shape (n_rows,)): signature of the second field, -1 where missing; `n_values` of them;
-    `joint` (float64, shape (n_first, n_second)): public probability of the first field's value given the second's,
-    columns summing to 1; `prior` (float64, shape (n_second,)): public shares of the second field's values. Returns
-    int64, shape (n_values,): :math:`\arg\max_d \log p(d) + \sum_{rows} \log p(known | d)`; ``UNKNOWN`` where no row of
-    it is known.
+    `known`, shape (n_rows,), is the public value of the first field that each row is taken to have, ``UNKNOWN`` where
+    none is; `codes`, shape (n_rows,), its signature of the second field, -1 where missing; `joint`, shape (n_first,
+    n_second), the public probability of the first field's value given the second's, columns summing to 1; `prior`,
+    shape (n_second,), the second's shares. Returns int64, shape (n_values,): :math:`\arg\max_d \log p(d) + \sum_{rows}
+    \log p(known | d)`; ``UNKNOWN`` where no row of it is known.
 
     O(n_rows * n_second), and n_values * n_second numbers in memory.
     """
@@ -54,9 +47,8 @@ def conditional_shares(
 ) -> NDArray[np.float64]:
     """Share of each first value among the people with a second one: shape (n_first, n_second), columns sum to 1.
 
-    `first` and `second` are people's values in clear, shape (n_people,), ``UNKNOWN`` where they are none of those
-    counted. Each share is drawn towards that among all people with the weight of one person, so that what was never met
-    is not impossible.
+    `first` and `second` are people's values, shape (n_people,), or ``UNKNOWN``. Each share is drawn towards that among
+    all people with the weight of one person, so that what was never met is not impossible.
     """
     here = (first != UNKNOWN) & (second != UNKNOWN)
     counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
@@ -73,9 +65,9 @@ MAXIMUM = 1000
 class ReadField:
     """A field, or a variable, of open mode, and what an attack on it alone claims.
 
-    `codes` (int, shape (n_rows,)): signature or code of each row, -1 where missing; `truth` (int64, shape (n_values,)):
-    Public value that each signature is, ``UNKNOWN`` if none; `guesses` (int64, shape (n_values,)): what it is taken
-    for; `shares` (float64, shape (n_public,)): of the public values.
+    `codes`, shape (n_rows,): signature or code of each row, -1 where missing; `truth`, `guesses`, int64 of shape
+    (n_values,): public value that each signature is, and is taken for, or ``UNKNOWN``; `shares`, shape (n_public,): of
+    the public values.
     """
 
     name: str
@@ -86,12 +78,10 @@ class ReadField:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows that have each signature."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.truth)).astype(np.int64)
 
     @property
     def recovered(self) -> float:
-        """Share of the records with a value that is named rightly."""
         return score("", self.name, self.guesses, self.truth, self.counts, 0).records
 
     def by_row(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -119,10 +109,8 @@ def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random
     return score(f"co-occurrence with {known.name}", target.name, guesses, target.truth, counts, commonest)
 
 
-# Joining rows by their category codes, and reading the codes by public margins.
-#
 # Category codes are keyed relabellings: Carole cannot read them, but equal rows are equal. Codes that serve the whole
-# file separate or join rows of different rules; the more categories, the more rows have a combination of their own.
+# file join rows of different rules; the more categories, the more rows have a combination of their own.
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:
@@ -138,7 +126,7 @@ def margin_alignment(
 ) -> NDArray[np.int64]:
     """Public category taken for each code by the rank of its count, shape (n_categories,).
 
-    `partitions` are the groups by which the codes are ordered, where the variable may be coarsened (`category_tree`):
+    Where the variable may be coarsened, `partitions` are the groups by which the codes are ordered (`category_tree`):
     groups of one shape are ranked by their counts, and categories in their group.
     """
     counts = np.bincount(codes[codes >= 0], minlength=n_categories)
@@ -157,9 +145,8 @@ def code_recovery(
 ) -> Recovery:
     """What the public margin of a variable discloses of its codes.
 
-    `codes` (int, shape (n_rows,)): keyed codes as sent, -1 where missing; `labels` (int64, shape (n_categories,)): the
-    category that each code truly is; `margin` (float64, shape (n_categories,)): how common each category is in public,
-    in any unit.
+    `codes`, shape (n_rows,): as sent, -1 where missing; `labels`, shape (n_categories,): the category that each truly
+    is; `margin`, shape (n_categories,): how common each category is in public, in any unit.
     """
     held = codes[codes >= 0].astype(np.int64)
     counts = np.bincount(held, minlength=len(margin))

@@ -1,9 +1,8 @@
-r"""Per-block likelihood: which public values explain a block's counts and similarities best.
+"""Per-block likelihood: which public values explain a block's counts and similarities best.
 
-Counts in a block of n rows are Poisson with means n times the public shares, similarities normal about the public
-ones, and no two signatures of a block are the same value. `block_likelihood` takes the field to be independent of the
-blocking key. Where the rule is made of the field itself, such as a surname's first characters, `key_likelihood` tries
-the keys that explain the block's size, each with the names that it allows.
+Counts in a block of n rows are Poisson with means n times the public shares, similarities normal about the public ones,
+and no two signatures of a block are the same value. `block_likelihood` takes the field to be independent of the
+blocking key; `KeyLikelihood`, where the rule is made of the field itself, tries the keys that explain the block's size.
 """
 
 from __future__ import annotations
@@ -21,10 +20,8 @@ from gemel.custodian.leakage.view import PublicValues
 
 POOL = 400
 """Public values considered in a block, the commonest ones; in large blocks more."""
-
 HYPOTHESES = 20
 """Keys tried for a block: those that explain its size best."""
-
 _PER_VALUE = 3
 _SIZES = 16
 _CELLS = 1 << 19  # of single precision: they stay in the cache
@@ -33,9 +30,8 @@ _CELLS = 1 << 19  # of single precision: they stay in the cache
 def block_likelihood(blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Likeliest public value of each signature of the chosen blocks, each block by itself; ``UNKNOWN`` outside them.
 
-    Of the public values the commonest `POOL` are considered, or three times a block's values. The result is int64,
-    shape (n_values,). A block of one signature is the commonest value, whatever its count: there is nothing else to go
-    by.
+    Of the public values the commonest `POOL` are considered, or three times a block's values; int64, shape (n_values,).
+    A block of one signature is the commonest value, whatever its count: there is nothing else to go by.
     """
     guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
     members = blocks.members()
@@ -77,25 +73,19 @@ def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -
     Of counts (n_blocks, n_values) and expected ones (n_blocks, n_names): shape (n_blocks, n_values, n_names).
     """
     logarithm = np.log(expected)
-    fit: NDArray[np.float32] = (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
-    return fit
+    return (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
 
 
 class KeyLikelihood:
     """The attack on a field that is part of the blocking key.
 
-    `key_of` (int64, shape (n_public,)): what the rule takes of each public value, such as its first characters, as a
-    number from 0; `others` (float64, shape (n_others,)): shares of what else is in the key, such as years of birth;
-    ``[1.0]`` if nothing is; `n_records`: records that are in blocks; default: as many as the attacked blocks have rows.
-    Carole knows it.
+    `key_of`, int64 of shape (n_public,): what the rule takes of each public value, as a number from 0; `others`, shape
+    (n_others,): shares of what else is in the key, ``[1.0]`` if nothing is; `n_records`: records that are in blocks,
+    which Carole knows; default: as many as the attacked blocks have rows.
     """
 
     def __init__(
-        self,
-        public: PublicValues,
-        key_of: NDArray[np.int64],
-        others: NDArray[np.float64],
-        n_records: int | None = None,
+        self, public: PublicValues, key_of: NDArray[np.int64], others: NDArray[np.float64], n_records: int | None = None
     ) -> None:
         self._public = public
         self._n_records = n_records

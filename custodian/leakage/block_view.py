@@ -23,9 +23,9 @@ from gemel.custodian.leakage.view import FieldView, PublicValues
 class BlockView:
     """One field under one rule as its attacker sees it.
 
-    `view` has all blocks' signatures together, `block` the one each is in, shape (n_values,); `sizes`, shape
-    (n_blocks,), the rows of each block, with or without a value in the field; `minimum`, where blocks are padded, the
-    fewest records that each can have; None: as many as rows.
+    `view` has all blocks' signatures, `block` the one each is in, shape (n_values,); `sizes`, shape (n_blocks,), the
+    rows of each block, with or without a value in the field; `minimum`, where blocks are padded, the fewest records of
+    each.
     """
 
     view: FieldView
@@ -44,7 +44,6 @@ class BlockView:
         return cls(view, block, sizes.astype(np.int64))
 
     def members(self) -> list[NDArray[np.int64]]:
-        """The signatures of each block."""
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, len(self.sizes)))
         return np.split(order, ends)
@@ -99,12 +98,12 @@ def attack_by_size(
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold, as an estimate of all.
 
-    `truth` (int64, shape (n_values,)): what each signature is; `per_class`: records drawn of each size class (blocks of
-    1, 2 to 3, 4 to 7, ... rows), in whole blocks; `spread`: records drawn besides, of each class by its share of the
-    records: most of the figure's error is there; `weights`: rows of the file in each size class, by the logarithm of
-    the size; default: those of `blocks`; `records` (int64, shape (n_values,)): records that have each signature, by
-    which an attack is judged; default: rows. Dummies are rows and no records; `min_blocks`: blocks drawn of each size
-    class at least, however large: of large blocks an attack reads nearly all or nothing.
+    `truth`, shape (n_values,): what each signature is; `per_class`: records drawn of each size class (blocks of 1, 2 to
+    3, 4 to 7, ... rows), in whole blocks, and `min_blocks` at least, however large: of large blocks an attack reads
+    nearly all or nothing; `spread`: records drawn besides, of each class by its share of the records, as most of the
+    error is there; `weights`: rows of the file in each size class, by the logarithm of the size; default: those of
+    `blocks`; `records`, shape (n_values,): records that have each signature, by which an attack is judged; default:
+    rows, of which dummies are some.
     """
     counts = blocks.view.counts if records is None else records
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))
@@ -125,13 +124,10 @@ def attack_by_size(
         gained = counts * ((truth == guesses).astype(np.int64) - (truth == 0)) * (truth >= 0)
         by_block = np.bincount(blocks.block[attacked], weights=gained[attacked], minlength=len(blocks.sizes))[chosen]
         factor = 1.0 if weights is None else weights[int(size_class)] / max(1.0, float(blocks.sizes[inside].sum()))
-        whole = replace(
-            found,
-            n_values=round(factor * float(values_in[inside].sum())),
-            n_records=round(factor * float(records_in[inside].sum())),
-            # Of the file's blocks of this size, about so many: those that are here may have been drawn from them.
-            error=_ratio_error(by_block, records_in[chosen], max(len(chosen), round(factor * len(inside)))),
-        )
+        # Of the file's blocks of this size, about so many: those that are here may have been drawn from them.
+        error = _ratio_error(by_block, records_in[chosen], max(len(chosen), round(factor * len(inside))))
+        n_values, n_records = (round(factor * float(each[inside].sum())) for each in (values_in, records_in))
+        whole = replace(found, n_values=n_values, n_records=n_records, error=error)
         minimum, maximum = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
         classes.append(SizeClass(minimum, maximum, whole.n_records, whole))
     return _weighted(name, field, [part.recovery for part in classes]), classes

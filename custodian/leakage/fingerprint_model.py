@@ -23,7 +23,6 @@ from gemel.custodian.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL
 
 UNLIKE = -12.0
 """Least evidence of a field, and of a pair: a register may be wrong, or older."""
-
 _LOW, _HIGH = -1.0, 1.25  # an estimate's range that is tabulated
 _SQUARE_ROOT = 0.5 * np.log(2 * np.pi)
 _FEWEST = 0.05  # of the variance: of nearly equal values few bits differ, and these few are no normal noise
@@ -33,11 +32,11 @@ _FEWEST = 0.05  # of the variance: of nearly equal values few bits differ, and t
 class FingerprintModel:
     """The noise of each field's similarities, and how common each fingerprint is.
 
-    `bits`, `scale` (float64, shape (n_fields,)): of the signatures; and what randomised response leaves of a
-    similarity, (1 - 2r)^2; `half`, `level` (float64, shape (n_fields, BINS + 1)): by field and true similarity: half
-    the precision of an estimate, and the log density at its mean; `background` (float64, shape (n_fields, n_bins)): log
-    density of an estimate where values differ; `patterns` (int64, ascending), `shares` (float64): which fields are
-    equal and which are missing, in base 3, and the log share of the pairs of which that is so.
+    By field `bits` of the signatures, and `scale`, what randomised response leaves of a similarity, (1 - 2r)^2; `half`
+    and `level`, shape (n_fields, BINS + 1): by true similarity half the precision of an estimate, and the log density
+    at its mean; `background`, shape (n_fields, n_bins): log density of an estimate where values differ; `patterns`,
+    ascending, and `shares`: which fields are equal and missing, in base 3, and the log share of the pairs of which that
+    is so.
     """
 
     bits: NDArray[np.float64]
@@ -56,10 +55,10 @@ class FingerprintModel:
         clear: Fingerprints,
         seen: Fingerprints,
     ) -> FingerprintModel:
-        """The model of some fields.
+        """The model of fields with these bits and this noise, both public, shape (n_fields,).
 
         `clear` are pairs of people of such blocks, from whom the attacker knows how similar people are; `seen` the
-        encoded pairs, which show how often fields are equal or missing. Bits and noise are public, shape (n_fields,).
+        encoded pairs, which show how often fields are equal or missing.
         """
         scale = (1.0 - 2.0 * randomised_response) ** 2
         truly = np.arange(BINS + 1) / BINS
@@ -82,9 +81,8 @@ class FingerprintModel:
     def evidence(self, seen: Fingerprints) -> NDArray[np.float32]:
         """The evidence of encoded pairs for every similarity in clear that each field may have, in nats.
 
-        float32, shape (n_pairs, n_fields, BINS + 3): by encoded pair, field and class of similarity
-        (`Fingerprints.binned`); the surprise of the pair is in the first field. The evidence for a pair in clear is the
-        sum over the fields, `UNLIKE` at least.
+        float32, shape (n_pairs, n_fields, BINS + 3), by class of similarity (`Fingerprints.binned`), the pair's
+        surprise in the first field. The evidence for a pair in clear is the sum over the fields, `UNLIKE` at least.
         """
         n_pairs, n_fields = seen.similar.shape
         found = np.full((n_pairs, n_fields, BINS + 3), UNLIKE, dtype=np.float32)
@@ -127,22 +125,21 @@ def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:
     return digit @ powers
 
 
+# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those near
+# to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row taken for a
+# person, with what its pairs find at best among the pairs of that person; those of a wrong block resemble now these
+# two people, now those, and added up over the block would outweigh the right one's.
+
 _DEVIATIONS = 3.5
-
-
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature
-
-
 _COMMON = 1.0  # maximum evidence below which a pair tells nothing worth the time
-
-
 _CHANCE = 2.0  # evidence that a person's pairs in a wrong block find for about every encoded pair: no more counts
 
 
 class PairLookup:
     """The pairs of people in clear, ready to be looked up; `theirs` is each one's block, shape (n_people,), or -1.
 
-    O(n_pairs log n_pairs) for every field; a copy of the pairs, in bytes, for each.
+    O(n_pairs log n_pairs) for every field; a copy of the pairs for each.
     """
 
     def __init__(self, clear: Fingerprints, theirs: NDArray[np.int64], model: FingerprintModel) -> None:
@@ -157,7 +154,7 @@ class PairLookup:
     def _windows(self, seen: Fingerprints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """For each encoded pair the field where the fewest pairs in clear are near, and their places in its order.
 
-        Three arrays of int64, shape (n_seen,): places `first` to `last` - 1 in the field's order.
+        Three arrays of int64, shape (n_seen,): the field, and places `first` to `last` - 1.
         """
         n_seen, n_fields = seen.similar.shape
         field = np.zeros(n_seen, dtype=np.int64)
@@ -181,9 +178,8 @@ class PairLookup:
         """The blocks in clear with the best stars for one encoded block.
 
         `seen`, `evidence`: the block's pairs, of rows from 0, and `FingerprintModel.evidence` of them; `visits`: pairs
-        in clear that are looked at; `maximum`: blocks returned. Returns found : int64, shape (n_found,): Blocks in
-        clear, the likeliest first; best : float64, shape (n_found,): Evidence of each one's best star, in nats;
-        looked_up : int64: Pairs of the encoded block that were looked up, the rarest first.
+        in clear that are looked at; `maximum`: blocks returned. Returns the blocks found, the likeliest first; the
+        evidence of each one's best star, in nats; and the encoded pairs that were looked up, the rarest first.
 
         O(visits * n_fields + n_rows * n_people), and memory of a number for every row and person.
         """
@@ -194,19 +190,9 @@ class PairLookup:
         looked_up = pairs[np.cumsum((last - first)[pairs]) <= visits]
         # What the fields not yet looked at may add: most pairs are ruled out by the first ones.
         rest = np.cumsum(maxima[:, ::-1], axis=1)[:, ::-1] - maxima
-        star = _stars(
-            looked_up,
-            seen.one,
-            seen.other,
-            evidence,
-            rest,
-            field,
-            first,
-            last,
-            self._binned,
-            self._people,
-            np.zeros((1 + int(seen.other.max(initial=0)), len(self._theirs)), dtype=np.float32),
-        )
+        star = np.zeros((1 + int(seen.other.max(initial=0)), len(self._theirs)), dtype=np.float32)
+        windows, clear = (field, first, last), (self._binned, self._people)
+        star = _stars(looked_up, seen.one, seen.other, evidence, rest, *windows, *clear, star)
         best = np.zeros(self._n_blocks)
         here = np.flatnonzero((star > 0) & (self._theirs >= 0))
         np.maximum.at(best, self._theirs[here], star[here])

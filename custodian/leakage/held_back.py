@@ -35,17 +35,14 @@ from gemel.custodian.leakage.view import FieldView, PublicValues, count_fit, val
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""
-
 _CORE = 250
 _POOL = 6
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Signatures of one field known to be of equal values.
-
-    `of` has by set the class of each signature; `counts`, shape (n_classes,), the rows of each class under the rule
-    that shows most of them.
+    """Signatures of one field known to be of equal values: by set the class of each signature (`of`); and `counts`,
+    shape (n_classes,), the rows of each class under the rule that shows most of them.
     """
 
     of: list[NDArray[np.int64]]
@@ -77,16 +74,12 @@ def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Cla
 
 
 def chained_alignment(
-    sets: Sequence[SignatureSet],
-    field: str,
-    classes: Classes,
-    public: PublicValues,
-    n_records: int,
+    sets: Sequence[SignatureSet], field: str, classes: Classes, public: PublicValues, n_records: int
 ) -> NDArray[np.int64]:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 
-    From `n_records` follows how often a public value is expected. The result is int64, shape (n_classes,): ``UNKNOWN``
-    outside the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
+    `n_records` tells how often a public value is expected; int64, shape (n_classes,), ``UNKNOWN`` outside the `CLASSES`
+    largest; by the rank of its count where similarities leave it in doubt.
     """
     guesses = np.full(len(classes.counts), UNKNOWN, dtype=np.int64)
     largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]
@@ -151,16 +144,12 @@ def _met(
 
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""
-
 MAX_VALUES = 1500
 """Values of a salt attacked otherwise, the commonest."""
-
 SALTS = 4
 """Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
-
 COMPANY = 6
 """Most rows that share something, to be taken for relatives."""
-
 _TOO_LARGE = 3.0
 _SALTS = "salts"
 
@@ -223,10 +212,10 @@ def without_undone_salts(spec: Specification) -> Specification | None:
 
 
 def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
-    """Signatures of a field in different salts whose rows share something rare.
+    """Signatures of a field in different salts whose rows share another signature or a blocking key of `COMPANY` rows
+    at most.
 
-    That is another field's signature, or a blocking key, that at most `COMPANY` rows have. Returned are pairs of
-    signatures, int64 of shape (n_pairs, 2), each once, ascending, and the pairs of rows that speak for each.
+    Pairs of signatures, int64 of shape (n_pairs, 2), each once, ascending, and the pairs of rows that speak for each.
     """
     codes = part.fields[field].codes.astype(np.int64)
     together = [np.empty(0, dtype=np.int64)]
@@ -260,8 +249,7 @@ def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public
         classes = value_classes((alone,), field, pairs[support >= minimum])
         if classes.counts.max(initial=0) <= max(COMPANY, _TOO_LARGE * public.shares[0] * rows):
             break
-    guesses: NDArray[np.int64] = chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
-    return guesses
+    return chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
 
 
 def _shared(part: SignatureSet, field: str) -> Iterator[NDArray[np.int64]]:

@@ -1,19 +1,19 @@
 """A custodian's own file attacked before it leaves: what could Carole learn under this specification?
 
-The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
-with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
-at random about the file's own, as another sample of the same people would have it. A real attacker knows less.
+The records are encoded as they would be sent, under throw-away keys, and attacked with public values as good as an
+attacker's could be: every value of the file, with a count drawn at random about the file's own, as another sample of
+the same people would have it. A real attacker knows less.
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
-as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by one
-who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where
-a blocking rule's keys join values across salts, the field is attacked as if it had none.
+as safe: a lower bound. In block-keyed mode whole blocks of every size are drawn, weighted by the rows that such blocks
+hold, and some groups of the samples; some of the blocks are attacked once more by one who has the file's own records in
+clear, or a share of them. So are the salts of a salted field, unless a blocking rule's keys join values across salts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -50,12 +50,9 @@ from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding,
 
 ATTEMPTS = ((400, 0.002, 1.1), (2000, 0.002, 1.1))
 """Public values considered, first weight of the similarities, and its growth a step."""
-
 SLACK = 0.002
 """Added to the variance of a similarity."""
-
 _TWICE = 50.0
-
 MIN_VALUES = 1000
 """Values of a field from which its samples could tell that a value is in the file. Of fewer, such as house numbers, an
 attacker's list has those that any file holds; what she reads in a group, of no row, is about how common each is."""
@@ -73,9 +70,9 @@ def group_alignment(
     chosen: NDArray[np.int64],
     attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS,
 ) -> NDArray[np.int64]:
-    """Likeliest public value of each signature of the chosen groups of a field's sample; ``UNKNOWN`` outside them.
+    """Likeliest public value of each signature of the chosen groups of a field's sample, each group by itself.
 
-    Each group by itself; int64, shape (n_values,). A second or two for a group of 30 and 2,000 public values on one
+    int64, shape (n_values,), ``UNKNOWN`` outside them. A second or two for a group of 30 and 2,000 public values on one
     core.
     """
     guesses = np.full(groups.view.n_values, UNKNOWN, dtype=np.int64)
@@ -106,10 +103,8 @@ def group_alignment(
 
 ATTACKED = 1280
 """Values of a field attacked quickly, in whole groups."""
-
 PATIENTLY = 320
 """Values attacked slowly, among the `_COMMONEST` values."""
-
 _COMMONEST = 400
 
 
@@ -120,10 +115,9 @@ def in_samples(
     rng: np.random.Generator,
     drawn: DrawnRecords | None = None,
 ) -> Iterator[Finding]:
-    """Findings in the samples of mode block_keyed.
+    """Findings in the samples of mode block_keyed, but of fields of fewer than `MIN_VALUES` values.
 
-    A field of fewer than `MIN_VALUES` values is left out. Of a file that is too large there are the records that were
-    `drawn`, and `columns` are theirs.
+    Of a file that is too large there are the records that were `drawn`, and `columns` are theirs.
     """
     if drawn is not None:
         columns = {name: column[drawn.anyone] for name, column in columns.items()}
@@ -135,28 +129,23 @@ def in_samples(
     seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
     part = Encoding(spec, seed, 1, noise, shuffle=file_order).samples(HeldRecords(some))
     rows = grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
+    slowly = partial(group_alignment, attempts=((_COMMONEST, 0.002, 1.1),))
     for field in spec.fields:
         public = dictionaries(columns, spec.model_copy(update={"fields": (field,)}), drawn, rng)[field.name]
         if public is None or len(public) < MIN_VALUES:
             continue
         truth = truth_of(part, field.name, some[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
-        for attack, n_values in ((block_likelihood, ATTACKED), (_slowly, PATIENTLY)):
-            how = "groups of the samples" if attack is block_likelihood else "groups of the samples, slowly"
+        for attack, n_values, pace in ((block_likelihood, ATTACKED, ""), (slowly, PATIENTLY, ", slowly")):
+            how = f"groups of the samples{pace}"
             found, _ = attack_by_size(how, field.name, attack, groups, public, truth, rng, n_values)
             yield finding(found)
 
 
-def _slowly(groups: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    return group_alignment(groups, public, chosen, ((_COMMONEST, 0.002, 1.1),))
-
-
 REPORTED = 0.05
 """Share of the people of a register from which the report warns that they are recognised."""
-
 FIXED = AssessmentKeys.of_number(1)
 """What an assessment outside a project is drawn by, unless another number is asked for."""
-
 _REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
 
 
@@ -169,13 +158,13 @@ def assess(
 ) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
-    `columns`: cleaned values per field, null where missing; `variables`: places of the rows' categories, by variable,
-    null where missing; `keys`: throw-away keys of signatures and noise, and what the public counts and blocks are drawn
-    by. The same file, rows in the same order, and the same keys give the same report; `drawn`: records of a file that
-    is too large, in modes block_keyed and shared without padding; `columns` and `variables` are theirs.
+    `columns`: cleaned values per field, null where missing; `variables`: places of the rows' categories, null where
+    missing; `keys`: throw-away keys of signatures and noise, by which all else is drawn too: the same rows and keys
+    give the same report; `drawn`: records of a file that is too large, in modes block_keyed and shared without padding;
+    `columns` and `variables` are theirs.
 
     Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core. In
-    mode shared no party sees a signature, and what the sizes of blocks alone give away is measured.
+    mode shared no party sees a signature: what the sizes of blocks give away is measured.
     """
     rng = keys.generator("assessment")
     n = max((len(column) for column in columns.values()), default=0) if drawn is None else drawn.n_records
@@ -212,7 +201,6 @@ def assess(
 
 
 def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float | None]) -> Iterator[ResultWarning]:
-    """What registers recognise, where the specification sets no limit to it."""
     for attacker, limit in zip((REGISTER, EVERYBODY), limits, strict=True):
         theirs = [finding for finding in recognised if finding.attacker == attacker]
         worst = max(theirs, key=lambda finding: finding.recovered, default=None)
@@ -224,7 +212,6 @@ def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float 
 
 
 def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:
-    """What the variables' codes single out."""
     if not variables:
         return
     codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
@@ -233,7 +220,6 @@ def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -
 
 
 def _left_out(spec: Specification) -> Iterator[ResultWarning]:
-    """What the figures leave out under a specification."""
     yield result_warning("known_attacks_only")
     yield result_warning("keys_read_everything")
     if spec.mode == "open":

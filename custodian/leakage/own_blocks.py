@@ -37,15 +37,11 @@ from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Finding
 
 SHARES = ((0.1, REGISTER), (0.4, REGISTER), (1.0, EVERYBODY))
 """Shares of the file's people in the register, and the kind of attacker that has it."""
-
 PEOPLE = 2000
 """Records of the file in the fullest register, but for those of the attacked blocks."""
-
 ROWS = 240
 """Rows attacked of a rule, in whole blocks."""
-
 EFFORTS = ((1_000, 12), (5_000, 24))
-
 _NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
@@ -54,52 +50,39 @@ def by_register(
     spec: Specification,
     part: SignatureSet,
     order: NDArray[np.int64],
-    text: pl.Series,
+    blocks: _Blocks,
     rng: np.random.Generator,
-    own_size: float,
-    rows_of_size: NDArray[np.float64] | None = None,
 ) -> Iterator[Finding]:
-    """Findings of one rule.
-
-    `order` is which of the rows of `whole` each is, shape (n_sent,); `rows_of_size` the rows of the file in blocks of
-    each size, by its logarithm, where `whole` has some of its blocks only. Under a second for the commonest sizes of
-    blocks, whatever the size of the file.
-    """
+    """Findings of one rule, in under a second; `order` is which of the rows of `whole` each is, shape (n_sent,)."""
     rows = whole.rows[part.rule]
-    _, of_rule, sizes = np.unique(text.to_numpy().astype(str), return_inverse=True, return_counts=True)
+    _, of_rule, sizes = np.unique(blocks.text.to_numpy().astype(str), return_inverse=True, return_counts=True)
     block = np.full(len(next(iter(whole.columns.values()))), UNKNOWN, dtype=np.int64)
     block[rows] = of_rule
     real = order < whole.n_records
-    attacked = _first_blocks(block[order], sizes, rng)
+    drawn = np.unique(block[order])
+    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
+    attacked = np.isin(block[order], _of_every_size(drawn, sizes, sizes, each, rng))
     if not attacked.any() or (sizes[block[order[attacked]]] < 2).all():
         return
     mine = _renumbered(np.where(attacked, block[order], UNKNOWN))
-    views = [
-        (
-            FieldView(part.fields[field.name].signatures, _NO_COUNTS, field.randomised_response),
-            part.fields[field.name].codes.astype(np.int64),
-        )
-        for field in spec.fields
-    ]
-    seen = fingerprints_of_signatures(mine, views)
     records = rows[rows < whole.n_records]
     people = _people(block, order[attacked & real], records, len(sizes), rng)
     theirs = _renumbered(block[people])
-    fields = [clear_values(whole.columns[field.name].gather(people), field) for field in spec.fields]
-    usable = [place for place, found in enumerate(fields) if found is not None]
-    seen = Fingerprints(
-        seen.one, seen.other, seen.block, seen.similar[:, usable], None if seen.times is None else seen.times[:, usable]
-    )
-    clear = fingerprints_in_clear(theirs, [found for found in fields if found is not None])
+    in_clear = [(field, clear_values(whole.columns[field.name].gather(people), field)) for field in spec.fields]
+    usable = [field for field, values in in_clear if values is not None]
+    signed = [(part.fields[field.name], field.randomised_response) for field in usable]
+    views = [(FieldView(f.signatures, _NO_COUNTS, noise), f.codes.astype(np.int64)) for f, noise in signed]
+    seen = fingerprints_of_signatures(mine, views)
+    clear = fingerprints_in_clear(theirs, [values for _, values in in_clear if values is not None])
     if not len(seen.one) or not len(clear.one):
         return
-    bits = np.array([spec.fields[place].bits for place in usable], dtype=np.float64)
-    inverted = np.array([spec.fields[place].randomised_response for place in usable])
+    bits = np.array([field.bits for field in usable], dtype=np.float64)
+    inverted = np.array([field.randomised_response for field in usable])
     model = FingerprintModel.of(bits, inverted, clear, seen)
     at = np.full(len(block), UNKNOWN, dtype=np.int64)
     at[people] = np.arange(len(people))
     truth = np.where(real, at[order], UNKNOWN)
-    weight = _weights(block, order, attacked & real, records, sizes, rows_of_size)
+    weight = _weights(block, order, attacked & real, records, sizes, blocks.rows_of_size)
     for share, attacker in SHARES:
         known = rng.random(len(people)) < share if share < 1 else np.ones(len(people), dtype=bool)
         there = known[clear.one] & known[clear.other]
@@ -107,24 +90,14 @@ def by_register(
         fewer = Fingerprints(clear.one[there], clear.other[there], those[clear.one[there]], clear.similar[there])
         claims = recognise(seen, mine, fewer, those, model, share, rng, EFFORTS)
         found = judge(claims, np.where((truth >= 0) & known[truth], truth, UNKNOWN), weight, np.maximum(mine, 0))
-        yield Finding(
-            field="",
-            rule=part.rule,
-            attack=f"register of {share:.0%} of these people, blocks of {own_size:.1f} rows",
-            recovered=found.of_known,
-            chance=0.0,
-            attainable=1.0,
-            attacker=attacker,
-            error=found.error,
-            precision=found.precision,
-        )
+        attack = f"register of {share:.0%} of these people, blocks of {blocks.own_size:.1f} rows"
+        yield Finding("", part.rule, attack, found.of_known, 0.0, 1.0, attacker, found.error, found.precision)
 
 
 def _renumbered(block: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 for the blocks there are, in their order; ``UNKNOWN`` stays."""
     kinds, found = np.unique(block, return_inverse=True)
-    renumbered: NDArray[np.int64] = found.astype(np.int64) - int(kinds[0] == UNKNOWN)
-    return renumbered
+    return found.astype(np.int64) - int(kinds[0] == UNKNOWN)
 
 
 def _weights(
@@ -141,16 +114,7 @@ def _weights(
     if rows_of_size is not None:
         there = rows_of_size[: len(there)]
     taken = np.bincount(size_class[block[order[drawn]]], minlength=size_class.max() + 1)
-    found: NDArray[np.float64] = np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
-    return found
-
-
-def _first_blocks(block: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Rows of the drawn blocks that are attacked: of every size class as many, in whole blocks; shape (n_sent,)."""
-    drawn = np.unique(block)
-    each = ROWS / max(1, len(np.unique(size_class_of(sizes[drawn]))))
-    found: NDArray[np.bool_] = np.isin(block, _of_every_size(drawn, sizes, sizes, each, rng))
-    return found
+    return np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
 
 
 def _of_every_size(
@@ -182,8 +146,7 @@ def _people(
     sizes = np.bincount(block[records], minlength=n_blocks)
     others = rng.permutation(np.flatnonzero(~its & (sizes > 1)))
     its[others[: int(np.searchsorted(np.cumsum(sizes[others]), PEOPLE))]] = True
-    found: NDArray[np.int64] = rng.permutation(records[its[block[records]]])
-    return found
+    return rng.permutation(records[its[block[records]]])
 
 
 _OTHERS = 200
@@ -191,19 +154,22 @@ _OTHERS = 200
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Of the rows that are sent under one rule, or of whole blocks of them: their keys, and those that are attacked."""
+    """Of the rows that are sent under one rule, or of whole blocks of them: their keys, and those that are attacked.
+
+    `rows_of_size`: the rows of the file in blocks of each size, by its logarithm, where only some of these are there.
+    """
 
     text: pl.Series
     attacked: NDArray[np.int64]
     weights: Mapping[int, float]
     n_blocked: int
     own_size: float
+    rows_of_size: NDArray[np.float64] | None = None
 
 
 def _of_file(
     columns: Mapping[str, pl.Series], spec: Specification, noise: NoiseKey, rng: np.random.Generator
 ) -> tuple[RuleRows, dict[str, _Blocks]]:
-    """Of a file that is there, by rule."""
     whole, blocks = rows_of_rules(columns, spec, noise), {}
     for rule in spec.keyed_rules:
         rows = whole.rows[rule.name]
@@ -217,14 +183,13 @@ def _of_file(
 
 
 def _of_drawn(drawn: DrawnRecords, spec: Specification) -> tuple[RuleRows, dict[str, _Blocks]]:
-    """Of a file from which whole blocks were drawn, by rule."""
     rows, blocks = {}, {}
     for rule in spec.keyed_rules:
         each = drawn.blocks[rule.name]
         rows[rule.name] = np.union1d(each.attacked, each.others)
         text = key_text(drawn.columns, spec, rule, split=True)[rows[rule.name]]
         weights = dict(enumerate(each.rows_of_size.tolist()))
-        blocks[rule.name] = _Blocks(text, each.attacked, weights, each.n_rows, each.own_size)
+        blocks[rule.name] = _Blocks(text, each.attacked, weights, each.n_rows, each.own_size, each.rows_of_size)
     return RuleRows(drawn.columns, rows, drawn.n_drawn), blocks
 
 
@@ -240,8 +205,8 @@ def in_blocks(
     """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies.
 
     Of a file that is too large there are the records that were `drawn`, and `columns` are theirs. With `sizes_alone`,
-    as in mode shared, the attacker sees the sizes of blocks and nothing of what is in them: of fields that are in no
-    key nothing is found, and no register recognises a row.
+    as in mode shared, the attacker sees the sizes of blocks alone: only fields of the keys are read, and no row is
+    recognised.
     """
     public = dictionaries(columns, spec, drawn, rng)
     noise = keys.throw_away_noise("blocks")
@@ -250,11 +215,9 @@ def in_blocks(
     used = np.unique(np.concatenate([those.attacked for those in blocks_of.values()]))
     if not len(used):
         return
-    some = RuleRows(
-        {name: column[used] for name, column in whole.columns.items()},
-        {name: np.searchsorted(used, those.attacked) for name, those in blocks_of.items()},
-        int(np.searchsorted(used, whole.n_records)),
-    )
+    rows = {name: np.searchsorted(used, those.attacked) for name, those in blocks_of.items()}
+    n_records = int(np.searchsorted(used, whole.n_records))
+    some = RuleRows({name: column[used] for name, column in whole.columns.items()}, rows, n_records)
     sent = Encoding(spec, keys.throw_away_seed("blocks"), 1, noise, shuffle=file_order).rows(some)
     for part, rule in zip(map(known_by_block, sent.sets), spec.keyed_rules, strict=True):
         order, those = sent.orders[rule.name], blocks_of[rule.name]
@@ -278,10 +241,7 @@ def in_blocks(
                 yield finding(found, rule.name)
         if sizes_alone:
             continue
-        yield from by_register(
-            whole, spec, part, used[order], those.text, rng, those.own_size,
-            None if drawn is None else drawn.blocks[rule.name].rows_of_size,
-        )  # fmt: skip
+        yield from by_register(whole, spec, part, used[order], those, rng)
 
 
 def _draw(
@@ -306,7 +266,6 @@ def _attacks(
     n_records: int,
     sizes_alone: bool,
 ) -> Iterator[tuple[str, BlockAttack]]:
-    """What a field under a rule is attacked with."""
     if not sizes_alone:
         yield "each block by itself", block_likelihood
     own = tuple(key for key in rule.keys if key.field == field.name)

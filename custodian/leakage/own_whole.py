@@ -28,10 +28,8 @@ from gemel.custodian.tokens import tokenise
 
 DICTIONARY = 6000
 """Public values of a field, the commonest ones."""
-
 PER_CLASS = 200
 """Rows drawn of every size of block and rule."""
-
 _PUBLIC_KEY = bytes(32)
 
 
@@ -100,7 +98,6 @@ def finding(found: Recovery, rule: str = "") -> Finding:
 
 MAX_VALUES = 1500
 """Values of a field attacked in open mode."""
-
 SALTED = 4000
 """Records drawn of a salted field, in whole salts: of a few salts alone, now and then one is read by luck."""
 

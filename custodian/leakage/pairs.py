@@ -1,8 +1,4 @@
-"""Pairs of rows inside blocks, and how similar each pair is in every field: in signatures, and in clear.
-
-A block shows of two rows no value, but of every field whether it is equal or how similar it is. `Fingerprints` holds
-that of many pairs, field by field: a similarity below 1, `EQUAL`, or `ABSENT` where either row lacks the value.
-"""
+"""Pairs of rows inside blocks, and how similar each pair is in every field: in signatures, and in clear."""
 
 from __future__ import annotations
 
@@ -20,22 +16,19 @@ EQUAL = np.float32(1.0)
 ABSENT = np.float32(-9.0)
 ALMOST = np.float32(0.999)
 """Largest similarity of values that differ: with randomised response an estimate may exceed 1."""
-
 BINS = 128
 """Steps from 0 to 1 in which similarities in clear are compared: finer than any signature can distinguish."""
-
 EQUAL_BIN, ABSENT_BIN = BINS + 1, BINS + 2
-
 _PAIRS = 1 << 17
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """What every two rows of a block have in common.
+    """What every two rows of a block have in common: whether each field is equal, or how similar it is, but no value.
 
     `one` and `other` are the rows, `block` theirs, from 0: int64, shape (n_pairs,). `similar`, float32 of shape
-    (n_pairs, n_fields), is below 1, or ``EQUAL``, or ``ABSENT``; `times` the pairs of the block that have the same two
-    signatures, and so the same noise; None: each has its own.
+    (n_pairs, n_fields), is below 1, or ``EQUAL``, or ``ABSENT`` where either lacks the value; `times` the pairs of the
+    block that have the same two signatures, and so the same noise; None: each has its own.
     """
 
     one: NDArray[np.int64]
@@ -126,16 +119,14 @@ def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np
         apart = view.signatures[one[part]] ^ view.signatures[other[part]]
         differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
     scale = (1.0 - 2.0 * view.randomised_response) ** 2
-    similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
-    return similar
+    return ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
 
 
 def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
     """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
     tokens = public.tokens
     tokens.sort_indices()
-    similar: NDArray[np.float32] = _jaccard(tokens.indptr, tokens.indices, one, other)
-    return similar
+    return _jaccard(tokens.indptr, tokens.indices, one, other)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -159,12 +150,3 @@ def _jaccard(
                 second += 1
         similar[pair] = np.float32(common) / np.float32(total - common)
     return similar
-
-
-# Which blocks of people in clear an encoded block resembles: its pairs' fingerprints looked up, the rarest first.
-#
-# For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those
-# alone that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an
-# encoded row taken for a person, with what the row's pairs find at best among the pairs of that person. Pairs of the
-# right block meet in the right person; those of a wrong block resemble now these two people, now those, and added up
-# over the block they would outweigh the right one's, the more so the larger the blocks.

@@ -19,27 +19,22 @@ from gemel.custodian.leakage.subgraphs import grow_assignment
 
 SURE = 5.0
 """Margin from which a row's person is claimed for sure: other explanations have less than 1 % together."""
-
 EFFORTS = ((5_000, 12), (50_000, 40), (200_000, 120))
 """Attempts, each on the rows that the one before leaves in doubt: pairs in clear looked at for each row, and blocks in
 clear to which assignments are grown."""
-
 PAYS = 0.005
 """Share of the rows that an attempt, from the second on, must settle for the next to be made."""
-
 LARGEST = 48
 """Rows of a block, and people of one, that are assigned; of larger ones so many are drawn."""
-
 _SEED_PAIRS = 3
 _CERTAIN = 0.999
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Who each encoded row is taken for.
+    """Who each encoded row is taken for: a row of the people in clear (`person`, shape (n_rows,)), or ``UNKNOWN``.
 
-    `person`, shape (n_rows,), is a row of the people in clear, ``UNKNOWN`` where there is no claim; `margin` the log
-    posterior odds, in nats, against the next best; from ``SURE`` on it is no guess.
+    `margin`: the log posterior odds, in nats, against the next best; from ``SURE`` on it is no guess.
     """
 
     person: NDArray[np.int64]
@@ -47,19 +42,17 @@ class Claims:
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Which rows are claimed for sure."""
-        found: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
-        return found
+        sure: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
+        return sure
 
 
 @dataclass(frozen=True)
 class Recognition:
     """What of an attack's claims is true; shares of 1.
 
-    `rows`: records attacked, weighted by how many of the file's each stands for; `known`: share of them of whom the
-    attacker has the person in clear; `recognised`: share of them that are taken for the right person; `sure`,
-    `precision`: share of them that are claimed for sure, and share of these claims that are right (0 where there is
-    none); `error`: standard error of `of_known`, from blocks; 0 where it is unknown.
+    `rows`: records attacked, weighted by how many of the file's each stands for; of them `known`: in clear to the
+    attacker, `recognised`: taken for the right person, `sure`: claimed for sure; `precision`: share of the sure claims
+    that are right; `error`: standard error of `of_known`, from blocks; 0 where it is unknown.
     """
 
     rows: float
@@ -88,11 +81,11 @@ def recognise(
     """Claim a person for each row of encoded blocks.
 
     `seen`, `mine`: encoded pairs, all of each block's, and each row's block, from 0; -1: not attacked; `clear`,
-    `theirs`: the same of people in clear. Their order must not carry information; `share`: of the rows whose people are
-    in clear; the attacker has a good idea of it; `rng`: draws rows of blocks with more than ``LARGEST``.
+    `theirs`: the same of people in clear, in an order that carries no information; `share`: of the rows whose people
+    are in clear; `rng` draws rows of blocks with more than ``LARGEST``.
 
-    Both are O(pairs), but for the evidence: at most visits * rows of it in the search, and in the growth O(rows^3
-    people) for every block and candidate.
+    O(pairs), but for the evidence: at most visits * rows of it in the search, and in the growth O(rows^3 people) for
+    every block and candidate.
     """
     person = np.full(len(mine), UNKNOWN, dtype=np.int64)
     margin = np.zeros(len(mine))
@@ -219,8 +212,8 @@ class _Blocks:
 
     def rows(self, block: int) -> NDArray[np.int64]:
         """Its rows, or as many as are assigned."""
-        found: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
-        return found
+        rows: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
+        return rows
 
     def pair_of(self, block: int) -> NDArray[np.int64]:
         """The pair of every two of these rows, as `pairs_within` has them; the diagonal means nothing."""

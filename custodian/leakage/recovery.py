@@ -17,12 +17,11 @@ UNKNOWN = -1
 class Recovery:
     """What one attack recovers of one field; every share is of 1.
 
-    `attack`, `field`: which attack, on what; `n_values`, `n_records`: distinct encoded values attacked, and records
-    that have one; `values`, `records`: share of the values, and of the records, that the attack names rightly;
-    `attainable_values`, `attainable_records`: the most that any attack with this dictionary could: shares whose value
-    is in it at all; `chance`: share of records recovered by naming the commonest public value everywhere, which needs
-    no encoding; `claimed`: share of records for which the attack names a value; elsewhere it names none; `error`:
-    Standard error of `records` less `chance` where a sample was attacked, 0 where all was.
+    `n_values`, `n_records`: distinct encoded values attacked, and records that have one; `values`, `records`: shares of
+    them that the attack names rightly; `attainable_values`, `attainable_records`: shares whose value is in the
+    dictionary at all; `chance`: share of records recovered by naming the commonest public value everywhere; `claimed`:
+    share of records for which the attack names a value; `error`: standard error of `records` less `chance` where a
+    sample was attacked.
     """
 
     attack: str
@@ -53,11 +52,10 @@ def score(
 ) -> Recovery:
     """Judge an attack by the truth.
 
-    `guesses` (int64, shape (n_values,)): public value that the attack names for each encoded one, or ``UNKNOWN``;
-    `truth` (int64, shape (n_values,)): public value that it is, or ``UNKNOWN`` if it is none of them; of several plain
-    ones of equal tokens one; `counts` (int64, shape (n_values,)): records that have it. A file without values has all
-    shares 0; `commonest`: the commonest public value, ``UNKNOWN`` if there is none to guess. Raises `GemelError`:
-    PARAMETER if the three arrays differ in length.
+    `guesses`, `truth` (int64, shape (n_values,)): public value that the attack names for each encoded one, and that it
+    is, or ``UNKNOWN``; `counts`, of this shape: records that have it. A file without values has all shares 0;
+    `commonest`: the commonest public value, or ``UNKNOWN``. Raises `GemelError`: PARAMETER if the arrays differ in
+    length.
     """
     if not len(guesses) == len(truth) == len(counts):
         what = "guesses, truth and counts speak of the same values"
@@ -72,15 +70,6 @@ def score(
     def of_records(chosen: NDArray[np.bool_]) -> float:
         return float(counts[chosen].sum() / n_records) if n_records else 0.0
 
-    return Recovery(
-        attack,
-        field,
-        n_values,
-        n_records,
-        of_values(right),
-        of_records(right),
-        of_values(known),
-        of_records(known),
-        of_records((truth == commonest) & known),
-        of_records(guesses != UNKNOWN),
-    )
+    chance, claimed = of_records((truth == commonest) & known), of_records(guesses != UNKNOWN)
+    named = of_values(right), of_records(right), of_values(known), of_records(known)
+    return Recovery(attack, field, n_values, n_records, *named, chance, claimed)

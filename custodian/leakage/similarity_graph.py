@@ -38,8 +38,6 @@ from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit
 
 _LAST_STEPS = 3
-
-
 _BALANCING = 8
 
 
@@ -51,27 +49,13 @@ def mean_field(
     weight: float = 0.005,
     growth: float = 1.15,
 ) -> NDArray[np.float32]:
-    r"""Distribution of each encoded value over names.
+    r"""Distribution of each encoded value over names: float32, shape (..., n_values, n_names).
 
-    Parameters
-    ----------
-    fit : ndarray of float32, shape (..., n_values, n_names)
-        Log-likelihood of each value's own evidence, such as its count, under each name.
-    similar : ndarray of float32, shape (..., n_values, n_values)
-        Estimated similarities of the values; the diagonal is not looked at.
-    precision : float or ndarray of float32, shape (n_values, n_values)
-        One over the variance of an estimate; 0 where a similarity is not known.
-    plain : ndarray of float32, shape (n_names, n_names)
-        Similarities of the names; the diagonal is not looked at.
-
-    Returns
-    -------
-    ndarray of float32, shape (..., n_values, n_names)
-        Rows sum to 1; columns to about 1 at most, since two values never have the same name.
-
-    Notes
-    -----
-    With distributions P the field of value i under name d is
+    `fit`, of that shape, is the log-likelihood of each value's own evidence, such as its count, under each name;
+    `similar`, shape (..., n_values, n_values), and `plain`, shape (n_names, n_names), are estimated similarities of the
+    values and those of the names, whose diagonals are not looked at; `precision` one over the variance of an estimate,
+    or of each, 0 where it is not known. Rows sum to 1; columns to about 1 at most, since two values never have the same
+    name. With distributions P the field of value i under name d is
 
     .. math:: \sum_j w_{ij} \sum_e P_{je} (a_{ij} b_{de} - b_{de}^2 / 2),
 
@@ -112,8 +96,6 @@ def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
     return probability
 
 
-# Compiled loops of the attacks.
-
 NO_RIVAL = 1e9
 """Margin of a row that has one column only."""
 
@@ -143,22 +125,16 @@ CORES = ((200, 4, 0.002, 1.3), *((size, 6, 0.005, 1.15) for size in (250, 300, 3
 """Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. From
 the second on they are slower; each is made while those before it remain in doubt. With a few thousand records an
 attempt finds nearly all or nothing, and an attacker sees which: another number of values is another start."""
-
 ANCHORS = 1000
 """Most values by which others are judged."""
-
 SLACK = 0.01
 """Added to the variance of a similarity: some anchors are wrong, and their errors are no normal noise."""
-
 SURE = 0.9
 """Probability from which a value of the core becomes an anchor."""
-
 MARGIN = 5.0
 """Log-likelihood by which a name must exceed the second best."""
-
 FEWEST = 50
 """Anchors that are kept whatever their margin: with very few, the next round knows too little."""
-
 _ROWS = 1000
 _SETTLING = 4
 _ROUNDS = (500, 2000, 5000)
@@ -168,8 +144,8 @@ def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: i
     """Align a field's signatures with a public dictionary, one to one: a public value of each, int64 (n_values,).
 
     Only the `maximum` commonest values are attacked, or all; ``UNKNOWN`` where nothing is claimed. Up to six seconds
-    for the core while it remains in doubt, then O(n_values * n_public * `ANCHORS`) in matrix products of single
-    precision: 22,000 surnames against 40,000 take 15 s on two cores.
+    for the core, then O(n_values * n_public * `ANCHORS`) in matrix products of single precision: 22,000 surnames
+    against 40,000 take 15 s on two cores.
     """
     order = view.commonest_first()[:maximum]
     if not len(order):
@@ -178,17 +154,13 @@ def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: i
 
 
 def grown_alignment(
-    view: FieldView,
-    public: PublicValues,
-    order: NDArray[np.int64],
-    known: NDArray[np.int64],
-    named: NDArray[np.int64],
+    view: FieldView, public: PublicValues, order: NDArray[np.int64], known: NDArray[np.int64], named: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The alignment of the values in `order`, at least one, that grows from anchors in rounds, as `grow` has them.
 
     The first is made several times: it puts right most of what is wrong in the first anchors. A name that two
-    signatures claim goes to the one that is surer. Names are claimed even where the margin is thin: an attacker has
-    nothing to lose.
+    signatures claim goes to the surer one. Names are claimed even where the margin is thin: an attacker has nothing to
+    lose.
     """
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     sizes = [(size, min(len(public), 2 * size)) for size in _ROUNDS if size < len(order)] + [(len(order), len(public))]
@@ -235,10 +207,7 @@ def align_core(
     weight: float,
     growth: float,
 ) -> NDArray[np.float32]:
-    """Distribution of each chosen signature over some public values, by mean field.
-
-    float32, shape (n_chosen, n_names): rows sum to 1; columns to about 1 at most.
-    """
+    """Distribution of each chosen signature over public values, by mean field: float32, shape (n_chosen, n_names)."""
     expected = public.shares[names] * view.counts.sum()
     fit = count_fit(view.counts[chosen], expected).astype(np.float32)
     similar, plain = view.similarity(chosen, chosen), public.similarity(names, names)

@@ -21,7 +21,6 @@ from gemel.custodian.leakage.fingerprint_model import UNLIKE
 
 SEEDS = 6
 """Strongest pairs of pairs that an assignment is grown from."""
-
 _NONE = -1e18
 
 

@@ -28,17 +28,14 @@ class FieldView:
 
     @classmethod
     def of(cls, field: FieldSignatures, randomised_response: float = 0.0) -> FieldView:
-        """The view of one field of a signature set."""
         return cls(field.signatures, value_counts(field), randomised_response)
 
     @property
     def bits(self) -> int:
-        """Length of a signature."""
         return int(self.signatures.shape[1]) * 64
 
     @property
     def n_values(self) -> int:
-        """Distinct signatures."""
         return len(self.counts)
 
     @property
@@ -47,7 +44,6 @@ class FieldView:
         return 1.0 / (self.bits * (1.0 - 2.0 * self.randomised_response) ** 4)
 
     def commonest_first(self) -> NDArray[np.int64]:
-        """The values by their counts."""
         return np.argsort(-self.counts, kind="stable")
 
     def centred_bits(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -62,15 +58,13 @@ class FieldView:
         bits inverted at a rate r it estimates (1 - 2r)^2 J.
         """
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
-        similar: NDArray[np.float32] = self.centred_bits(rows) @ self.centred_bits(columns).T / scale
-        return similar
+        return self.centred_bits(rows) @ self.centred_bits(columns).T / scale
 
     def similarity_within(self, groups: NDArray[np.int64]) -> NDArray[np.float32]:
         """Estimated similarities within groups of n signatures; of shape (n_groups, n), they give (n_groups, n, n)."""
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         bits = self.centred_bits(groups.ravel()).reshape(*groups.shape, self.bits)
-        similar: NDArray[np.float32] = bits @ bits.swapaxes(-1, -2) / scale
-        return similar
+        return bits @ bits.swapaxes(-1, -2) / scale
 
 
 def value_counts(field: FieldSignatures) -> NDArray[np.int64]:
@@ -102,13 +96,10 @@ def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArr
     `OVERDISPERSION`) whatever its mean.
     """
     difference = np.sqrt(counts)[:, None] - np.sqrt(expected)[None, :]
-    fitted: NDArray[np.float64] = -2.0 * difference**2 / OVERDISPERSION
-    return fitted
+    return -2.0 * difference**2 / OVERDISPERSION
 
 
-# What is publicly known of a field's values: which there are, how common each is, how similar any two are.
-#
-# An attacker takes it from a census, a telephone book, or a file of her own. Nothing here is secret.
+# What an attacker takes of a field from a census, a telephone book, or a file of her own: nothing here is secret.
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 
@@ -116,9 +107,9 @@ _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 class PublicValues:
     """A dictionary with counts, commonest first.
 
-    `values` are cleaned as the field's values are, each once, none empty; `counts` are positive, in any unit; `similar`
-    are the values that are cut into tokens; any other is sent as a code and similar to none. Default: all are. Raises
-    `GemelError`: PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
+    `values` are cleaned as the field's are, each once, none empty; `counts` are positive, in any unit; `similar` are
+    the values that are cut into tokens (default: all); any other is a code and similar to none. Raises `GemelError`:
+    PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
     """
 
     def __init__(
@@ -155,8 +146,7 @@ class PublicValues:
         """Jaccard similarity of the tokens of any values with any others, shape (n_rows, n_columns)."""
         common = np.asarray((self.tokens[rows] @ self.tokens[columns].T).todense(), dtype=np.float32)
         union = self.sizes[rows][:, None] + self.sizes[columns][None, :] - common
-        similar: NDArray[np.float32] = common / union
-        return similar
+        return common / union
 
     @property
     def listed(self) -> NDArray[np.int64]:

@@ -24,29 +24,23 @@ from gemel.common.rpc.tls import channel_credentials
 from gemel.custodian.configuration import load_custodian
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
-# Where a running custodian's service answers its operator: a small file in its state folder.
-#
-# In a module of its own, so that an operator's command does not load the service's packages.
+# Where a running service answers its operator: a small file in its state folder, read here so that a command does
+# not load the service's packages.
 
 ADDRESS_FILE = "operator.yaml"
-"""In the state folder."""
 
 
 class Address(Configuration):
-    """What a running service reports about itself."""
-
     address: str
     pid: int
 
 
 def announce(state: Path, address: str) -> None:
-    """Write where this process answers."""
     content = json.dumps({"address": address, "pid": os.getpid()})
     write_private(state / ADDRESS_FILE, content.encode(), replace=True)
 
 
 def running_address(state: Path, party: str) -> Address:
-    """Where the service with this state folder answers."""
     path = state / ADDRESS_FILE
     if not path.exists():
         what = f"{party.title()}'s service is not running"
@@ -85,25 +79,17 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        """The state of the service and its projects, by name."""
-
-        def request(after: str) -> operator_pb2.StatusResponse:
-            response: operator_pb2.StatusResponse = self._call(
-                self._stub.Status, operator_pb2.StatusRequest(after=after)
-            )
-            return response
-
-        pages = every_page(request, "the custodian's projects")
+        pages = every_page(
+            lambda after: self._call(self._stub.Status, operator_pb2.StatusRequest(after=after)),
+            "the custodian's projects",
+        )
         status: operator_pb2.StatusResponse = next(pages)
         for response in pages:
             status.projects.extend(response.projects)
         return status
 
     def only(self, project: str | None) -> str:
-        """The named project, or the only one if none was named.
-
-        Raises `GemelError`: PARAMETER if none was named and there is not exactly one.
-        """
+        """The named project, or the only one if none was named; PARAMETER if there is not exactly one."""
         if project is not None:
             return project
         names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
@@ -118,15 +104,13 @@ class Control:
         return str(self._call(self._stub.Profile, operator_pb2.ProfileRequest(project=project)).json)
 
     def specification(self, project: str) -> operator_pb2.SpecificationResponse:
-        """The specification of a project that waits for approval."""
         request = operator_pb2.SpecificationRequest(project=project)
         response: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
         return response
 
     def compare(self, digest: bytes, expected: str | None) -> None:
-        """Refuse a specification of another digest than the one the operator expects.
-
-        Raises `GemelError`: SPECIFICATION; PARAMETER if `expected` is no digest.
+        """Refuse a specification of another digest than the one expected (SPECIFICATION; PARAMETER for one that is no
+        digest).
         """
         if expected is None:
             return
@@ -139,7 +123,6 @@ class Control:
             raise GemelError(ErrorCode.SPECIFICATION, what, where="--digest", got=digest.hex(), remedy=remedy)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> None:
-        """Give this custodian's consent to a specification in an epoch of the project."""
         request = operator_pb2.OperatorApproveRequest(project=project, specification_digest=digest, epoch=epoch)
         self._call(self._stub.Approve, request)
 
@@ -155,7 +138,6 @@ class Control:
         return response
 
     def override(self, project: str, reason: str) -> None:
-        """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
 
     def fetch_alone(self, project: str, reason: str) -> None:
@@ -175,10 +157,7 @@ class Control:
         return list(self._call(self._stub.DecideRestored, request).awaits)
 
     def checkpoints(self, *, lost: bool = False) -> Iterator[Checkpoint]:
-        """The checkpoints of Carole's audit log that the service has verified, oldest first; or the lost ones.
-
-        Raises `GemelError`: AUDIT for a malformed one.
-        """
+        """The checkpoints of Carole's log that the service has verified, or the lost ones; AUDIT if malformed."""
         from gemel.common.wire.checkpoints import checkpoint_from_wire
 
         minimum = 0
@@ -223,7 +202,6 @@ class Control:
             time.sleep(0.2)
 
     def stop(self) -> None:
-        """End the service."""
         self._call(self._stub.Stop, operator_pb2.StopRequest())
 
     def _call(self, method: Any, request: Any) -> Any:

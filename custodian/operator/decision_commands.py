@@ -37,8 +37,6 @@ def _confirm(control: Control, project: str, question: str, *, yes: bool, dry_ru
 
 
 def add_approve(app: typer.Typer, party: Party, default: Path) -> None:
-    """Add the approval of a specification, or of another epoch to a custodian's commands."""
-
     @app.command()
     def approve(
         project: OptionalProject = None,
@@ -69,8 +67,6 @@ def add_approve(app: typer.Typer, party: Party, default: Path) -> None:
 
 
 def add_decline(app: typer.Typer, party: Party, default: Path) -> None:
-    """Add a refusal, or a withdrawal to a custodian's commands."""
-
     @app.command()
     def decline(
         project: Project,
@@ -104,8 +100,6 @@ def add_decline(app: typer.Typer, party: Party, default: Path) -> None:
 
 
 def add_accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
-    """Add the decision on a restored log to a custodian's commands."""
-
     @app.command("accept-restore")
     def accept_restore(
         project: Project,
@@ -135,8 +129,6 @@ def add_accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
 
 
 def add_override(app: typer.Typer, party: Party, default: Path) -> None:
-    """Add a contribution above the leakage limit to a custodian's commands."""
-
     @app.command()
     def override(
         project: Project,
@@ -163,8 +155,6 @@ def add_override(app: typer.Typer, party: Party, default: Path) -> None:
 
 
 def add_fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
-    """Add a share without the other's countersignature to a custodian's commands."""
-
     @app.command("fetch-alone")
     def fetch_alone(
         project: Project,

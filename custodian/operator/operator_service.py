@@ -34,13 +34,10 @@ TOO_LATE: Mapping[int, str] = {
     project_pb2.PROJECT_STATE_ERASED: "it is erased at Carole's, and nothing is left to withdraw",
 }
 """By a project's state, why it cannot be declined any more."""
-
-
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
 
 def is_decidable(project: Project) -> bool:
-    """Whether a specification can be approved."""
     # What was declined too late was released: an approval then has the share fetched after all.
     late = project.carole_state == project_pb2.PROJECT_STATE_RELEASED and project.decision == "declined"
     return project.carole_state in _BEFORE_APPROVAL or late
@@ -82,7 +79,6 @@ def _is_above_limit(context: StepContext, project: Project) -> bool:
 
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
-
 MAX_CHECKPOINTS = 2000
 """In one response: some 350 KiB."""
 
@@ -105,7 +101,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._stop = stop
 
     def Status(self, request: operator_pb2.StatusRequest, context: Any) -> operator_pb2.StatusResponse:  # noqa: N802
-        """The state of every project, as this service knows it; page by page."""
         step_context = self._step_context
         entries = ((project.name, self._shown(project)) for project in step_context.state.projects(request.after))
         projects, following = page(entries, request.maximum)
@@ -133,7 +128,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Specification(  # noqa: N802
         self, request: operator_pb2.SpecificationRequest, context: Any
     ) -> operator_pb2.SpecificationResponse:
-        """The specification's text, its digest, and what it lets others see."""
         project = self._with_specification(request.project)
         spec = load_specification(project.specification, f"the specification of project {project.name}")
         return operator_pb2.SpecificationResponse(
@@ -164,7 +158,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.OperatorApproveResponse()
 
     def Decline(self, request: operator_pb2.DeclineRequest, context: Any) -> operator_pb2.DeclineResponse:  # noqa: N802
-        """Decline the specification that waits for approval, or withdraw the consent to it."""
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
         if project.carole_state in TOO_LATE:
@@ -176,7 +169,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.DeclineResponse()
 
     def Leakage(self, request: operator_pb2.LeakageRequest, context: Any) -> operator_pb2.LeakageResponse:  # noqa: N802
-        """The last measurement of what Carole could learn, under the project's present specification."""
         project = self._known(request.project)
         found = self._step_context.state.leakage(project.name)
         if found is None or found.specification_digest != project.specification_digest:
@@ -190,7 +182,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
     def Override(self, request: operator_pb2.OverrideRequest, context: Any) -> operator_pb2.OverrideResponse:  # noqa: N802
-        """Contribute although Carole could learn more than the limit allows."""
         project = self._known(request.project)
         override(self._step_context, project.name, request.reason)
         self._step_context.state.update(project.name, blocking_error="")
@@ -198,7 +189,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.OverrideResponse()
 
     def FetchAlone(self, request: operator_pb2.FetchAloneRequest, context: Any) -> operator_pb2.FetchAloneResponse:  # noqa: N802
-        """Fetch a share without the other custodian's countersignature."""
         project = self._known(request.project)
         decide_alone(self._step_context, project, request.reason)
         self._decided(project.name)
@@ -207,7 +197,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def ListCheckpoints(  # noqa: N802
         self, request: operator_pb2.ListCheckpointsRequest, context: Any
     ) -> operator_pb2.ListCheckpointsResponse:
-        """The verified checkpoints of Carole's audit log."""
         if request.minimum > LARGEST:
             return operator_pb2.ListCheckpointsResponse()
         state = self._step_context.state
@@ -221,14 +210,12 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def ShowRestored(  # noqa: N802
         self, request: operator_pb2.ShowRestoredRequest, context: Any
     ) -> operator_pb2.ShowRestoredResponse:
-        """What a restoration of Carole's store has lost."""
         restored, lines = shown(self._step_context, self._known(request.project))
         return operator_pb2.ShowRestoredResponse(restoration=restored.restoration, lines=lines)
 
     def DecideRestored(  # noqa: N802
         self, request: operator_pb2.DecideRestoredRequest, context: Any
     ) -> operator_pb2.DecideRestoredResponse:
-        """Accept the restored log that the operator was shown, or refuse it."""
         project = self._known(request.project)
         status = decide_restored(
             self._step_context, project, request.restoration, accept=request.accept, reason=request.reason[:1000]
@@ -307,24 +294,15 @@ def _wrong_state(project: Project, what: str, remedy: str, got: str = "") -> Gem
 def start_operator(
     step_context: StepContext, service: OperatorService, trust: Trust, recorder: CallRecorder
 ) -> tuple[RunningServer, str]:
-    """Listen on the configured loopback address; the server, and the address with its real port.
-
-    Raises `GemelError`: CONFIGURATION for an address that is not loopback or cannot be bound.
-    """
+    """Listen on the configured address; the server, and that with its real port; CONFIGURATION if not loopback."""
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.
         raise GemelError(
             ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
         )
-    server = start_server(
-        configured,
-        [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
-        trust,
-        ServerSettings(threads=4),
-        own_operator=True,
-        recorder=recorder,
-    )
+    services, settings = [(operator_pb2_grpc.add_OperatorServicer_to_server, service)], ServerSettings(threads=4)
+    server = start_server(configured, services, trust, settings, own_operator=True, recorder=recorder)
     address = f"{configured.rpartition(':')[0]}:{server.port}"
     announce(step_context.state.folder, address)
     return server, address

@@ -1,7 +1,6 @@
 """``gemel alice check``: everything that can be found wrong before a project needs it, a line each.
 
-Of the records counts are shown and never a value. Carole is called once, by a request for the newest checkpoint of her
-audit log, which leaves nothing behind with her.
+Of the records counts are shown and never a value. Carole is called once, which leaves nothing behind with her.
 """
 
 from __future__ import annotations
@@ -173,10 +172,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-# Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole.
-#
-# Both custodians' files are then joined by `link_id` by whoever may have them. Rows are in the order of their link ids,
-# which are random, and the custodian's own identifier is left out unless it is requested.
+# Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole. Rows
+# are in the order of their link ids, which are random; whoever may have both custodians' files joins them by `link_id`.
 
 LINK_COLUMNS = ("link_id", "link_probability")
 
@@ -186,10 +183,9 @@ def attach(
 ) -> int:
     """Write the links with the selected columns of their records; returns how many links.
 
-    `links` is ``links.parquet`` of the results folder, or the folder; `out` a CSV or, by its suffix, a Parquet file; an
-    existing one is not overwritten. Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source;
-    SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading the source; CONFIGURATION if the links cannot be read or the
-    file cannot be written; EXISTS.
+    `links` is ``links.parquet`` of the results folder, or the folder; `out` a new CSV or, by its suffix, Parquet file.
+    Raises `GemelError`: NOT_FOUND if a link's record is no longer in the source; as reading the source; CONFIGURATION
+    if the links cannot be read or the file cannot be written; EXISTS.
     """
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:

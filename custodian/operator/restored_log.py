@@ -23,9 +23,8 @@ log = structlog.get_logger()
 
 
 def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[str]]:
-    """The newest restoration, verified, and what the operator reads about it.
-
-    Raises as `LogReader.restored`; WRONG_STATE for a project that was erased.
+    """The newest restoration, verified, and what the operator reads about it; WRONG_STATE for a project that was
+    erased.
     """
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
@@ -35,10 +34,7 @@ def shown(step_context: StepContext, project: Project) -> tuple[Restored, list[s
 def decide_restored(
     step_context: StepContext, project: Project, restoration: int, *, accept: bool, reason: str
 ) -> project_pb2.ProjectStatus:
-    """Sign and send the decision on the restoration that was shown; the project's status after it.
-
-    Raises as `LogReader.restored` and `LogReader.decide`; WRONG_STATE if another restoration is the newest now.
-    """
+    """Sign and send the decision on the restoration that was shown; WRONG_STATE if another one is the newest now."""
     _refuse_erased(step_context, project)
     restored = step_context.log_reader.restored()
     if restored.restoration != restoration:

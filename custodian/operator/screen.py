@@ -25,7 +25,6 @@ console = Console()
 
 
 def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
-    """The service and its projects."""
     answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
     answers = "[red]cannot be called[/red]" if status.refusal else answers
     console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
@@ -70,7 +69,6 @@ def _mode(mode: str) -> str:
 
 
 def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
-    """The status as plain values."""
     return {
         "party": status.party,
         "carole": {"address": status.carole, "connected": status.connected, "refusal": status.refusal},
@@ -98,7 +96,6 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 
 def show_profile(text: str, title: str) -> None:
-    """Counts of what was read, and their warnings."""
     from gemel.custodian.cleaning.profile import Profile, profile_table
 
     counts = json.loads(text)
@@ -110,7 +107,6 @@ def show_profile(text: str, title: str) -> None:
 
 
 def show_leakage(report: LeakageReport, details: bool) -> None:
-    """What Carole could learn, field by field, and whether that is more than the limit allows."""
     table = FittingTable("field", "attack", "recovered", "by guessing", "above it", "", header_style="bold")
     worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
     for found in worst_first:
@@ -166,7 +162,6 @@ def _show_warnings(warnings: Iterable[ResultWarning]) -> None:
 
 
 def show_specification(found: operator_pb2.SpecificationResponse) -> None:
-    """The specification's text, notes and digest."""
     console.print(Syntax(found.text, "yaml", background_color="default"))
     _show_notes(found)
 
@@ -178,13 +173,8 @@ def show_consent(found: operator_pb2.SpecificationResponse, profile: str, title:
 
 
 def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
-    console.print(
-        Panel(
-            "\n".join(f"• {note}" for note in found.notes),
-            title="what this specification means for your records",
-            title_align="left",
-            border_style="yellow",
-        )
-    )
+    title = "what this specification means for your records"
+    notes = "\n".join(f"• {note}" for note in found.notes)
+    console.print(Panel(notes, title=title, title_align="left", border_style="yellow"))
     console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
     console.print("It must be the digest that the coordinator and the other custodian see.")

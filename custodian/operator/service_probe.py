@@ -48,10 +48,7 @@ def shown_certificate(address: str) -> x509.Certificate:
 
 
 def check_shown(shown: x509.Certificate, member: Member, address: str) -> None:
-    """Refuse a certificate that is not the listed member's, or is out of its dates.
-
-    Raises `GemelError`: CERTIFICATE.
-    """
+    """Refuse a certificate that is not the listed member's, or is out of its dates; CERTIFICATE."""
     known = member.certificate
     found = spki_fingerprint(shown)
     is_hers = known.are_in(shown) if isinstance(known, CertifiedNames) else known.key == found

@@ -29,9 +29,8 @@ from gemel.records.table import Found, Positions, SourceTable, check_identifiers
 
 @dataclass(frozen=True)
 class CleanedSource:
-    """A custodian's records as they are signed.
-
-    `identifiers`: the custodian's own identifiers, String of shape (n_rows,): each there, and each once.
+    """A custodian's records as they are signed, and its own identifiers: String, shape (n_rows,), each there, and each
+    once.
     """
 
     cleaned: Cleaned
@@ -39,9 +38,8 @@ class CleanedSource:
 
 
 def read_cleaned(source: Source, spec: Specification, side: Side) -> CleanedSource:
-    """Read the columns that a specification names from a custodian's source, and clean them.
-
-    Errors are those of `read_source`, `check_identifiers` and `clean`.
+    """Read and clean what a specification names of a custodian's source; errors of `read_source`, `check_identifiers`,
+    `clean`.
     """
     identifier = spec.custodians.of(side).identifier
     table = read_source(source, [identifier, *compared_columns(spec, side)])
@@ -87,7 +85,6 @@ class CleanedFile:
 
     @property
     def n_rows(self) -> int:
-        """Number of records."""
         return self.records.n_rows
 
     def columns(self, spec: Specification) -> dict[str, pl.Series]:
@@ -120,9 +117,9 @@ def read_into(
 ) -> CleanedFile:
     """Read the columns that a specification names from a custodian's source, and clean them, batch by batch.
 
-    The table receives the records; the caller erases it. `stage` is entered around ``read`` and around ``clean`` of
-    each batch, of so many `rows` at most: what is read does not depend on it. Errors are those of `source_batches` and
-    `Cleaning`, and DUPLICATE_IDENTIFIER unless each row has an identifier of its own.
+    The table receives the records; the caller erases it. `stage` is entered around ``read`` and ``clean`` of each batch
+    of `rows` at most, on which nothing depends. Errors are those of `source_batches` and `Cleaning`, and
+    DUPLICATE_IDENTIFIER unless each row has an identifier of its own.
     """
     identifier, held = spec.custodians.of(side).identifier, [v.name for v in spec.variables_of(side)]
     batches = source_batches(source, [identifier, *compared_columns(spec, side)], rows)

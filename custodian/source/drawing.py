@@ -1,7 +1,7 @@
 """Draws whole blocks, records and counts from a cleaned file that is not in memory, for the leakage gate.
 
-A block is known by a hash of its key. Blocks come in the order of their hashes, which is a random one that follows from
-a number: the same file and number give the same records. 8 bytes a record are held, for one rule or field at a time.
+A block is known by a hash of its key, and blocks come in the order of these: the same file and number give the same
+records. 8 bytes a record are held, for one rule or field at a time.
 """
 
 from __future__ import annotations
@@ -65,19 +65,13 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
         return np.flatnonzero(drawn[flag].to_numpy())
 
     anyone = places("+anyone")
-    return DrawnRecords(
-        {name: drawn[name] for name in names},
-        {name: drawn[variable_column(name)][anyone].alias(name) for name in file.records.variables},
-        anyone,
-        counts,
-        {
-            name: DrawnBlocks(
-                places(f"+attacked {name}"), places(f"+others {name}"), those.rows_of_size, those.own_size
-            )
-            for name, those in chosen.items()
-        },
-        n,
-    )
+    columns = {name: drawn[name] for name in names}
+    categories = {name: drawn[variable_column(name)][anyone].alias(name) for name in file.records.variables}
+    blocks = {}
+    for name, those in chosen.items():
+        attacked, others = places(f"+attacked {name}"), places(f"+others {name}")
+        blocks[name] = DrawnBlocks(attacked, others, those.rows_of_size, those.own_size)
+    return DrawnRecords(columns, categories, anyone, counts, blocks, n)
 
 
 @dataclass(frozen=True)
@@ -113,12 +107,8 @@ def _chosen(found: NDArray[np.uint64]) -> _Chosen:
         besides = int(rows[count - 1]) if count else besides
     total = float(rows_of_size.sum())
     nothing = np.empty(0, dtype=np.uint64)
-    return _Chosen(
-        np.concatenate([nothing, *attacked]),
-        np.concatenate([nothing, *others]),
-        rows_of_size,
-        squares / total if total else 0.0,
-    )
+    drawn, besides_them = np.concatenate([nothing, *attacked]), np.concatenate([nothing, *others])
+    return _Chosen(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
 
 
 def _ascending_blocks(found: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:

@@ -22,8 +22,6 @@ from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
 from gemel.records.table import Found, Positions
 
-# Cleaning of files of known values: training records, and the cells of a known joint distribution.
-#
 # Values are the public categories, whatever a custodian's own file calls them. As everywhere, a value outside the list
 # is an error and never guessed, and errors have the column and the rows, never the value.
 
@@ -44,7 +42,6 @@ class KnownRecords:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(next(iter(self.places.values())))
 
 
@@ -65,7 +62,10 @@ def clean_joint(frame: pl.DataFrame, spec: Specification, positions: Positions, 
     assert joint is not None  # noqa: S101 - requested only then
     _rows(frame.height, joint.cells, "cells", where)
     places = _cleaned(frame, spec, positions, where, missing=False)
-    _distinct(pl.DataFrame(places), positions, where)
+    again = ~pl.DataFrame(places).select(pl.struct(pl.all()).is_first_distinct()).to_series()
+    remedy = "add up the rows of a cell; capitals and blanks make no other category"
+    got = "rows of cells that were there already"
+    _refuse(again, positions, "each cell of a joint distribution has one row", where, got, remedy)
     return KnownRecords(places, _counts(frame, positions, where))
 
 
@@ -116,13 +116,6 @@ def _refuse(wrong: pl.Series, positions: Positions, what: str, where: str, got: 
         raise _source(what, where, f"{rows.count:,} {got} ({rows})", remedy)
 
 
-def _distinct(cells: pl.DataFrame, positions: Positions, where: str) -> None:
-    again = ~cells.select(pl.struct(pl.all()).is_first_distinct()).to_series()
-    remedy = "add up the rows of a cell; capitals and blanks make no other category"
-    got = "rows of cells that were there already"
-    _refuse(again, positions, "each cell of a joint distribution has one row", where, got, remedy)
-
-
 def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np.float64]:
     found = [name for name in WEIGHT_COLUMNS if name in frame.columns]
     if len(found) != 1:
@@ -137,12 +130,9 @@ def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np
     with np.errstate(over="ignore"):
         total = float(counts.sum())
     if name == "share" and abs(total - 1) > SUM_TOLERANCE:
-        raise _source(
-            f"the shares of a joint distribution must sum to 1, within {SUM_TOLERANCE:g}",
-            where,
-            f"a sum of {total:.9g}",
-            "add the cells that are missing, or name the column count",
-        )
+        what = f"the shares of a joint distribution must sum to 1, within {SUM_TOLERANCE:g}"
+        remedy = "add the cells that are missing, or name the column count"
+        raise _source(what, where, f"a sum of {total:.9g}", remedy)
     if not 0 < total < np.inf:
         raise _source("counts must have a sum above 0", where, f"{total:g}", "correct the file")
     return np.ascontiguousarray(counts, dtype=np.float64)
@@ -154,7 +144,6 @@ def _source(what: str, where: str, got: str, remedy: str) -> GemelError:
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
-
 _BLOCK = 1 << 20
 _WORDS = {TRAINING: ("training records", "latent.training"), JOINT: ("a joint distribution", "latent.joint")}
 _CLEANERS = {TRAINING: clean_training, JOINT: clean_joint}
@@ -232,7 +221,6 @@ def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
     found = hashlib.sha256()
     try:
         size = path.stat().st_size
@@ -244,12 +232,6 @@ def _digest(path: Path) -> str:
             while block := file.read(_BLOCK):
                 found.update(block)
     except OSError as error:
-        raise file_error(
-            ErrorCode.SOURCE,
-            "cannot be read",
-            path,
-            error,
-            "check `known_files` and the file's permissions",
-            inline=True,
-        ) from None
+        remedy = "check `known_files` and the file's permissions"
+        raise file_error(ErrorCode.SOURCE, "cannot be read", path, error, remedy, inline=True) from None
     return found.hexdigest()

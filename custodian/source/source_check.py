@@ -23,7 +23,7 @@ _UNREADABLE = 0.5
 
 
 def check_source(source: Source) -> str:
-    """Read a source once, as its configuration declares it; what was found, in words. Of a database the first rows.
+    """Read a source once, of a database the first rows, as its configuration declares it; what was found, in words.
 
     Raises as `source_batches`; TEXT_ENCODING or SOURCE where the declared form of a CSV file is not the file's.
     """
@@ -46,9 +46,8 @@ Size = tuple[int, int, dict[str, int], int]
 def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size, str]:
     """Compare a source with a specification: its columns in all records, its cleaning on the first ones.
 
-    Returns what the memory for signing follows from, and what was found, in words. Raises `GemelError`: as
-    `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a field
-    can be read.
+    Returns what the memory for signing follows from, and what was found, in words. Raises as `source_batches`,
+    FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a field can be read.
     """
     columns = [spec.custodians.of(side).identifier, *compared_columns(spec, side)]
     records = 0
@@ -81,13 +80,9 @@ def _check_form(declared: CsvSource) -> None:
     """Refuse a declared encoding or separator that is plainly not the file's."""
     found = csv_source(declared.path, CsvOptions())
     if declared.encoding != DETECT and _is_mistaken(declared.encoding, found.encoding, declared.path):
-        raise GemelError(
-            ErrorCode.TEXT_ENCODING,
-            f"the file is declared as {declared.encoding}, and is not written so",
-            where=str(declared.path),
-            got=found.encoding,
-            remedy=f"write `encoding: {found.encoding}` below `csv` in the configuration, or save the file as declared",
-        )
+        what, where = f"the file is declared as {declared.encoding}, and is not written so", str(declared.path)
+        remedy = f"write `encoding: {found.encoding}` below `csv` in the configuration, or save the file as declared"
+        raise GemelError(ErrorCode.TEXT_ENCODING, what, where=where, got=found.encoding, remedy=remedy)
     if declared.separator != DETECT:
         given = CsvOptions(found.encoding, declared.separator)
         try:

@@ -41,9 +41,9 @@ _NOISE = "noise"
 class State:
     """The state folder of one custodian's service: pending uploads, the maps, and tables of a step that goes on.
 
-    Made if absent, for its owner only. One service at a time: a second one is refused. The vault encrypts what is
-    secret; its wrapping keys are in the key folder, apart from this one. Raises `GemelError`: CONFIGURATION if the
-    folder cannot be used, BUSY if another service uses it, DATABASE if the database is of another version or damaged.
+    Made if absent, for its owner only, and for one service at a time; the wrapping keys of its vault are kept apart
+    from it. Raises `GemelError`: CONFIGURATION if the folder cannot be used, BUSY if another service uses it, DATABASE
+    if the database is of another version or damaged.
     """
 
     def __init__(self, folder: Path, vault: Vault) -> None:
@@ -56,14 +56,8 @@ class State:
                 part.chmod(0o700)
             self._lock = lock_folder(folder)
         except OSError as error:
-            raise file_error(
-                ErrorCode.CONFIGURATION,
-                "the state folder cannot be used",
-                folder,
-                error,
-                "check its permissions and the path in the configuration",
-                inline=True,
-            ) from None
+            what, remedy = "the state folder cannot be used", "check its permissions and the path in the configuration"
+            raise file_error(ErrorCode.CONFIGURATION, what, folder, error, remedy, inline=True) from None
         try:
             self._database = Database(folder / "custodian.sqlite")
         except GemelError:
@@ -116,7 +110,6 @@ class State:
             return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
 
     def newest_seen(self) -> Checkpoint | None:
-        """The newest verified checkpoint."""
         with self._database.session() as session:
             row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
         return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
@@ -143,7 +136,6 @@ class State:
     # Leakage
 
     def leakage(self, project: str) -> Leakage | None:
-        """The last measurement."""
         with self._database.session() as session:
             return session.get(Leakage, project)
 
@@ -199,9 +191,8 @@ class State:
             session.execute(statement)
 
     def noise_key(self) -> NoiseKey:
-        """This custodian's noise key: made when it is first needed, and then the same for every project and upload.
-
-        Raises `GemelError`: VAULT if it does not decrypt.
+        """This custodian's noise key, made when it is first needed, for every project and upload; VAULT if it does not
+        decrypt.
         """
         with self._database.session() as session:
             row = session.get(OwnSecret, _NOISE)
@@ -214,7 +205,6 @@ class State:
     # Results
 
     def result(self, project: str, run: str) -> Result | None:
-        """A fetched share, if it was fetched."""
         with self._database.session() as session:
             return session.get(Result, (project, run))
 
@@ -224,7 +214,6 @@ class State:
             session.merge(result)
 
     def results(self, project: str) -> list[Result]:
-        """The fetched shares of a project, oldest first."""
         with self._database.session() as session:
             return list(session.scalars(select(Result).where(Result.project == project).order_by(Result.fetched_at)))
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
@@ -40,7 +40,6 @@ class EncryptedWriter:
         self.digests: list[bytes] = []
 
     def write(self, part: bytes | memoryview) -> None:
-        """Add a part of the content."""
         view = memoryview(part).cast("B")
         while view:
             room = CHUNK_BYTES - len(self._held)
@@ -60,10 +59,8 @@ class EncryptedWriter:
 
 @contextmanager
 def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
-    """A file to write, which is there when the block ends, and not if it fails.
-
-    Raises `GemelError`: STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left
-    behind.
+    """A file to write, which is there when the block ends, and not if it fails; STORAGE_FULL, CONFIGURATION as
+    `on_disk`.
     """
     with on_disk("cannot be written", path, "state"), whole_file(path) as file:
         writer = EncryptedWriter(file, key)
@@ -82,7 +79,6 @@ def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
 
 
 def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
-    """Read the file, chunk after chunk."""
     try:
         with path.open("rb") as file:
             index = 0
@@ -153,20 +149,19 @@ class Uploads:
 
     def of_epoch(self, project: str, epoch: int) -> Upload | None:
         """The newest upload of a project's epoch whose map has not been erased."""
-        with self._database.session() as session:
-            query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
-            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+        return self._newest(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
 
     def newest(self, project: str) -> Upload | None:
         """The newest upload of a project, which is the one Carole has once the project is contributed to."""
+        return self._newest(Upload.project == project)
+
+    def _newest(self, *which: ColumnElement[bool]) -> Upload | None:
         with self._database.session() as session:
-            query = select(Upload).where(Upload.project == project)
-            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+            return session.scalars(select(Upload).where(*which).order_by(Upload.created_at.desc())).first()
 
     def of_run(self, project: str, upload: str) -> Upload:
-        """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
-
-        Raises `GemelError`: NOT_FOUND if it is none of this project's.
+        """The upload that a run is about, as Carole names it: not the newest, where her store was restored; or
+        NOT_FOUND.
         """
         with self._database.session() as session:
             found = session.get(Upload, upload)
@@ -188,9 +183,8 @@ class Uploads:
         return read_encrypted_chunk(self._payload(upload.id), key, index)
 
     def row_map(self, upload: Upload) -> bytes:
-        """The pseudonym map of an upload, serialised.
-
-        Raises `GemelError`: NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        """The pseudonym map of an upload, serialised; NOT_FOUND if its retention has ended, VAULT if it does not
+        decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
         return b"".join(read_encrypted(self._map(upload.id), key))
@@ -204,7 +198,6 @@ class Uploads:
         self._remove_strays()
 
     def erase_payloads(self, project: str) -> None:
-        """Erase a project's pending payloads."""
         with self._database.session() as session:
             for row in session.scalars(select(Upload).where(Upload.project == project)):
                 row.payload_key = None
@@ -242,12 +235,9 @@ class Uploads:
 
 def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
     if key is None:
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"the {what} of this upload has been erased",
-            where=f"project {upload.project}, upload {upload.id}",
-            remedy="the retention days of the specification decide how long it is kept",
-        )
+        where = f"project {upload.project}, upload {upload.id}"
+        remedy = "the retention days of the specification decide how long it is kept"
+        raise GemelError(ErrorCode.NOT_FOUND, f"the {what} of this upload has been erased", where=where, remedy=remedy)
     return key
 
 

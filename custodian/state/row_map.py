@@ -1,8 +1,8 @@
 """The pseudonym map: the custodian's own identifier of each row of an upload, and which rows are decoys.
 
-A row's pseudonym is its place in the upload. Only the custodian has the map; it is kept encrypted, for the
-number of days in the specification. Where a resolver is to link by values too, the map also has the codes that were
-uploaded of each record: the file may have changed when they are requested.
+A row's pseudonym is its place in the upload. The map is kept encrypted, for the number of days in the specification.
+Where a resolver is to link by values too, it also has the codes that were uploaded of each record: the file may have
+changed when they are requested.
 """
 
 from __future__ import annotations
@@ -117,11 +117,7 @@ class RowMapWriter:
 
 
 def unpack_map(packed: bytes) -> pl.Series:
-    """The identifiers in the order of the upload's rows, null for a decoy or a dummy.
-
-    Raises `GemelError`: VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an
-    error.
-    """
+    """The identifiers in the order of the upload's rows, null for a decoy or a dummy; VAULT if the bytes are no map."""
     return _table(packed).get_column(_COLUMN)
 
 

@@ -19,16 +19,12 @@ from gemel.custodian.state.migrations import migrate, state_version
 
 JOINED = "joined"
 """Kind of the secret that holds identifiers from maps: the records whose rows Carole has received."""
-
 REQUESTED = "requested rows"
 """Kind of the secret that holds identifiers from maps: the rows, by rule, whose handles have been requested."""
-
 REQUEST_COUNT = "request count"
 """Kind of the secret that holds how many these are and were, in numbers only."""
-
 FROM_MAPS = (JOINED, REQUESTED)
 """Kinds of secrets that go with the last map that they come from, and not before: they count in every epoch."""
-
 ALONE = "alone"
 """Kind of the secret that holds a run, and the operator's reason to fetch its share without the other's signature."""
 
@@ -176,17 +172,13 @@ log = structlog.get_logger()
 
 
 class Database:
-    """The open database, made if it is absent, and brought to this version if it is of an older one.
-
-    Raises `GemelError`: DATABASE if it is of a newer version, or damaged.
-    """
+    """The open database, made if absent, brought to this version; DATABASE if it is of a newer one, or damaged."""
 
     def __init__(self, path: Path) -> None:
         self._engine = _opened(path)
         self._file = StandingFile(path, "the state database", _VANISHED)
 
     def close(self) -> None:
-        """Close it."""
         self._engine.dispose()
 
     @contextmanager

@@ -1,7 +1,6 @@
 """Rows that a step of the custodian's work keeps outside memory, encrypted, and only for as long as it works.
 
-Each table has a random key of its own that is in memory and nowhere else: what a killed process leaves behind
-no one can read, and it is removed at the next start.
+Each table has a random key that is in memory alone: no one can read what a killed process leaves behind.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class EncryptedTable:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
 
     def append(self, frame: pl.DataFrame, part: int = 0) -> None:
-        """Add a batch: some rows, with the same columns as those before."""
         self._columns = frame.columns
         chosen = [[name] for name in frame.columns] if self._by_column else [frame.columns]
         begin, first, lengths = self._end, self._chunks, []
@@ -70,7 +68,6 @@ class EncryptedTable:
         self.n_rows += frame.height
 
     def batches(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
-        """The batches of a part or of all, in the order in which they were added: some columns of theirs, or all."""
         for batch in self._order if part is None else self._parts.get(part, ()):
             if not self._by_column:
                 whole = self._read(batch, 0)
@@ -80,7 +77,6 @@ class EncryptedTable:
             yield pl.DataFrame([self._read(batch, self._columns.index(name)).to_series() for name in names])
 
     def erase(self) -> None:
-        """Forget the rows; nothing of them can be read afterwards."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -114,5 +110,4 @@ class WorkingFolder:
             path.unlink(missing_ok=True)
 
     def table(self, *, by_column: bool = False) -> EncryptedTable:
-        """A table without rows."""
         return EncryptedTable(self._folder / f"{secrets.token_hex(8)}.working", by_column=by_column)

@@ -37,9 +37,8 @@ log = structlog.get_logger()
 def approve(context: StepContext, task: Task) -> Outcome:
     """Profile the source, then sign the specification if the operator or the policy approves it.
 
-    Raises as `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm
-    that it names, and as `computing` if this membership list has not those whom it names, so that this is found
-    before anyone has signed; errors of Carole's.
+    Raises as `cleaned_records`, CONFIGURATION if this installation lacks an algorithm that it names, and as
+    `computing`, so that what does not fit is found before anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
     require_suite(task.spec.suite, f"project {task.project}")
@@ -50,20 +49,16 @@ def approve(context: StepContext, task: Task) -> Outcome:
         # What was decided before was about another epoch.
         known = context.state.update(task.project, epoch=task.epoch, decision="", decided_digest=b"")
     if known.specification_digest != task.specification_digest:
-        known = context.state.update(
-            task.project,
-            specification=task.text,
-            specification_digest=task.specification_digest,
-            mode=task.spec.mode,
-            profile="",
-        )
+        proposed = {"specification": task.text, "specification_digest": task.specification_digest, "profile": ""}
+        known = context.state.update(task.project, mode=task.spec.mode, **proposed)
     # A decision counts for the specification it was made about, and for no other.
     decided = known.decision if known.decided_digest == task.specification_digest else ""
     if decided == "declined":
         send_decline(context, known)
         return Outcome.WAITS_FOR_OPERATOR
     computing(context, task)
-    if not _is_current(known.profile, context):
+    stamp = source_stamp(context.configuration.source)  # a file's inode, size and time
+    if not known.profile or json.loads(known.profile)["source_stamp"] != (None if stamp is None else list(stamp)):
         profile(context, task)
     if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode, task.epoch):
         decide(context, task.project, task.specification_digest, "approved", "policy")
@@ -74,38 +69,23 @@ def approve(context: StepContext, task: Task) -> Outcome:
         return Outcome.WAITS_FOR_OPERATOR
     known = context.state.project(task.project) or known
     file = FileStatement(int(json.loads(known.profile)["rows"]), " ".join(context.configuration.origin.split()))
-    request = custody_pb2.ApproveRequest(
-        project=task.project,
-        specification_digest=task.specification_digest,
-        signature=context.keyring.identity.sign(
-            SigningPurpose.APPROVAL, *approval_parts(task.project, task.specification_digest, task.epoch)
-        ),
-        epoch=task.epoch,
-        file=custody_pb2.FileStatement(
-            records=file.records,
-            origin=file.origin,
-            signature=file.sign(context.keyring.identity, task.project, task.specification_digest),
-        ),
-    )
+    identity, about = context.keyring.identity, (task.project, task.specification_digest)
+    signed_file = file.sign(identity, *about)
+    stated = custody_pb2.FileStatement(records=file.records, origin=file.origin, signature=signed_file)
+    request = custody_pb2.ApproveRequest(project=task.project, epoch=task.epoch, file=stated)
+    request.specification_digest = task.specification_digest
+    request.signature = identity.sign(SigningPurpose.APPROVAL, *approval_parts(*about, task.epoch))
     context.call(context.carole.Approve, request)
     context.state.update(task.project, stage="approved")
-    log.info(
-        "approved",
-        project=task.project,
-        mode=task.spec.mode,
-        values_sent=task.spec.mode == "trusted",
-        digest=task.specification_digest.hex(),
-        epoch=task.epoch,
-        by=known.decided_by or "policy",
-        records=file.records,
-    )
+    mode, digest, by = task.spec.mode, task.specification_digest.hex(), known.decided_by or "policy"
+    stated_of = {"mode": mode, "values_sent": mode == "trusted", "digest": digest, "records": file.records}
+    log.info("approved", project=task.project, epoch=task.epoch, by=by, **stated_of)
     return Outcome.DONE
 
 
 def send_decline(context: StepContext, project: Project) -> None:
-    """Send the operator's refusal to Carole, once more where she may have it already, and drop what waits to be sent.
-
-    Raises `GemelError`: Errors of Carole's: WRONG_STATE if the result was released meanwhile.
+    """Send the operator's refusal to Carole, perhaps once more, and drop what waits to be sent; WRONG_STATE once
+    released.
     """
     context.state.uploads.erase_payloads(project.name)
     reason = project.reason
@@ -123,8 +103,8 @@ def send_decline(context: StepContext, project: Project) -> None:
 def profile(context: StepContext, task: Task) -> None:
     """Read and clean the source and store the counts; the records are dropped.
 
-    So are those of the files that the specification names, which are read first: that one is missing, or is another
-    file, is to be found before anyone has signed.
+    So are those of the files that the specification names, which are read first: that one is missing is to be found
+    before anyone has signed.
     """
     read_known_files(context.configuration.known_files, task.spec, context.party.side)
     with (
@@ -166,20 +146,6 @@ def keep_profile(context: StepContext, task: Task, file: CleanedFile) -> None:
     context.state.update(task.project, profile=text, rows=profile.rows)
 
 
-def _is_current(profile: str, context: StepContext) -> bool:
-    """Whether a profile is of the source as it is now, judged by a file's inode, size and time."""
-    stamp = source_stamp(context.configuration.source)
-    return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
-
-
 def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
-    """Store a decision about one specification."""
-    context.state.update(
-        project,
-        decision=decision,
-        decided_digest=digest,
-        decided_by=by,
-        decided_at=time.time(),
-        reason=reason,
-        blocking_error="",
-    )
+    decided = {"decision": decision, "decided_digest": digest, "decided_by": by, "decided_at": time.time()}
+    context.state.update(project, **decided, reason=reason, blocking_error="")

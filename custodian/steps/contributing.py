@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 
@@ -22,11 +23,10 @@ from gemel.custodian.steps.leakage_gate import pass_gate, statement
 from gemel.custodian.steps.seed_agreement import kept_seed
 from gemel.custodian.steps.signing import computing, sign_into
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
-from gemel.protos.linkage.v1 import contribution_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import contribution_pb2
 
 _ROUNDS = 5
 """How often Carole may report gaps before the upload fails."""
-
 _STAGES = {"read": "reading", "clean": "cleaning"}
 """How the operator sees the stages of `read_into`."""
 
@@ -36,20 +36,18 @@ log = structlog.get_logger()
 def contribute(context: StepContext, task: Task) -> Outcome:
     """Send this custodian's signatures to Carole, or the rest of them.
 
-    Raises as `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
-    the upload is resumed.
+    Raises as `cleaned_records` and `sign_into`; errors of Carole's; after UNAVAILABLE the upload is resumed.
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)
-    if upload is None or upload.payload_key is None or not _is_for(upload, task):
+    if (
+        upload is None
+        or upload.payload_key is None
+        or contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest != task.encoding_digest
+    ):
         upload = _prepare(context, task)
     _send(context, task, upload)
     return Outcome.DONE
-
-
-def _is_for(upload: Upload, task: Task) -> bool:
-    """Whether an upload that is not complete is to be sent on."""
-    return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
 
 
 def _prepare(context: StepContext, task: Task) -> Upload:
@@ -100,28 +98,21 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
             begun = _begin(context, task, upload)
             if not begun.committed:
                 missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
-                _put_missing(context, task, upload, content, missing)
+                chunk_of = partial(contribution_pb2.PutChunkRequest, project=upload.project, upload=upload.id)
+                context.send(task, context.carole.PutChunk, chunk_of, content, "uploading", missing)
             if begun.committed or _commit(context, upload, content):
                 break
         else:
-            raise GemelError(
-                ErrorCode.UPLOAD_GAPS,
-                "Carole reports gaps in the upload repeatedly",
-                where=f"project {task.project}, upload {upload.id}",
-                remedy="ask Carole's operator to check her log and her disk",
-            )
+            what = "Carole reports gaps in the upload repeatedly"
+            where = f"project {task.project}, upload {upload.id}"
+            remedy = "ask Carole's operator to check her log and her disk"
+            raise GemelError(ErrorCode.UPLOAD_GAPS, what, where=where, remedy=remedy)
     context.state.add_timings(task.project, watch.seconds)
     context.state.uploads.mark_committed(upload.id)
     context.state.update(task.project, stage="contributed")
-    log.info(
-        "contributed",
-        project=task.project,
-        upload=upload.id,
-        mode=task.spec.mode,
-        values_sent=task.spec.mode == "trusted",
-        bytes=upload.total_bytes,
-        **watch.seconds,
-    )
+    mode = task.spec.mode
+    sent = {"upload": upload.id, "mode": mode, "values_sent": mode == "trusted", "bytes": upload.total_bytes}
+    log.info("contributed", project=task.project, **sent, **watch.seconds)
 
 
 def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:
@@ -138,13 +129,6 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
         remedy = "run the same version of Gemel on both sides"
         raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"upload {upload.id}", got=got, remedy=remedy)
     return begun
-
-
-def _put_missing(context: StepContext, task: Task, upload: Upload, content: Content, missing: list[int]) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> contribution_pb2.PutChunkRequest:
-        return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
-
-    context.send(task, context.carole.PutChunk, request, content, "uploading", missing)
 
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:

@@ -37,10 +37,7 @@ def listed_owner(members: Members, task: Task) -> Member:
 
 
 def owner_of(members: Members, task: Task) -> Member:
-    """The project's owner, which has signed the specification of the task.
-
-    Raises `GemelError`: SIGNATURE if it has not; as `listed_owner`.
-    """
+    """The project's owner, which has signed the specification of the task (SIGNATURE); as `listed_owner`."""
     owner = listed_owner(members, task)
     # A new epoch keeps the coordinator's consent of a former one.
     epochs = range(1, min(task.epoch, MAX_EPOCHS) + 1)
@@ -48,14 +45,12 @@ def owner_of(members: Members, task: Task) -> Member:
     for given in (given for given in task.approvals if given.member == owner.name):
         if any(owner.identity.is_signed(given.signature, SigningPurpose.APPROVAL, *parts) for parts in consents):
             return owner
-    raise GemelError(
-        ErrorCode.SIGNATURE,
-        "the coordinator that Carole names as the project's owner has not signed its specification",
-        where=f"project {task.project}",
-        got=owner.name,
-        remedy="telephone the coordinator; if the project is its own, it amends the specification, or hands the "
-        "project over to the one that has signed",
+    what = "the coordinator that Carole names as the project's owner has not signed its specification"
+    remedy = (
+        "telephone the coordinator; if the project is its own, it amends the specification, or hands the "
+        "project over to the one that has signed"
     )
+    raise GemelError(ErrorCode.SIGNATURE, what, where=f"project {task.project}", got=owner.name, remedy=remedy)
 
 
 REASON = "new-epoch"
@@ -76,14 +71,8 @@ def enter_epoch(context: StepContext, task: Task) -> None:
         remedy = "telephone the coordinator: did it open a new epoch?"
         raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where=where, got=f"epoch {task.epoch}", remedy=remedy)
     reason = normalized_reason(new.reason)
-    verify_new_epoch(
-        listed_owner(context.trust.members, task).identity,
-        new.signature,
-        task.project,
-        task.encoding_digest,
-        new.epoch,
-        reason,
-    )
+    owner = listed_owner(context.trust.members, task).identity
+    verify_new_epoch(owner, new.signature, task.project, task.encoding_digest, new.epoch, reason)
     context.state.keep_secret(task.project, task.epoch, REASON, reason.encode())
     context.state.uploads.erase_payloads(task.project)
     context.state.forget_leakage(task.project)

@@ -2,24 +2,21 @@
 
 In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
-and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
-neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
-approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`count_joined`).
-That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
-(`requested_rows`).
-Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
-linked.
+and sends the numbers, signed and sealed to the resolver, in the order of the pairs: it sees which pairs share a record,
+and neither rows nor identifiers. Only where the approved specification has `resolution: {by: carole}` are they for
+Carole, up to a cap (`count_joined`). That the rows are of candidate pairs a custodian cannot verify: it bounds how many
+of one record it submits handles of (`requested_rows`).
 
-Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
-so that it can give Carole links between rows of codes, which she cannot join to the rows she requested. Where the
-specification has an extended latent step, the resolver makes it, and receives each numbered record's codes: not of the
-other records, and never with a label.
+The resolver also receives which handles are of dummies and decoys, which must not be linked; each numbered record's row
+in the set of codes, where the linked records are to be assessed; and its codes, never with a label, where it makes an
+extended latent step.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -45,7 +42,7 @@ from gemel.custodian.state.state_database import JOINED, Upload
 from gemel.custodian.steps.epochs import owner_of
 from gemel.custodian.steps.requested_rows import count_requested, packed, requested_rows_of
 from gemel.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
-from gemel.protos.linkage.v1 import resolution_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import resolution_pb2
 
 # The cap on Carole's joins: for how many records she may learn which rows are one, counted here over all runs.
 #
@@ -73,14 +70,16 @@ log = structlog.get_logger()
 def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
 
-    Raises `GemelError`: UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it,
-    and in mode shared as `requested_rows_of`; LEAKAGE if she requests rows of more records, or more rows of one
-    record, than the specification allows; NOT_FOUND if the map of the upload has been erased; errors of hers.
+    Raises `GemelError`: UPLOAD_CORRUPT for rows that are not in the task's upload, and in mode shared as
+    `requested_rows_of`; LEAKAGE if she requests more than the specification allows; NOT_FOUND if the map of the upload
+    has been erased; errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.of_run(task.project, task.upload)
-        request = _fetch_request(context, task)
+        kind = resolution_pb2.RUN_ARTIFACT_ROWS
+        part_of = partial(resolution_pb2.FetchArtifactRequest, project=task.project, run=task.run, artifact=kind)
+        request = context.fetch(task, context.carole.FetchArtifact, part_of, task.of_run).whole()
         rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
         identifiers, decoys = unpack_map(row_map), unpack_decoys(row_map)
@@ -104,16 +103,13 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
         about = About(
-            project=task.project,
-            run=task.run,
-            side=context.party.side,
-            specification=task.specification_digest,
-            request=request_digest(request),
-            reader=reader.name,
-            key=reader.sealing,
-            suite=task.spec.suite,
-        )
-        _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
+            task.project, task.run, context.party.side, task.specification_digest, request_digest(request),
+            reader.name, reader.sealing, task.spec.suite,
+        )  # fmt: skip
+        sealed = seal_row_handles(context.keyring.identity, about, reported)
+        kind = resolution_pb2.RUN_ARTIFACT_HANDLES
+        chunk_of = partial(resolution_pb2.PutArtifactRequest, project=task.project, run=task.run, artifact=kind)
+        context.send(task, context.carole.PutArtifact, chunk_of, Content.of(sealed))
     # With the refusals, the custodian's own record of what was requested of it: Carole's log has her word only.
     counted = {"records": requested.records, "joins": requested.joins}
     log.info("handles", project=task.project, run=task.run, pairs=len(rows), **counted)
@@ -123,9 +119,8 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
 def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
-    `identifiers` are the custodian's own of each signed row; null for a decoy or a dummy; `decoys` a number for the
-    decoy of each; null for a record or a dummy. Records' numbers come first, then decoys', then dummies', one for each:
-    uint32, shape (n_rows,).
+    `identifiers` are the custodian's own of each signed row, `decoys` a number for its decoy; both are null for a
+    dummy. Records' numbers come first, then decoys', then dummies', one for each: uint32, shape (n_rows,).
     """
     handles = np.empty(len(rows), dtype=np.uint32)
     left = np.ones(len(rows), dtype=np.bool_)
@@ -144,7 +139,6 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Seri
 
 
 def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
-    """How many different records, or decoys, some rows are."""
     return names.gather(pl.Series(rows)).drop_nulls().n_unique()
 
 
@@ -168,9 +162,8 @@ def codes_rows(
 def values_of_rows(
     codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """The codes of some rows, as they are reported: uint32, shape (n_rows * n_variables,).
-
-    One row after the other: 0 for none, otherwise a code and one.
+    """The codes of some rows, as they are reported, one row after the other: uint32, shape (n_rows * n_variables,); 0
+    for none.
     """
     if missing := [name for name in names if name not in codes]:
         what = "codes are requested of an upload whose codes were not kept"
@@ -179,18 +172,7 @@ def values_of_rows(
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 
 
-def _fetch_request(context: StepContext, task: Task) -> bytes:
-    """Carole's request, as received."""
-
-    def request(index: int) -> resolution_pb2.FetchArtifactRequest:
-        rows = resolution_pb2.RUN_ARTIFACT_ROWS
-        return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
-
-    return context.fetch(task, context.carole.FetchArtifact, request, task.of_run).whole()
-
-
 def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
-    """The requested rows, checked against the upload."""
     requested = requested_rows_of(context, task, request, upload)
     if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")
@@ -199,19 +181,7 @@ def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> N
     return requested.rows
 
 
-def _put(context: StepContext, task: Task, sealed: bytes) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
-        handles = resolution_pb2.RUN_ARTIFACT_HANDLES
-        return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
-
-    context.send(task, context.carole.PutArtifact, request, Content.of(sealed))
-
-
 def _wrong(task: Task, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "Carole must name rows of this custodian's own upload",
-        where=task.of_run,
-        got=got,
-        remedy="run the same version of Gemel on both sides; if you do, report it to her operator",
-    )
+    what = "Carole must name rows of this custodian's own upload"
+    remedy = "run the same version of Gemel on both sides; if you do, report it to her operator"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=task.of_run, got=got, remedy=remedy)

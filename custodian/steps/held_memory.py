@@ -14,10 +14,8 @@ from gemel.common.signatures.layout import WORD_BITS, fixed_fields
 from gemel.common.specification import Specification
 from gemel.custodian.source.cleaned_file import CleanedFile
 
-# The memory that a custodian's process may use, judged by what the system says that it has held.
-#
-# What a step must hold is known before its long part begins, and refused there if it does not fit. That is an estimate:
-# while the step goes on the process's own high-water mark decides.
+# What a step must hold is estimated before its long part begins, and refused there if it does not fit; while it goes on
+# the process's own high-water mark decides.
 
 _STATUS = Path("/proc/self/status")
 
@@ -53,20 +51,15 @@ class MemoryLimit:
     before: int = field(default_factory=high_water)
 
     def room(self) -> int:
-        """Bytes left."""
         return max(0, self.limit - resident())
 
     def require(self, needed: int, what: str, where: str, remedy: str) -> None:
         """Refuse to begin what does not fit; MEMORY."""
         room = self.room()
         if needed > room:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"{what} does not fit into this custodian's limits.memory of {mib(self.limit)}",
-                where=where,
-                got=f"{mib(needed)} needed, {mib(room)} left",
-                remedy=remedy,
-            )
+            what = f"{what} does not fit into this custodian's limits.memory of {mib(self.limit)}"
+            got = f"{mib(needed)} needed, {mib(room)} left"
+            raise GemelError(ErrorCode.MEMORY, what, where=where, got=got, remedy=remedy)
 
     def check(self, where: str) -> None:
         """Stop a step when the process has held more than it may; MEMORY."""
@@ -79,10 +72,8 @@ class MemoryLimit:
 
 _LIBRARIES = 200 << 20
 """What compiled loops and tables take besides the records."""
-
 _DUMMY_BYTES = 200
 """Held for each record to draw dummies, besides its columns."""
-
 _CODES_BYTES = 48
 """Held for each record while codes are put in order, besides the codes."""
 
@@ -98,7 +89,6 @@ class FileSize:
 
     @classmethod
     def of(cls, file: CleanedFile) -> FileSize:
-        """Of a file that is read and cleaned."""
         distinct = {profile.field: profile.distinct for profile in file.profile.fields}
         return cls(file.n_rows, file.text_bytes, distinct, len(file.records.variables))
 
@@ -119,7 +109,6 @@ def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> No
 
 
 def needed_bytes(spec: Specification, size: FileSize) -> int:
-    """Bytes that signing a file must hold at a time."""
     if not spec.in_blocks:
         return _whole_bytes(spec, size) + _LIBRARIES
     return _held_bytes(spec, size) + _LIBRARIES + INTERVAL_ROWS * unit_bytes(spec, size)

@@ -110,11 +110,7 @@ def _altogether(context: StepContext, task: Task) -> Specification:
 
 
 def override(context: StepContext, project: str, reason: str) -> None:
-    """Store the operator's decision to contribute above the limit.
-
-    Raises `GemelError`: PARAMETER without a reason, or with one that is too long; WRONG_STATE if nothing is held
-    back.
-    """
+    """Store the operator's decision to contribute above the limit; WRONG_STATE if nothing is held back."""
     where = f"project {project}"
     if not reason.strip():
         remedy = "give the reason why the records may leave nevertheless with --reason; the audit log will show it"

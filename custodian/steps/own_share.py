@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -30,7 +31,6 @@ class OwnShare:
 
 
 def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnShare:
-    """Fetch the share of the task's run."""
     opened = step_context.state.folder / f"share-{secrets.token_hex(8)}.zip"
     try:
         with watch.measure("fetch"):
@@ -46,18 +46,14 @@ def own_share(step_context: StepContext, task: Task, watch: Stopwatch) -> OwnSha
 
 def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> bytes:
     """Fetch the share and open it into a file; the root digest of the sealed share."""
-
-    def request(index: int) -> custody_pb2.FetchResultRequest:
-        return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
-
-    sealed = step_context.fetch(task, step_context.carole.FetchResult, request, task.of_run, "fetching the share")
+    part_of = partial(custody_pb2.FetchResultRequest, project=task.project, run=task.run)
+    sealed = step_context.fetch(task, step_context.carole.FetchResult, part_of, task.of_run, "fetching the share")
     context = SealContext(task.project, task.run, step_context.keyring.member.name, task.spec.suite)
     open_file(step_context.keyring.sealing, context, sealed, opened)
     return sealed.root
 
 
 def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload) -> dict[str, pl.DataFrame]:
-    """The share's tables with this custodian's own identifiers."""
     if not share.tables and share.resolved is None:
         return {}
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))

@@ -1,13 +1,13 @@
 """The bound on the rows whose handles are requested: how many joins Carole and the coordinator may learn together.
 
 Handles show which of the requested rows are one record: of k rows of a record k - 1 are joined to another. An honest
-run requests the rows of its candidate pairs, of which few are of one record, since a pair is under one rule only; but
-this custodian cannot verify what is a candidate. It therefore counts, over all runs, uploads and epochs, the rows that
-have been requested of each record under each rule. The count is stored before a response is sent, encrypted like the
-map from which it comes, and erased with it; the numbers alone stay, so that a later upload does not begin at none.
+run requests few rows of one record, since a pair is under one rule only; but this custodian cannot verify what is a
+candidate. It therefore counts, over all runs, uploads and epochs, the rows that have been requested of each record
+under each rule. The count is stored before a response is sent, encrypted like the map from which it comes, and erased
+with it; the numbers alone stay, so that a later upload does not begin at none.
 
-A refusal discloses something too: that the request would have joined more than is left. So a custodian that has
-refused goes on refusing, whatever is requested next, until its operator has approved a higher cap.
+A refusal discloses something too: that the request would have joined more than is left. So a custodian that has refused
+goes on refusing, whatever is requested next, until its operator has approved a higher cap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from gemel.custodian.steps.step_context import StepContext, Task
 from gemel.protos.linkage.v1 import contribution_pb2
 
 _ALL_EPOCHS = 0
-"""The epoch that the count is stored under."""
 _RULE, _RECORD, _DECOY = "rule", "record", "decoy"
 
 
@@ -57,9 +56,8 @@ class _Count:
 
 
 def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
-    """The rows that a request for handles names: as Carole states them, or in mode shared as three parties name them.
-
-    In mode shared Carole does not learn them: each compute party has sealed its share to this custodian.
+    """The rows that a request for handles names, as Carole states them; in mode shared, where each compute party has
+    sealed its share of them to this custodian, as the three name them, and Carole does not learn them.
     """
     members = computing(context, task)
     if members is None:
@@ -67,17 +65,11 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
     shared = SharedRows.unpack(content)
     if shared.upload != upload.id:
         return RowHandlesRequest(shared.upload, np.empty(0, dtype=np.uint32))
+    reader = context.keyring.member
     named = NamedRowsContext(
-        project=task.project,
-        run=task.run,
-        session=shared.session,
-        side=context.party.side,
-        specification=task.specification_digest,
-        upload=upload.id,
-        reader=context.keyring.member.name,
-        key=context.keyring.member.sealing,
-        suite=task.spec.suite,
-    )
+        task.project, task.run, shared.session, context.party.side, task.specification_digest, upload.id,
+        reader.name, reader.sealing, task.spec.suite,
+    )  # fmt: skip
     carole, coordinator, steward = (member.identity for member in members)
     rows = open_rows(context.keyring.sealing, (carole, coordinator, steward), named, shared.parts, upload.rows)
     return RowHandlesRequest(shared.upload, rows)
@@ -125,14 +117,11 @@ def count_requested(
 def _refuse_again(resolution: ResolutionSpec, refused: dict[str, float], where: str) -> None:
     for name, cap in resolution.caps.items():
         if cap is not None and cap <= refused.get(name, -1.0):
-            raise GemelError(
-                ErrorCode.LEAKAGE,
-                f"after a request above resolution.{name} no handles are submitted until a higher cap is approved",
-                where=where,
-                got=f"{cap:g}, under which a request was refused before",
-                remedy="ask the coordinator why so many rows were requested; then have the specification amended with"
-                " a higher cap, or erase the project",
-            )
+            what = f"after a request above resolution.{name} no handles are submitted until a higher cap is approved"
+            got = f"{cap:g}, under which a request was refused before"
+            remedy = "ask the coordinator why so many rows were requested; then have the specification amended with"
+            remedy += " a higher cap, or erase the project"
+            raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=remedy)
 
 
 def _identified(upload: Upload, rows: NDArray[np.uint32], identifiers: pl.Series, decoys: pl.Series) -> pl.DataFrame:
@@ -147,17 +136,10 @@ def _identified(upload: Upload, rows: NDArray[np.uint32], identifiers: pl.Series
     encoding = manifest.encoding_digest.hex()
     names = pl.Series([f"{encoding} {part.rule}" for part in manifest.sets], dtype=pl.String)
     place = pl.Series(rows)
-    return (
-        pl.DataFrame(
-            {
-                _RULE: names.gather(pl.Series(rule)),
-                _RECORD: identifiers.gather(place).cast(pl.String),
-                _DECOY: decoys.gather(place).cast(pl.String),
-            }
-        )
-        .with_columns(pl.format("{} {}", pl.lit(upload.id), _DECOY).alias(_DECOY))
-        .filter(pl.col(_RECORD).is_not_null() | pl.col(_DECOY).is_not_null())
-    )
+    record, decoy = (of_rows.gather(place).cast(pl.String) for of_rows in (identifiers, decoys))
+    named = pl.DataFrame({_RULE: names.gather(pl.Series(rule)), _RECORD: record, _DECOY: decoy})
+    named = named.with_columns(pl.format("{} {}", pl.lit(upload.id), _DECOY).alias(_DECOY))
+    return named.filter(pl.col(_RECORD).is_not_null() | pl.col(_DECOY).is_not_null())
 
 
 def _numbers(identified: pl.DataFrame) -> Requested:
@@ -197,7 +179,10 @@ def resolved_tables(context: StepContext, task: Task, share: Share, upload: Uplo
     """The tables that the resolver grants, by row of this custodian's upload."""
     assert share.rows is not None  # noqa: S101 - the two are there together
     assert share.resolved is not None  # noqa: S101
-    request = _request(context, task, share.rows, upload)
+    try:
+        request = requested_rows_of(context, task, share.rows, upload)
+    except GemelError:
+        raise malformed("a request for handles of another form") from None
     if request.upload != upload.id or (len(request.rows) and int(request.rows.max()) >= upload.rows):
         raise malformed("pairs of rows that are not in this custodian's upload")
     sealing = SealContext(task.project, task.run, context.keyring.member.name, task.spec.suite)
@@ -237,27 +222,14 @@ def check_resolved(
         raise malformed("links that are less probable than the threshold")
 
 
-def _request(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
-    try:
-        return requested_rows_of(context, task, content, upload)
-    except GemelError:
-        raise malformed("a request for handles of another form") from None
-
-
 def _tables(found: ResolvedShare, rows: NDArray[np.uint32], grant: str) -> dict[str, pl.DataFrame]:
-    pairs = pl.DataFrame(
-        {
-            "row": rows[found.pair],
-            "pair_id": pl.Series(found.ids, dtype=pl.String),
-            "link_probability": found.probability,
-            "linked": found.linked,
-        }
-    ).sort("row", "pair_id")
+    ids = pl.Series(found.ids, dtype=pl.String)
+    named = pl.DataFrame({"row": rows[found.pair], "pair_id": ids, "link_probability": found.probability})
+    pairs = named.with_columns(linked=pl.Series(found.linked)).sort("row", "pair_id")
     tables = {"links": pairs.filter("linked").drop("linked").rename({"pair_id": "link_id"})}
     if grant == "pairs":
         tables["pairs"] = pairs
     if found.draw is not None and found.drawn is not None:
-        named = pl.DataFrame({"row": rows[found.pair], "pair_id": found.ids, "link_probability": found.probability})
         drawn = named[found.drawn].with_columns(draw=pl.Series(found.draw, dtype=pl.UInt32))
         tables["draws"] = drawn.select("row", "pair_id", "draw", "link_probability").sort("draw", "row", "pair_id")
     return tables

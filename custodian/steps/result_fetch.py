@@ -38,10 +38,8 @@ from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, 
 from gemel.custodian.steps.witnessing import countersigned_by_both, reason_to_go_alone
 from gemel.protos.linkage.v1 import custody_pb2
 
-# The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.
-#
-# The labels are derived here from the seed that the custodians share, which Carole does not have. Only the labels are
-# added; `risk.models.joint_distribution` defines the numbers.
+# The labels of the joint distribution's codes are derived here, from the seed that the custodians share, which Carole
+# does not have; `risk.models.joint_distribution` defines the numbers.
 
 
 def labelled(
@@ -87,13 +85,11 @@ log = structlog.get_logger()
 
 
 def fetch(step_context: StepContext, task: Task) -> Outcome:
-    """Fetch the share of a run, write it into the results folder, and acknowledge it to Carole.
-
-    Nothing is fetched before the other custodian has countersigned the audit log as far as the release.
+    """Fetch the share of a run, once the other custodian has countersigned the log, and acknowledge it to Carole.
 
     Raises as `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed
-    on its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
-    cannot be written. No partial result is visible.
+    on its way; NOT_FOUND if the map of its upload has been erased; CONFIGURATION if the results folder cannot be
+    written. No partial result is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -119,15 +115,8 @@ def _receive(step_context: StepContext, task: Task) -> Result:
         n_links = own.tables["links"].height if "links" in own.tables else 0
         step_context.state.add_timings(task.project, watch.seconds)
         _write(step_context, task, folder, own.share, own.tables)
-    result = Result(
-        project=task.project,
-        run=task.run,
-        root=own.root,
-        folder=str(folder),
-        links=n_links,
-        fetched_at=time.time(),
-        acknowledged=False,
-    )
+    result = Result(project=task.project, run=task.run, root=own.root, folder=str(folder), links=n_links)
+    result.fetched_at = time.time()
     step_context.state.add_result(result)
     step_context.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
     return result

@@ -80,30 +80,20 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     payload = signatures(signed.model_copy(update={"fields": plain}), columns)
     if plain != fields:
         salts = {field.salt.field for field in fields if field.salt is not None}
-        filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
+        some = {name: columns[name].fill_null(strategy="forward").fill_null(strategy="backward") for name in salts}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
-        payload += [*signatures(signed, filled), canonical_json(listed)]
+        payload += [*signatures(signed, {**columns, **some}), canonical_json(listed)]
     relabelling = Relabelling(spec.project, seed, encoding, epoch, spec.suite)
     relabelled = [relabelling.codes(each, spec.coarsenings(each.name)).tobytes() for each in spec.variables]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
-    return Canary(
-        canary_digest(seed, spec.project, encoding, epoch, b"".join([*payload, *relabelled])),
-        tuple(
-            canary_part(seed, spec.project, encoding, epoch, name, content)
-            for name, content in zip(canary_part_names(field.name for field in spec.fields), contents, strict=True)
-        ),
-    )
-
-
-def _filled(column: pl.Series) -> pl.Series:
-    """The column with a value in every row."""
-    return column.fill_null(strategy="forward").fill_null(strategy="backward")
+    names, about = canary_part_names(field.name for field in spec.fields), (seed, spec.project, encoding, epoch)
+    parts = tuple(canary_part(*about, name, content) for name, content in zip(names, contents, strict=True))
+    return Canary(canary_digest(*about, b"".join([*payload, *relabelled])), parts)
 
 
 AGREEMENT = "agreement"
 SEED = "seed"
-
 _OFFER = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER
 _CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 
@@ -113,8 +103,8 @@ log = structlog.get_logger()
 def agree(context: StepContext, task: Task) -> Outcome:
     """Take the agreement on a seed as far as it goes, and report the check values once there is one.
 
-    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of
-    `Agreement` for a message; SPECIFICATION for a specification that was not approved.
+    Raises `GemelError`: KEY_MISMATCH or CANARY_MISMATCH when the two seeds or encoders differ; errors of `Agreement`;
+    SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
     require_sealing_keys(task.spec, context.trust.members, f"project {task.project}")
@@ -128,7 +118,6 @@ def agree(context: StepContext, task: Task) -> Outcome:
 
 
 def kept_seed(context: StepContext, task: Task) -> Seed:
-    """The seed of the task's epoch."""
     kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
         what = f"the seed of epoch {task.epoch} is not in this custodian's state"
@@ -141,13 +130,11 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
     """Refuse a seed file that served a former epoch: whoever opened a new one wanted another seed."""
     for epoch in range(1, task.epoch):
         if context.state.secret(task.project, epoch, SEED) == seed.reveal():
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the seed file holds the seed of epoch {epoch}, and each epoch has its own",
-                where=f"project {task.project}, epoch {task.epoch}",
-                remedy="one custodian makes a new file with `seed new`, the other gets a copy, and both configure it; "
-                "the project continues by itself",
-            )
+            what = f"the seed file holds the seed of epoch {epoch}, and each epoch has its own"
+            where = f"project {task.project}, epoch {task.epoch}"
+            remedy = "one custodian makes a new file with `seed new`, the other gets a copy, and both configure it; "
+            remedy += "the project continues by itself"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy=remedy)
 
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:

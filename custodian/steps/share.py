@@ -38,13 +38,10 @@ from gemel.common.specification.model.section import folded_label
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
 """A row may have several links without one-to-one assignment, and many pairs near a link, but never this many."""
-
 STATISTICS = "statistics.json"
 JOINT = "joint.json"
-
 ROWS = "rows.bin"
 RESOLVED = "resolved.bin"
-
 _PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
 _VALUES = {_PROBABILITY: pl.Float64()}
@@ -57,8 +54,6 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
         "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
     }
 )
-"""The tables a share may have, and their columns."""
-
 _ID = r"^[0-9a-f]{16}$"
 
 
@@ -78,7 +73,6 @@ class Share:
 
 
 def read_share(path: Path, n_rows: int) -> Share:
-    """Read an opened share."""
     files = {f"{name}.parquet": name for name in SCHEMAS}
     size = path.stat().st_size
     try:
@@ -112,9 +106,7 @@ def read_share(path: Path, n_rows: int) -> Share:
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
 
-    Rows of dummies, which have no identifier, are left out. Columns identifier, link_id (pair_id), link_probability (,
-    linked); of copies and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and
-    link_probability.
+    Rows of dummies, which have no identifier, are left out. Columns: identifier, the id, and what else the table has.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
@@ -158,11 +150,8 @@ def safe_name(name: str) -> str:
     return name
 
 
-# How the variables of the linked records are released, where a limit was breached: as the parties had approved.
-#
-# The statistics name the step by which each variable is coarsened. Values never leave a custodian with its links, so
-# that the file that is written here, every category with what it is released as, is what whoever uses the linked
-# records joins them with.
+# The statistics name the step by which a variable is coarsened where a limit was breached. Values never leave a
+# custodian with its links: whoever uses the linked records joins them with the file that is written here.
 
 COARSENING = "coarsening.csv"
 

@@ -1,14 +1,13 @@
 """Signing a cleaned file into a pending upload: set by set in mode block_keyed, as a whole in the other modes.
 
 An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
-with the same bytes, since nothing in them is drawn but from the custodian's own key. In mode shared it ends with
-others: what is written are shares (`UploadShares`), under secrets drawn for each upload, which are never stored.
+with the same bytes, but in mode shared, whose shares (`UploadShares`) are drawn for each upload and never stored.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -89,19 +88,12 @@ class UploadShares:
 
     def sealed_seeds(self, layout: Layout) -> tuple[bytes, ...]:
         """By compute party, what its shares of the upload are opened by."""
-        sealed = []
+        sealed, task = [], self._task
         for party, member in zip(ComputeParty, self._members, strict=True):
             about = HeaderAbout(
-                project=self._task.project,
-                side=self._side,
-                encoding_digest=self._task.encoding_digest,
-                epoch=self._task.epoch,
-                upload=self._upload,
-                layout=layout,
-                reader=member.name,
-                party=party,
-                suite=self._task.spec.suite,
-            )
+                task.project, self._side, task.encoding_digest, task.epoch, self._upload, layout, member.name, party,
+                task.spec.suite,
+            )  # fmt: skip
             sealed.append(seal_header(self._identity, about, member.sealing, self._secrets.of(party)))
         return tuple(sealed)
 
@@ -119,7 +111,6 @@ class Signed:
 
 
 def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, progress: Progress) -> Signed:
-    """Sign a file, write the upload and add its row."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
     name = secrets.token_hex(16)
     members = computing(context, task)
@@ -202,21 +193,17 @@ def portions(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
         )  # fmt: skip
-        yield from _behind(known)
-        return
-    columns, identifiers = file.columns(spec), file.identifiers()
-    if spec.decoys:
-        columns = with_decoys(columns, spec, noise)
-    encoded = encode_records(
-        columns, spec, seed, epoch, noise=noise, variables=file.variables(), decoys=spec.decoys, threads=threads,
-        progress=progress,
-    )  # fmt: skip
-    places = pl.Series(encoded.order)
-    own = identifiers.gather(places.set(places >= file.n_rows, None))
-    yield Portion(encoded.sets, encoded.order, iter([own]))
-    yield from _behind(known)
-
-
-def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion[SignatureSet]]:
+    else:
+        columns, identifiers = file.columns(spec), file.identifiers()
+        if spec.decoys:
+            columns = with_decoys(columns, spec, noise)
+        encoded = encode_records(
+            columns, spec, seed, epoch, noise=noise, variables=file.variables(), decoys=spec.decoys, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+        places = pl.Series(encoded.order)
+        own = identifiers.gather(places.set(places >= file.n_rows, None))
+        yield Portion(encoded.sets, encoded.order, iter([own]))
+        del columns, encoded
     if known:
         yield Portion(tuple(known), np.empty(0, dtype=np.int64), iter(()))

@@ -22,7 +22,7 @@ from gemel.custodian.configuration import CustodianConfiguration
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.state.custodian_state import State
 from gemel.custodian.state.row_map import Keyring
-from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2, transfer_pb2
+from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
 
 
 class Doing(NamedTuple):
@@ -37,7 +37,6 @@ class Progress:
 
     def __init__(self) -> None:
         self.doing: dict[str, Doing] = {}
-        """By project, where a step goes on."""
         self.connected = False
         """Whether Carole answered the last call."""
         self.refusal = ""
@@ -47,7 +46,6 @@ class Progress:
         self._heard = time.monotonic()
 
     def answered(self) -> None:
-        """Carole has answered a call."""
         self.connected, self.refusal, self._heard = True, "", time.monotonic()
 
     @property
@@ -57,7 +55,6 @@ class Progress:
 
     @contextmanager
     def stage(self, project: str, name: str) -> Iterator[None]:
-        """Show a stage while a block runs."""
         self.update(project, name, 0.0)
         try:
             yield
@@ -65,7 +62,6 @@ class Progress:
             self.doing.pop(project, None)
 
     def update(self, project: str, name: str, fraction: float) -> None:
-        """Show the progress of a stage."""
         self.doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
 
 
@@ -87,10 +83,8 @@ class Stopwatch:
 
 
 _ATTEMPTS = 3
-
 DECLINED = "declined: Carole has the refusal"
 """The stage of a project that this custodian does not take part in, once Carole knows it."""
-
 RESTORED = "Carole's store was restored from a backup:"
 """How the error begins that a project shows while it waits for a decision on her restored log."""
 
@@ -120,7 +114,6 @@ class StepContext:
     carole: custody_pb2_grpc.CustodyStub
     """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
     log_reader: LogReader
-    """Reads her audit log."""
     stopping: threading.Event
     trust: Trust
     """The newest membership list."""
@@ -134,21 +127,25 @@ class StepContext:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
         return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
-    def fetch(self, task: Task, method: Any, request: Callable[[int], Any], where: str, doing: str = "") -> Fetch:
-        """Content from Carole, chunk by chunk; `doing` is the stage whose progress is shown, if any."""
-        return Fetch(self.connection, method, request, where, step=self._step(task.project, doing))
+    def fetch(self, task: Task, method: Any, request: Callable[..., Any], where: str, doing: str = "") -> Fetch:
+        """Content from Carole, chunk by chunk; `request` makes the message for an ``index``; `doing` is the stage whose
+        progress is shown, if any.
+        """
+        step = self._step(task.project, doing)
+        return Fetch(self.connection, method, lambda index: request(index=index), where, step=step)
 
     def send(
         self,
         task: Task,
         method: Any,
-        request: Callable[[transfer_pb2.Chunk], Any],
+        request: Callable[..., Any],
         content: Content,
         doing: str = "",
         indices: Iterable[int] | None = None,
     ) -> None:
-        """Send content to Carole, all chunks of it or some; `doing` as in `fetch`."""
-        send(self.connection, method, request, content, indices, self._step(task.project, doing))
+        """Send content to Carole, all chunks of it or some; `request` makes the message of a ``chunk``."""
+        step = self._step(task.project, doing)
+        send(self.connection, method, lambda chunk: request(chunk=chunk), content, indices, step)
 
     def _step(self, project: str, doing: str) -> Step:
         def step(done: float) -> None:
@@ -200,9 +197,8 @@ class Task:
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
         """Read Carole's response; whatever can be computed here is not taken from it.
 
-        Raises `GemelError`: SPECIFICATION if the text is no valid specification, is another project's, or does not
-        have the digests that Carole sent: then the two run different versions, or Carole shows different parties
-        different texts.
+        Raises `GemelError`: SPECIFICATION if the text is no valid specification, is another project's, or does not have
+        the digests that Carole sent: the two run different versions, or she shows different parties different texts.
         """
         status = message.status
         spec = load_specification(message.specification, f"the specification of project {status.project}")

@@ -8,6 +8,7 @@ a variable that the result was released coarsened in, which are sent coarsened t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 import structlog
@@ -39,7 +40,7 @@ from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
 from gemel.custodian.steps.step_context import Outcome, StepContext, Stopwatch, Task, require_approved
-from gemel.protos.linkage.v1 import transfer_pb2, variables_pb2
+from gemel.protos.linkage.v1 import variables_pb2
 from gemel.records.registry import source_batches
 from gemel.records.sources import Source
 from gemel.records.table import SourceTable, numbers_of
@@ -50,10 +51,9 @@ log = structlog.get_logger()
 def send_variables(step_context: StepContext, task: Task) -> Outcome:
     """Send one recipient the columns that the approved specification grants it, of the linked records of a run.
 
-    Raises `GemelError`: SPECIFICATION if it grants this recipient none; WRONG_STATE if this custodian has not
-    acknowledged its share of the run; SEALED if Carole shows another share than that; NOT_ADMITTED if the recipient
-    is not in the membership list; FIELD_MISSING or PARAMETER if the source no longer has the columns or the records;
-    errors of Carole's.
+    Raises `GemelError`: SPECIFICATION if it grants none; WRONG_STATE if this custodian has not acknowledged its share
+    of the run; SEALED if Carole shows another one; NOT_ADMITTED if the recipient is not in the membership list;
+    FIELD_MISSING or PARAMETER if the source no longer has the columns or the records; errors of Carole's.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -70,7 +70,8 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
             tables |= _own_links(own, drawn=task.spec.release.drawn_to(transfer))
         about = _about(task, transfer, recipient.name)
         sealed = b"".join(seal_variables(step_context.keyring.identity, recipient.sealing, about, tables))
-        _put(step_context, task, sealed)
+        sent = partial(variables_pb2.PutVariablesRequest, project=task.project, run=task.run, recipient=task.recipient)
+        step_context.send(task, step_context.carole.PutVariables, sent, Content.of(sealed), "sending columns")
     counted = {"records": values.height, "columns": len(columns), "bytes": len(sealed)}
     log.info("columns sent", project=task.project, run=task.run, recipient=recipient.name, **counted)
     step_context.state.update(task.project, stage=f"has sent its columns to {transfer.recipient}")
@@ -85,21 +86,14 @@ def granted_columns(task: Task, transfer: Transfer) -> Sequence[str]:
     """The columns of a transfer, by the specification that this custodian has approved; SPECIFICATION for none."""
     columns = task.spec.release.granted_columns(transfer)
     if not columns:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient",
-            where=task.of_run,
-            got=repr(transfer.to[:40]),
-            remedy="compare `release.variables` with what Carole requests, and report it to her operator",
-        )
+        what = f"the approved specification grants no column of {transfer.sender.title()}'s file to this recipient"
+        remedy = "compare `release.variables` with what Carole requests, and report it to her operator"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=task.of_run, got=repr(transfer.to[:40]), remedy=remedy)
     return columns
 
 
 def acknowledged_share(step_context: StepContext, task: Task) -> OwnShare:
-    """This custodian's share of a run once more, the one that it has acknowledged.
-
-    It was fetched after both custodians had countersigned the log as far as the release.
-    """
+    """This custodian's share of a run once more, the one that it has acknowledged."""
     held = step_context.state.result(task.project, task.run)
     if held is None or not held.acknowledged:
         what = "columns are exchanged after this custodian has its share of the run"
@@ -123,7 +117,6 @@ def ids_of(own: OwnShare, *, drawn: bool) -> pl.DataFrame:
 
 
 def _own_links(own: OwnShare, *, drawn: bool) -> dict[str, pl.DataFrame]:
-    """The share's tables without identifiers."""
     tables = {LINKS: own.tables["links"].select("link_id", "link_probability").sort("link_id")}
     if drawn:
         tables[DRAWS] = own.tables["draws"].select("pair_id", "link_probability", "draw").sort("draw", "pair_id")
@@ -153,9 +146,8 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
 def granted_values(
     source: Source, spec: Specification, own: OwnShare, transfer: Transfer, identifier: str, records: pl.DataFrame
 ) -> pl.DataFrame:
-    """The granted columns of some records, by id; coarsened where the result was.
-
-    Only the rows of these records are kept of the source.
+    """The granted columns of some records, by id, coarsened where the result was; only their rows are kept of the
+    source.
     """
     side, columns = transfer.sender, spec.release.granted_columns(transfer)
     steps = {
@@ -198,28 +190,16 @@ def _coarsened(
     return frame
 
 
-def _put(step_context: StepContext, task: Task, sealed: bytes) -> None:
-    def request(chunk: transfer_pb2.Chunk) -> variables_pb2.PutVariablesRequest:
-        return variables_pb2.PutVariablesRequest(
-            project=task.project, run=task.run, recipient=task.recipient, chunk=chunk
-        )
-
-    step_context.send(task, step_context.carole.PutVariables, request, Content.of(sealed), "sending columns")
-
-
-# Receiving the columns that the other custodian sends of its linked records, and writing them beside the own links.
-#
-# `linked.parquet`, in the folder of the run, has this custodian's own identifiers, the links' ids and probabilities,
-# and the other's columns; `linked_draws.parquet` the same of each drawn linkage. `gemel join` adds columns of the own
-# file.
+# Receiving the other custodian's columns: `linked.parquet`, in the folder of the run, has this custodian's identifiers,
+# the links' ids and probabilities, and the other's columns; `linked_draws.parquet` the same of each drawn linkage.
 
 
 def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     """Fetch the columns that the other custodian has sent, write the linked file, and confirm it to Carole.
 
-    Raises `GemelError`: SPECIFICATION if the approved specification grants none; WRONG_STATE if this custodian has
-    not acknowledged its share of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent
-    for this run; CONFIGURATION if the results folder cannot be written. No partial file is visible.
+    Raises `GemelError`: SPECIFICATION if none are granted; WRONG_STATE if this custodian has not acknowledged its share
+    of the run; SEALED, SIGNATURE or UPLOAD_CORRUPT if they are not what the other has sent for this run; CONFIGURATION
+    if the results folder cannot be written. No partial file is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -230,11 +210,8 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
     with step_context.progress.stage(task.project, f"fetching columns of {side.other.title()}"):
         own = acknowledged_share(step_context, task)
         about = _about(task, transfer, step_context.keyring.member.name)
-
-        def requested(index: int) -> variables_pb2.FetchVariablesRequest:
-            sender = side_to_wire(transfer.sender)
-            return variables_pb2.FetchVariablesRequest(project=task.project, run=task.run, sender=sender, index=index)
-
+        sender = side_to_wire(transfer.sender)
+        requested = partial(variables_pb2.FetchVariablesRequest, project=task.project, run=task.run, sender=sender)
         whose = f"columns of {side.other.title()}"
         where = f"{task.of_run}, {whose}"
         fetched = step_context.fetch(task, step_context.carole.FetchVariables, requested, where, f"fetching {whose}")
@@ -247,7 +224,7 @@ def fetch_variables(step_context: StepContext, task: Task) -> Outcome:
             key = "link_id" if name == "links" else "pair_id"
             _write(step_context, task, name, table.join(typed, left_on=key, right_on=ID, maintain_order="left"))
     request = variables_pb2.AcknowledgeVariablesRequest(
-        project=task.project, run=task.run, sender=side_to_wire(transfer.sender), root=fetched.root
+        project=task.project, run=task.run, sender=sender, root=fetched.root
     )
     step_context.call(step_context.carole.AcknowledgeVariables, request)
     log.info("columns fetched", project=task.project, run=task.run, records=values.height, columns=len(columns))

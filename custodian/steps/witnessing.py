@@ -4,13 +4,12 @@ A log that was rewritten, rolled back, restarted or shown differently to the two
 error for the operator. The verified checkpoints are kept as long as the state is; `gemel audit verify --kept` takes
 them as evidence.
 
-Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
-other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is
-in the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the
-same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
-and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
-countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
-other's operator decides otherwise (`decide_alone`).
+A Carole who forks her log could still show each custodian for ever what the other had countersigned before the fork. So
+one to whom a share is offered wants the proof that the release is in the log, and countersigns the log as it is then;
+it fetches nothing before the other has countersigned, of the same log, at least as much as it had itself seen at that
+first offer. Each waits for that alone, and for nothing that follows it; who is not to fetch anything countersigns too,
+when Carole says that it is awaited. One that is away makes the other wait, unless the other's operator decides
+otherwise (`decide_alone`).
 """
 
 from __future__ import annotations
@@ -39,10 +38,8 @@ log = structlog.get_logger()
 
 
 def decide_alone(context: StepContext, project: Project, reason: str) -> None:
-    """Keep the operator's decision about the share that waits.
-
-    Raises `GemelError`: PARAMETER for no reason; WRONG_STATE if no share of the project waits for the other's
-    countersignature.
+    """Keep the operator's decision about the share that waits for the other's countersignature; WRONG_STATE if none
+    does.
     """
     stated = normalized_reason(reason)
     waiting = [run for name, run in list(context.offered) if name == project.name]
@@ -76,18 +73,12 @@ class Look:
 
 
 def witness(context: StepContext) -> None:
-    """Verify the log's newest checkpoint, compare it with what the other custodian has seen, and keep it.
-
-    Raises `GemelError`: AUDIT or SIGNATURE.
-    """
+    """Verify the log's newest checkpoint, compare it with what the other has seen, and keep it; AUDIT or SIGNATURE."""
     _look(context)
 
 
 def countersign(context: StepContext) -> None:
-    """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found.
-
-    Raises `GemelError`: AUDIT or SIGNATURE.
-    """
+    """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found."""
     _countersigned(context, _look(context))
 
 
@@ -108,15 +99,13 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     context.state.update(task.project, stage=f"waits: {waits}")
     if time.monotonic() - since < PATIENCE_SECONDS:
         return False
-    raise GemelError(
-        ErrorCode.WRONG_STATE,
-        waits,
-        where=task.of_run,
-        remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
+    remedy = (
+        f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
         "If it does and is, Carole may be showing the two of you different logs: compare the ends of `gemel alice "
         "checkpoints` and `gemel bob checkpoints`, and ask her operator. If its service stays away for good: "
-        f"`gemel {context.party.name} fetch-alone {task.project}`",
+        f"`gemel {context.party.name} fetch-alone {task.project}`"
     )
+    raise GemelError(ErrorCode.WRONG_STATE, waits, where=task.of_run, remedy=remedy)
 
 
 def _countersigned(context: StepContext, look: Look) -> Look:

@@ -20,9 +20,8 @@ BLOCK_WORDS = 1 << 14
 class Arithmetic:
     """One party's shares, its streams and its links.
 
-    `own`, `channel`: this party, and how it reaches the others; `keys`: of the stream that it shares with the previous
-    party, and of that with the next. `stage`: what is being computed; errors name it; `streams`: with the previous
-    party, and with the next. Both holders draw the same from them, in the same order; `sent_bytes`: so far.
+    `keys`: of the stream that it shares with the previous party, and of that with the next, from which both holders
+    draw the same, in the same order; `stage`: what is being computed, as errors name it.
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
@@ -56,10 +55,8 @@ class Arithmetic:
         return shares
 
     def products(self, requests: Sequence[tuple[Shared, Shared]]) -> list[Shared]:
-        """`and` of each pair, all of them in one message to the previous party.
-
-        `requests` (sequence of pairs of Shared): two of one shape, (2, ...), each. Returns list of Shared: A result for
-        each request, of its shape.
+        """`and` of each pair of two shares of one shape, all of them in one message to the previous party; of that
+        shape.
         """
         sizes = [x[0].size for x, _ in requests]
         results = np.empty((2, sum(sizes)), dtype=np.uint64)
@@ -86,11 +83,9 @@ class Arithmetic:
             add_products(x0, x1, y0, y1, mask, out[part])
 
     def send(self, to: ComputeParty, words: Words) -> None:
-        """Send words to a party."""
         self.send_bytes(to, bytes_of(words))
 
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
-        """Send bytes to a party."""
         self.sent_bytes += len(content)
         self.channel.send(to, content)
 

@@ -15,11 +15,7 @@ from gemel.shared.gates.gates import Shared, Words
 
 
 def slices_of(words: Shared) -> Shared:
-    """Bits of rows as slices.
-
-    `words` (uint64, shape (shares, n, w)). Returns uint64, shape (shares, 64 w, ceil(n / 64)): bits of rows that do not
-    exist are 0.
-    """
+    """Rows of words, (shares, n, w), as slices, (shares, 64 w, ceil(n / 64)); bits of rows that do not exist are 0."""
     shares, n, width = words.shape
     out = np.empty((shares, WORD_BITS * width, -(-n // WORD_BITS)), dtype=np.uint64)
     for share in range(shares):
@@ -39,11 +35,10 @@ def rows_of(slices: Shared, n: int) -> Shared:
 def difference_slices(
     rows_a: Shared, rows_b: Shared, pair_a: NDArray[np.int64], pair_b: NDArray[np.int64], words_a: slice, words_b: slice
 ) -> Shared:
-    """The exclusive or of words of the rows of each pair, as slices.
+    """The exclusive or of words of the rows of each pair, as slices: uint64, shape (shares, bits, ceil(n / 64)).
 
-    `rows_a`, `rows_b` (uint64, shape (shares, n_a, W) and (shares, n_b, W)); `pair_a`, `pair_b` (int64, shape (n,)):
-    Rows of each pair; `words_a`, `words_b`: which words of a row of either, equally many. Returns uint64, shape
-    (shares, bits, ceil(n / 64)).
+    `rows_a`, `rows_b`, shape (shares, n_a, W) and (shares, n_b, W); `pair_a`, `pair_b`, shape (n,): rows of each pair;
+    `words_a`, `words_b`: which words of a row of either, equally many.
     """
     width = words_a.stop - words_a.start
     shares = len(rows_a)

@@ -20,16 +20,11 @@ class Channel(Protocol):
         """This party."""
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """Send a message; it is on its way when the call returns, and the buffer may be written again.
-
-        Raises `GemelError`: UNAVAILABLE if the session has ended.
-        """
+        """Send a message; its buffer may be written again at the return; UNAVAILABLE if the session has ended."""
 
     def receive(self, sender: ComputeParty) -> bytes:
-        """The next message of a party, waited for.
-
-        Raises `GemelError`: UNAVAILABLE if the session has ended; DEVIATION if the message is not the next one of this
-        party.
+        """The next message of a party, waited for; UNAVAILABLE if the session has ended, DEVIATION if it is not the
+        next one.
         """
 
 
@@ -39,16 +34,11 @@ _REMEDY = "find out with the others whose program or machine was changed, then b
 def deviation(
     stage: str, what: str, link: tuple[ComputeParty, ComputeParty], suspects: tuple[ComputeParty, ...]
 ) -> GemelError:
-    """A deviation that one party has found.
+    """A deviation that one party has found at a stage: `what` does not hold between two parties, without a full stop.
 
-    `stage`: what was computed; `what`: what does not hold between two parties, without a full stop; `link`: the two
-    whose messages do not fit; `suspects`: who can have deviated, as the party that reports it sees it: never itself.
+    `suspects`: who can have deviated, as the party that reports it sees it: never itself.
     """
     first, second = sorted(link)
-    return GemelError(
-        ErrorCode.DEVIATION,
-        f"{what} between {first.title} and {second.title}",
-        where=stage,
-        got=f"a deviation of {' or '.join(party.title for party in sorted(suspects))}",
-        remedy=_REMEDY,
-    )
+    what = f"{what} between {first.title} and {second.title}"
+    got = f"a deviation of {' or '.join(party.title for party in sorted(suspects))}"
+    return GemelError(ErrorCode.DEVIATION, what, where=stage, got=got, remedy=_REMEDY)

@@ -63,8 +63,8 @@ NO_SLOT = -1
 class AdderPlan:
     """Which bits are added in which round.
 
-    `rounds` (tuple of int32, shape (adders, 3)): slots a, b, c of each adder; c is `NO_SLOT` in a half adder. The sum
-    goes to slot a, the carry to slot b; `count`: slots of the count's bits, the least significant first.
+    `rounds`, int32 of shape (adders, 3): slots a, b, c of each adder; c is `NO_SLOT` in a half adder. The sum goes to
+    slot a, the carry to slot b; `count`: slots of the count's bits, the least significant first.
     """
 
     rounds: tuple[NDArray[np.int32], ...]
@@ -111,10 +111,10 @@ def adder_plan(columns: tuple[int, ...]) -> AdderPlan:
 
 
 def counted(slices: Shared, columns: tuple[int, ...] | None = None) -> Circuit[Shared]:
-    """The sum of bits of each pair.
+    """The sum of bits of each pair, the least significant first: shape (shares, k, words).
 
-    `slices` (uint64, shape (shares, n, words)): written over; `columns`: how many of the n bits weigh 1, 2, 4, ...; by
-    default all weigh 1. Returns uint64, shape (shares, k, words): Bits of the sum, the least significant first.
+    `slices`, shape (shares, n, words), are written over; `columns`: how many of them weigh 1, 2, 4, ...; default: all
+    1.
     """
     shares, n, words = slices.shape
     plan = adder_plan((n,) if columns is None else columns)
@@ -130,13 +130,11 @@ def counted(slices: Shared, columns: tuple[int, ...] | None = None) -> Circuit[S
 
 
 def at_most(count: Shared, limits: tuple[int, ...], ones: Shared) -> Circuit[Shared]:
-    """Whether a sum does not exceed each of some limits.
+    """Whether a sum does not exceed each of some limits: shape (shares, len(limits), words).
 
-    `count` (uint64, shape (shares, k, words)): of `counted`; `limits`: of any order; below 0 no sum, and from 2^k - 1
-    each; `ones` (uint64, shape (shares, 1)): the constant. Returns uint64, shape (shares, len(limits), words).
-
-    A sum exceeds a limit where it has a 1 and the limit a 0 in a bit above which they are equal. Sums that begin as a
-    limit does are one gate for each bit and each beginning that limits have in common.
+    `count`, shape (shares, k, words): of `counted`; `limits`: below 0 no sum, and from 2^k - 1 each; `ones`, shape
+    (shares, 1): the constant. A sum exceeds a limit where it has a 1 and the limit a 0 in a bit above which they are
+    equal. Sums that begin as a limit does are one gate for each bit and each beginning that limits have in common.
     """
     shares, k, words = count.shape
     result = np.zeros((shares, len(limits), words), dtype=np.uint64)
@@ -171,11 +169,7 @@ def at_most(count: Shared, limits: tuple[int, ...], ones: Shared) -> Circuit[Sha
 
 
 def less_than(one: Shared, other: Shared, ones: Shared) -> Circuit[Shared]:
-    """Whether one sum is less than another; a gate for each bit.
-
-    `one`, `other` (uint64, shape (shares, k, words)): bits of both, the least significant first; `ones` (uint64, shape
-    (shares, 1)). Returns uint64, shape (shares, words).
-    """
+    """Whether one sum, (shares, k, words), is less than another: shape (shares, words); a gate for each bit."""
     shares, k, words = one.shape
     borrow = np.zeros((shares, words), dtype=np.uint64)
     for place in range(k):

@@ -54,17 +54,10 @@ COIN_WORDS = 4
 
 
 class GateCheck:
-    """The gates of one party since the last check.
-
-    `arithmetic`, `openings`: the party's; `keys`: as of `AgreedWords`; `coin`: `Party.coin`.
-    """
+    """The gates of one party since the last check."""
 
     def __init__(
-        self,
-        arithmetic: Arithmetic,
-        openings: VouchedOpenings,
-        keys: tuple[bytes, bytes],
-        coin: Callable[[int], Words],
+        self, arithmetic: Arithmetic, openings: VouchedOpenings, keys: tuple[bytes, bytes], coin: Callable[[int], Words]
     ) -> None:
         self._arithmetic = arithmetic
         self._openings = openings

@@ -22,9 +22,9 @@ def add_products(x0: Words, x1: Words, y0: Words, y1: Words, mask: Words, out: W
 def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: NDArray[np.int64]) -> None:
     """Random gates, each in a bucket that is drawn for it, of which any number may be in one.
 
-    `parts` (uint64, shape (6, n)): shares of a, b and c; `drawn` (uint64, shape (n,)): its first 64 - `shift` bits are
-    the bucket; `gates` (uint64, shape (n, 6)): bucket by bucket, a gate a row; written; `begins` (int64, shape (2 **
-    (64 - shift) + 1,)): Where each bucket begins, and n; written.
+    `parts`, shape (6, n): shares of a, b and c; `drawn`, shape (n,): its first 64 - `shift` bits are the bucket;
+    written are `gates`, shape (n, 6), bucket by bucket, and `begins`: where each of the 2 ** (64 - shift) buckets
+    begins, and n.
     """
     n_buckets = len(begins) - 1
     ends = np.zeros(n_buckets + 1, dtype=np.int64)
@@ -48,10 +48,9 @@ def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: 
 
 @njit(nogil=True, cache=True)
 def draw_order(drawn: Words, begins: NDArray[np.int64], order: NDArray[np.int32]) -> None:
-    """A uniformly random order of the places of each bucket (Fisher and Yates).
+    """A uniformly random order of the places of each bucket (Fisher and Yates), written to `order`; n below 2^31.
 
-    Each place is drawn as floor(word * places / 2^64): uneven by less than places / 2^64. `drawn` (uint64, shape (n,));
-    `begins` (int64): of `scatter_gates`; `order` (int32, shape (n,)): written; n below 2^31.
+    Each place is drawn as floor(word * places / 2^64): uneven by less than places / 2^64.
     """
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
@@ -70,11 +69,9 @@ def draw_order(drawn: Words, begins: NDArray[np.int64], order: NDArray[np.int32]
 def pick_gates(gates: Words, order: NDArray[np.int32], drawn: Words, swapped: Words, begin: int, out: Words) -> None:
     """Random gates in the order drawn, so that no bit of one has a place that could be foreseen.
 
-    The words of places 2k and 2k + 1 are rotated, each by its own number of bits, and exchange the bits that a random
-    word names. `gates` (uint64, shape (n, 6)): shares of a, b and c of each; `order`, `drawn` (ndarray, shape (n,)): as
-    of `draw_order`; the last six bits of `drawn` are the rotations; `swapped` (uint64, shape (n // 2,)): which bits are
-    exchanged; `begin`: the first place, even; `out` (uint64, shape (6, m), m even): the words of places `begin` to
-    `begin + m`.
+    The words of places 2k and 2k + 1 are rotated, each by the last six bits of its word of `drawn`, and exchange the
+    bits that a word of `swapped`, shape (n // 2,), names. `gates`, shape (n, 6): shares of a, b and c; `out`, shape (6,
+    m), m even: the words of places `begin`, which is even, to `begin + m`.
     """
     last = np.uint64(63)
     for k in range(0, out.shape[1], 2):
@@ -99,9 +96,9 @@ def gate_differences(
 ) -> None:  # fmt: skip
     """Shares of z ^ c ^ rho y ^ sigma x ^ rho sigma, which is 0 if z = x y, c = a b, rho = x ^ a, sigma = y ^ b.
 
-    `constant`: 1 for the share that is the first of the three, to which what all know is added; 0 for others;
-    `for_next`, `for_previous` (ndarray, shape (n,)): what this party expects as the share that it lacks, which the next
-    has; and its second, which the previous expects. All arrays are of shape (n,).
+    All of shape (n,). `constant`: 1 for the share that is the first of the three, to which what all know is added;
+    `for_next`, `for_previous`: what this party expects as the share that it lacks, which the next has; and its second,
+    which the previous expects.
     """
     first = np.uint64(0) - np.uint64(constant[0])
     second = np.uint64(0) - np.uint64(constant[1])

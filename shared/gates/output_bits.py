@@ -14,7 +14,6 @@ from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.shared.gates.gates import Words
 
 Content = Literal["shared", "fixed", "withheld"]
-
 COUNTED = 0
 """The bit of a pair that no earlier rule has."""
 
@@ -23,9 +22,8 @@ COUNTED = 0
 class ComparedField:
     """A field that is compared.
 
-    `name`, `bits`: of the field, and of its signatures; `limits`: its level is the number of these that the disagreeing
-    bits do not exceed; `content`: ``"shared"``: rows have its signature; ``"fixed"``: the rule has it equal in all
-    pairs, whose level is the top one; ``"withheld"``: it is missing in all pairs.
+    `limits`: its level is the number of these that the disagreeing bits do not exceed; `content`: whether rows have its
+    signature, the rule has it equal in all pairs (the top level), or it is missing in all pairs.
     """
 
     name: str
@@ -36,9 +34,8 @@ class ComparedField:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Two fields whose values may be exchanged, by their places among the fields; limits of the lesser similarity.
-
-    A field has at most one exchange. Where one of the two is not shared, no pair is exchanged.
+    """Two fields whose values may be exchanged, by their places; limits of the lesser similarity. A field has at most
+    one.
     """
 
     first: int
@@ -95,24 +92,19 @@ class OutputBits:
 
     @property
     def words(self) -> int:
-        """Words of a pair, without the check field's."""
         return -(-self._places[2] // WORD_BITS)
 
     @property
     def total_words(self) -> int:
-        """Words of a pair."""
         return self.words + self.has_check
 
     def rule(self, place: int) -> int:
-        """The bit of a rule."""
         return 1 + place
 
     def present(self, field: int) -> int:
-        """The bit of a field's presence."""
         return self._places[0][field]
 
     def levels(self, field: int) -> slice:
-        """The bits of a field's limits."""
         begin = self._places[0][field] + 1
         return slice(begin, begin + self.n_levels[field] - 1)
 
@@ -127,10 +119,7 @@ class OutputBits:
         return self.words * WORD_BITS
 
     def read(self, opened: Words) -> Opened:
-        """What opened words of pairs say.
-
-        `opened` (uint64, shape (n, total_words)).
-        """
+        """What opened words of pairs say. `opened` (uint64, shape (n, total_words))."""
         n = len(opened)
 
         def bit(place: int) -> NDArray[np.bool_]:
@@ -163,11 +152,10 @@ class OutputBits:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """What is compared of the pairs of a rule, or of the samples.
+    """What is compared of the pairs of a rule, or of the samples, which have no tags (`rule` is None).
 
-    `words`: of the rows; `fields`: in the order of the output; `rules`: all rules in their order; `rule`: the rule that
-    gave the pairs; None: pairs of the samples, which have no tags; `check`: A field that only says whether it agrees,
-    which is its top level.
+    `fields`: in the order of the output; `rules`: all, in their order; `check`: a field that only says whether it
+    agrees, which is its top level.
     """
 
     words: RowWords
@@ -179,7 +167,6 @@ class PairComparison:
 
     @cached_property
     def output(self) -> OutputBits:
-        """The bits that come of it."""
         levels = tuple(len(field.limits) + 1 for field in self.fields)
         return OutputBits(levels, self.exchanges, self.rules, self.check is not None)
 

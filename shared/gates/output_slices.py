@@ -36,12 +36,10 @@ class SlicedPairs:
 
     @property
     def n(self) -> int:
-        """Number of pairs."""
         return len(self.pair_a)
 
     @property
     def words(self) -> int:
-        """Words of a slice."""
         return -(-self.n // WORD_BITS)
 
     def differences(self, field_a: str, field_b: str) -> Shared:

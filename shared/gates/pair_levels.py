@@ -29,14 +29,12 @@ def compare_pairs(
     stage: str,
     progress: StageProgress = lambda _fraction: None,
 ) -> Shared:
-    """The output bits of each pair; all gates are checked before it returns.
+    """The output bits of each pair, shape (2, n, comparison.output.total_words); all gates are checked before it
+    returns.
 
-    `rows_a`, `rows_b` (Shared, shape (2, n_a, W) and (2, n_b, W)): the rows of both files; `pair_a`, `pair_b` (int64,
-    shape (n,)): Rows of each pair, the same at all three parties; `comparison`: what is compared; `stage`: as errors
-    name it. Returns Shared, shape (2, n, comparison.output.total_words). Raises `GemelError`: DEVIATION, naming the
-    stage and the link.
-
-    Memory: some 150 bytes for each of at most `GATE_WORDS` words of gates, and the rows and results.
+    `rows_a`, `rows_b`, shape (2, n_a, W) and (2, n_b, W): the rows of both files; `pair_a`, `pair_b`, shape (n,): rows
+    of each pair, the same at all three parties. Raises `GemelError`: DEVIATION, naming the stage and the link. Memory:
+    some 150 bytes for each of at most `GATE_WORDS` words of gates, and the rows and results.
     """
     party.stage = stage
     n = len(pair_a)
@@ -53,11 +51,7 @@ def compare_pairs(
 
 
 def presence_of_rows(rows: Shared, words: RowWords, names: Sequence[str]) -> Shared:
-    """Which fields each row has a value of, from its own bits.
-
-    `rows` (Shared, shape (2, n, W)); `words`: of the rows; `names`: bit k of the result is of the k-th of these.
-    Returns Shared, shape (2, n, ceil(len(names) / 64)).
-    """
+    """Which fields each row, (2, n, W), has a value of, from its own bits: shape (2, n, ceil(len(names) / 64))."""
     result = np.zeros((len(rows), rows.shape[1], -(-len(names) // WORD_BITS)), dtype=np.uint64)
     for place, name in enumerate(names):
         word, bit = words.presence(name)

@@ -34,16 +34,12 @@ from gemel.shared.gates.streams import Stream
 
 MODULUS = (1 << 64) | 0b11011
 """x^64 + x^4 + x^3 + x + 1, irreducible over GF(2)."""
-
 _BYTES = 8
 _VALUES = 256
 
 
 def product(x: int, y: int) -> int:
-    """Product of two elements, by the definition: shifted and reduced bit by bit.
-
-    The plain definition of all here; `inner` and `combination` are for many words. `x`, `y`: 0 to 2^64 - 1.
-    """
+    """Product of two elements, 0 to 2^64 - 1, by the definition; `inner` and `combination` are for many words."""
     result = 0
     while y:
         if y & 1:
@@ -56,23 +52,15 @@ def product(x: int, y: int) -> int:
 
 
 def inner(rows: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Of each row the sum of products of its words with `factors`.
-
-    `rows`: uint64, shape (n, w); `factors`: uint64, shape (w,). Returns uint64, shape (n,).
-
-    O(n * w): eight table entries of 2 KiB tables for each word.
-    """
+    """Of each row, shape (n, w), the sum of products of its words with `factors`, shape (w,): shape (n,). O(n * w)."""
     result = np.zeros(len(rows), dtype=np.uint64)
     _add_inner(rows, _tables(factors), result)
     return result
 
 
 def combination(rows: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The sum of rows, each multiplied by its factor.
-
-    `rows`: uint64, shape (n, w); `factors`: uint64, shape (n,). Returns uint64, shape (w,).
-
-    O(n * w), and 2048 * w products at the end.
+    """The sum of rows, shape (n, w), each multiplied by its factor, shape (n,): shape (w,). O(n * w), and 2048 * w
+    products.
     """
     width = rows.shape[1]
     sums = np.zeros((_BYTES * _VALUES, width), dtype=np.uint64)
@@ -140,16 +128,11 @@ def _sum_of_products(x, y):  # type: ignore[no-untyped-def]
 
 BLOCK_ROWS = 1 << 17
 """Rows worked on, and in one message, at a time."""
-
 _SEED_WORDS = 4
 
 
 def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
-    """Rows with their tags as a last word.
-
-    `rows`: uint64, shape (2, n, w); `key`: uint64, shape (2, w): shares of alpha, drawn for these rows alone. Returns
-    uint64, shape (2, n, w + 1).
-    """
+    """Rows, (2, n, w), with their tags as a last word; `key`: shares of alpha, (2, w), drawn for these rows alone."""
     _, n, width = rows.shape
     result = np.empty((2, n, width + 1), dtype=np.uint64)
     result[:, :, :width] = rows
@@ -160,10 +143,9 @@ def tagged(party: Party, rows: Shared, key: Shared) -> Shared:
 
 
 def check_tags(party: Party, rows: Shared, key: Shared) -> None:
-    """Refuse rows that are not those which were tagged; their order may be another.
+    """Refuse rows, (2, n, w + 1), that are not those which were tagged by this key; their order may be another.
 
-    `rows`: uint64, shape (2, n, w + 1): with the tags. All messages that made them were received; `key`: as it was at
-    `tagged`; not to be used again.
+    All messages that made them were received; the key is not to be used again.
     """
     _, n, words = rows.shape
     # The coin is drawn when all have received everything: who could foresee rho could add errors that cancel.
@@ -178,19 +160,15 @@ def check_tags(party: Party, rows: Shared, key: Shared) -> None:
     opened = party.opened(difference, "check")
     party.check(party.stage)
     if opened.any():
-        raise GemelError(
-            ErrorCode.DEVIATION,
-            "rows that were permuted are not those that were tagged before: a party has changed some of them",
-            where=party.stage,
-            got=f"a deviation of {party.own.next.title} or {party.own.previous.title}",
-            remedy="find out with the others whose program or machine was changed, then begin the run again",
-        )
+        what = "rows that were permuted are not those that were tagged before: a party has changed some of them"
+        got = f"a deviation of {party.own.next.title} or {party.own.previous.title}"
+        remedy = "find out with the others whose program or machine was changed, then begin the run again"
+        raise GemelError(ErrorCode.DEVIATION, what, where=party.stage, got=got, remedy=remedy)
 
 
 def inner_products(party: Party, rows: Shared, factors: Shared) -> Shared:
-    """Of each row the sum of products of its words with shared factors, over GF(2^64).
-
-    `rows`: uint64, shape (2, n, w); `factors`: uint64, shape (2, w). Returns uint64, shape (2, n).
+    """Of each row, (2, n, w), the sum of products of its words with shared factors, (2, w), over GF(2^64): shape (2,
+    n).
 
     One message of n words to the previous party. A party may add what it likes to its own word; see above.
     """

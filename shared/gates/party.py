@@ -22,9 +22,8 @@ COIN_SEED_WORDS = 4
 class Party(Arithmetic):
     """One compute party in a session with the other two. All three call the same methods in the same order.
 
-    `keys` are 32 bytes each, of this session alone: shared with the previous party (key i), and with the next (key
-    i + 1). Shared words are arrays of uint64 whose first axis has the two shares that the party holds. Exclusive or of
-    shared words is `^` of the arrays.
+    `keys` are 32 bytes each, of this session alone: shared with the previous party (key i), and with the next (key i +
+    1). Shared words are arrays of uint64 whose first axis has the two shares that the party holds.
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
@@ -34,14 +33,11 @@ class Party(Arithmetic):
 
     @property
     def openings(self) -> list[Opening]:
-        """A record of all that was opened."""
         return self._openings.record
 
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
-        """`and` of each pair of a list, in one message.
-
-        Where more than `GATE_WORDS` words of gates would come together, those before are checked first, which raises
-        DEVIATION.
+        """`and` of each pair of a list, in one message; gates before it are checked first where they would be too many
+        together.
         """
         if self._gates.words and self._gates.words + sum(x[0].size for x, _ in requests) > GATE_WORDS:
             self._gates.check()
@@ -50,10 +46,7 @@ class Party(Arithmetic):
         return results
 
     def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
-        """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
-
-        Raises `GemelError`: DEVIATION if the sender has sent another number of words.
-        """
+        """Send words to one party and receive as many from one, unchecked; shape of `words`."""
         self.send(to, words)
         return self.receive(sender, words.size).reshape(words.shape)
 
@@ -95,9 +88,8 @@ class Party(Arithmetic):
         return Stream((seed[0] ^ seed[1] ^ missing).tobytes()).words(n_words)
 
     def compare(self, digest_of: bytes, what: str) -> None:
-        """All three must have the same bytes, of which only digests are sent.
-
-        Raises `GemelError`: DEVIATION, naming `what` and who has others.
+        """All three must have the same bytes, of which only digests are sent; DEVIATION, naming `what` and who has
+        others.
         """
         own = self.own
         digest = hashlib.sha256(b"%d " % len(what.encode()) + what.encode() + digest_of).digest()
@@ -109,10 +101,7 @@ class Party(Arithmetic):
                 raise deviation(self.stage, f"{what} are not the same,", (own, party), (party,))
 
     def check(self, stage: str) -> None:
-        """Check all gates and all openings since the last check; nothing that depends on them may be used before.
-
-        Raises `GemelError`: DEVIATION with the stage and the link.
-        """
+        """Check all gates and openings since the last check, before what depends on them is used; DEVIATION."""
         self.stage = stage
         if self._gates.words:
             self._gates.check()

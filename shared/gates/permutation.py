@@ -36,13 +36,11 @@ _WORDS_AT_ONCE = 1 << 16
 
 
 def random_order(key: bytes, n: int) -> NDArray[np.int64]:
-    """A permutation of 0 to n - 1, each as probable as any other.
+    """A permutation of 0 to n - 1, each as probable as any other, from a key of 32 bytes used for nothing else. O(n).
 
-    `key`: 32 bytes, used for nothing else. Returns int64, shape (n,).
-
-    The shuffle of Fisher and Yates: from the last place down, place i is exchanged with place j, drawn of 0 to i. j is
-    a word of the key's stream modulo i + 1; words from the largest multiple of i + 1 on are left out, as they would
-    make some j more probable. O(n).
+    The shuffle of Fisher and Yates: from the last place down, place i is exchanged with place j, a word of the key's
+    stream modulo i + 1; words from the largest multiple of i + 1 on are left out, as they would make some j more
+    probable.
     """
     order = np.arange(n, dtype=np.int64)
     stream = Stream(key)
@@ -73,14 +71,11 @@ _KEY_WORDS = 4
 
 
 def permuted(party: Party, rows: Shared, stage: str) -> Shared:
-    """The same rows in an order that no party knows.
+    """The same rows, uint64 of shape (2, n, w), in an order that no party knows, on fresh shares.
 
-    `rows`: uint64, shape (2, n, w), in C order; `stage`: what is computed, for errors. Returns uint64, shape (2, n, w):
-    Fresh shares. Raises `GemelError`: DEVIATION if a party changed rows, or did not follow the protocol otherwise; it
-    is verified before this returns.
-
-    16 (w + 1) + 8 bytes sent for each row and party, in blocks that are sent and received by turns. Memory: three times
-    that of `rows`.
+    Raises `GemelError`: DEVIATION if a party changed rows, or did not follow the protocol otherwise; it is verified
+    before this returns. 16 (w + 1) + 8 bytes are sent for each row and party, in blocks that are sent and received by
+    turns. Memory: three times that of `rows`.
     """
     party.stage = stage
     width = rows.shape[2]

@@ -12,10 +12,8 @@ _ZEROS = memoryview(bytes(_AT_ONCE))
 
 
 class Stream:
-    """The AES-256-CTR keystream of a key, as words, in order.
-
-    Both holders of the key must draw the same numbers of words in the same order. `key`: 32 bytes that serve this
-    stream and nothing else.
+    """The AES-256-CTR keystream of a key of 32 bytes, as words; both holders must draw the same numbers of words in
+    order.
     """
 
     def __init__(self, key: bytes) -> None:

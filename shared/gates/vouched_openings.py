@@ -26,9 +26,8 @@ TAG_BYTES = 16
 
 
 class LinkTag:
-    """A running tag of the words that both ends of one link should have alike.
-
-    `key`: 32 bytes that the two ends have, for this tag and nothing else.
+    """A running tag of the words that both ends of one link should have alike, by a key of 32 bytes of theirs for it
+    alone.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -54,11 +53,6 @@ class LinkTag:
         self._context = cipher.encryptor()
 
 
-def equal(one: bytes, other: bytes) -> bool:
-    """Whether two tags are equal, in a time that does not depend on them."""
-    return hmac.compare_digest(one, other)
-
-
 MESSAGE_WORDS = 1 << 21
 """Of one message of an opening at most: lists of pairs may have more bytes than a message."""
 
@@ -73,10 +67,8 @@ class Opening:
 
 
 class AgreedWords:
-    """Words that this party should have as each of the other two has them.
-
-    `arithmetic`: this party's links; `what`: what they are, as errors name it; `keys`: with the previous party, and
-    with the next; for these tags alone.
+    """Words that this party should have as each of the other two has them; `keys`, for these tags alone, are of both
+    links.
     """
 
     def __init__(self, arithmetic: Arithmetic, what: str, keys: tuple[bytes, bytes]) -> None:
@@ -87,8 +79,7 @@ class AgreedWords:
     def check(self, fault: str = "") -> None:
         """Compare all words since the last check with both, and learn whether any of the three found a difference.
 
-        `fault`: something else that this party has found to be wrong, which all see. Raises `GemelError`: DEVIATION, at
-        all three parties.
+        `fault`: something else that this party has found to be wrong. Raises `GemelError`: DEVIATION, at all three.
         """
         own, arithmetic = self._arithmetic.own, self._arithmetic
         tags = self.with_previous.taken(), self.with_next.taken()
@@ -96,7 +87,8 @@ class AgreedWords:
         for party, tag in zip(links, tags, strict=True):
             arithmetic.send_bytes(party, tag)
         found = [
-            not equal(arithmetic.receive_bytes(party, TAG_BYTES), tag) for party, tag in zip(links, tags, strict=True)
+            not hmac.compare_digest(arithmetic.receive_bytes(party, TAG_BYTES), tag)
+            for party, tag in zip(links, tags, strict=True)
         ]
         # An output may be opened only where no honest party has found anything, so each waits for the others' word.
         for party in links:
@@ -119,22 +111,18 @@ class AgreedWords:
 _RIGHT, _WRONG = b"\x01", b"\x00"
 
 
-class VouchedOpenings:
-    """Opens shared words, and keeps a record of it.
-
-    `arithmetic`: this party's shares and links; `keys`: as of `AgreedWords`.
-    """
+class VouchedOpenings(AgreedWords):
+    """Opens shared words, keeps a record of it, and has both holders of each share that was opened vouch for it."""
 
     def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:
-        self._arithmetic = arithmetic
-        self._agreed = AgreedWords(arithmetic, "shares that both hold", keys)
+        super().__init__(arithmetic, "shares that both hold", keys)
         self.record: list[Opening] = []
 
     def to_all(self, x: Shared, what: str) -> Words:
         """The value of x, at all three parties; to be used for what must be right only after `check`."""
         arithmetic, own = self._arithmetic, self._arithmetic.own
         self.record.append(Opening(what, None, x[0].size))
-        self._agreed.with_next.add(x[0])
+        self.with_next.add(x[0])
         arithmetic.send(own.previous, x[1])
         missing = self._received(x[0].size).reshape(x[0].shape)
         return np.asarray(x[0] ^ x[1] ^ missing)
@@ -148,7 +136,7 @@ class VouchedOpenings:
             for begin in range(0, len(words), MESSAGE_WORDS):
                 self._arithmetic.send(to, words[begin : begin + MESSAGE_WORDS])
         elif own == to.previous:
-            self._agreed.with_next.add(x[0])
+            self.with_next.add(x[0])
         else:
             words = (x[0] ^ x[1]).reshape(-1)
             for begin in range(0, len(words), MESSAGE_WORDS):
@@ -159,14 +147,9 @@ class VouchedOpenings:
 
     def agree(self, other: ComputeParty, words: Words) -> None:
         """Words that another party must have alike, as both holders of a share that was opened."""
-        agreed = self._agreed
-        (agreed.with_next if other == self._arithmetic.own.next else agreed.with_previous).add(words)
-
-    def check(self, fault: str = "") -> None:
-        """Both holders of each share that was opened vouch for it; raises DEVIATION as `AgreedWords.check`."""
-        self._agreed.check(fault)
+        (self.with_next if other == self._arithmetic.own.next else self.with_previous).add(words)
 
     def _received(self, n: int) -> Words:
         missing = self._arithmetic.receive(self._arithmetic.own.next, n)
-        self._agreed.with_previous.add(missing)
+        self.with_previous.add(missing)
         return missing

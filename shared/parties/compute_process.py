@@ -29,7 +29,6 @@ from gemel.shared.session.joined_session import JoinedSession, joined_session, r
 
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
-
 MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 """What a computation may use: all that the machine has. Carole's, which needs more, is bounded by her configuration."""
 
@@ -56,19 +55,13 @@ class Member(Protocol):
 
 
 Job = Callable[[JoinedSession, OfferedSession, Member, Progress], object]
-"""What a party does in a session."""
 
 
 class ComputeProcess:
     """Takes part in the computations that name a member."""
 
     def __init__(
-        self,
-        member: Member,
-        role: Role,
-        job: Job,
-        screen: ComputingScreen,
-        ready: Callable[[], None] = lambda: None,
+        self, member: Member, role: Role, job: Job, screen: ComputingScreen, ready: Callable[[], None] = lambda: None
     ) -> None:
         self._ready = ready
         self._member, self._role, self._job, self._screen = member, role, job, screen
@@ -76,10 +69,9 @@ class ComputeProcess:
         self._stub = member.connection.stub(computation_pb2_grpc.ComputationStub)
 
     def serve(self, *, once: bool = False) -> None:
-        """Compute whatever comes; with `once` one computation, to its end.
+        """Compute whatever comes; with `once` one computation, to its end, with the error that it has failed by.
 
-        Raises `GemelError`: with `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does
-        not continue what this party has seen.
+        Raises `GemelError`: AUDIT or SIGNATURE if Carole's log does not continue what this party has seen.
         """
         pause, wait_ms = _FIRST_PAUSE_SECONDS, 0
         while True:
@@ -142,10 +134,7 @@ _PARTIES = {Role.COORDINATOR: ComputeParty.COORDINATOR, Role.STEWARD: ComputePar
 
 
 def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, progress: Progress) -> None:
-    """This party's part of a computation.
-
-    Raises `GemelError`: as `fetched_contribution` and `shared.run.job.assist`.
-    """
+    """This party's part of a computation; as `fetched_contribution` and `shared.run.job.assist`."""
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
     contributions = [
@@ -156,13 +145,10 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, pr
     ]
     by_side = {each.upload.side: each for each in contributions}
     if len(contributions) != len(Side) or len(by_side) != len(Side):
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
-            "a contribution of Alice and one of Bob are compared",
-            where=f"project {offered.terms.project}",
-            got=f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}",
-            remedy="ask Carole's operator",
-        )
+        what = "a contribution of Alice and one of Bob are compared"
+        where = f"project {offered.terms.project}"
+        got = f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}"
+        raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy="ask Carole's operator")
     uploads = {side: each.upload.upload for side, each in by_side.items()}
     terms = Terms(offered.terms.specification_digest, plan_of(offered.spec), MEMORY_BYTES)
     own = row_part(joined, member.identity, member.members, uploads)

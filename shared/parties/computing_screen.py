@@ -11,7 +11,6 @@ from gemel.shared.session.relayed_channel import RelayedChannel
 
 DONE = "done in"
 """Begins the line, after blanks, of a session that has ended well."""
-
 AGAIN_SECONDS = 15.0
 """How often a stage that goes on has a line of its own."""
 
@@ -29,29 +28,24 @@ class ComputingScreen:
         self._wait(f"Waiting for a computation of Carole's ({address}), as {title}.")
 
     def lost(self, error: GemelError) -> None:
-        """Carole does not answer."""
         self._wait(f"Waiting for Carole: {error}")
 
     def begins(self, session: OfferedSession) -> None:
-        """A session begins."""
         self._waiting, self._stage = "", ""
         terms = session.terms
         others = " and ".join(terms.members[party] for party in (session.own.next, session.own.previous))
         self._write(f"Computing for project {terms.project}, run {terms.run[:8]}, with {others}.")
 
     def progress(self, channel: RelayedChannel, stage: str, fraction: float) -> None:
-        """How far a stage is."""
         now = time.monotonic()
         if stage != self._stage or now - self._at >= AGAIN_SECONDS:
             self._stage, self._at = stage, now
             self._write(f"  {stage}: {fraction:.0%}; {_sizes(channel)}")
 
     def ends(self, channel: RelayedChannel, seconds: float) -> None:
-        """A session has ended well."""
         self._write(f"  {DONE} {seconds:.1f} s; {_sizes(channel)}. Carole goes on by herself.")
 
     def fails(self, error: GemelError, *, begins_again: bool) -> None:
-        """A session has ended otherwise."""
         self._waiting = ""
         self._write(f"  {'interrupted' if begins_again else 'failed'}: {error}")
 

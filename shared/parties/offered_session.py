@@ -38,8 +38,8 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
     """An offer of Carole's, for the member of this name.
 
     Raises `GemelError`: SPECIFICATION for a text that is none, or not of mode shared or of this project; PARAMETER for
-    a session or run that has no such name; SIGNATURE if a custodian or every coordinator has not signed it;
-    NOT_ADMITTED if it does not name this member, or as `compute_members`.
+    a malformed session or run; SIGNATURE if a custodian or every coordinator has not signed it; NOT_ADMITTED if it does
+    not name this member, or as `compute_members`.
     """
     spec = load_specification(offer.specification, f"specification of {offer.project[:64]!r}")
     if spec.project != offer.project or spec.mode != "shared":
@@ -68,11 +68,7 @@ def _require_approved(offer: computation_pb2.NextComputationResponse, members: M
     }
     missing = sorted(str(role) for role in {*CUSTODIANS, Role.COORDINATOR} - signed)
     if missing:
-        raise _refusal(
-            offer,
-            ErrorCode.SIGNATURE,
-            f"its specification is not signed by: {', '.join(missing)}",
-        )
+        raise _refusal(offer, ErrorCode.SIGNATURE, f"its specification is not signed by: {', '.join(missing)}")
 
 
 def _is_signed(
@@ -83,9 +79,6 @@ def _is_signed(
 
 
 def _refusal(offer: computation_pb2.NextComputationResponse, code: ErrorCode, what: str) -> GemelError:
-    return GemelError(
-        code,
-        f"Carole offers a computation that this party takes no part in: {what}",
-        where=f"project {offer.project[:64]!r}",
-        remedy="look at the project with `gemel project status`, and ask Carole's operator",
-    )
+    what = f"Carole offers a computation that this party takes no part in: {what}"
+    remedy = "look at the project with `gemel project status`, and ask Carole's operator"
+    return GemelError(code, what, where=f"project {offer.project[:64]!r}", remedy=remedy)

@@ -78,10 +78,9 @@ def shared_names(layout: SetLayout, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which values rows have, from opened words of presence: bool, shape (n_rows, n_fields).
+    """Which values rows have, from opened words of presence, shape (n_rows, 1): bool, shape (n_rows, n_fields).
 
-    `words`: uint64, shape (n_rows, 1): a bit for each of `shared_names`; `layout`: of the rows' sets; `names`: the
-    compared fields. One that the rule fixes is there in every row, one that it withholds in none.
+    There is a bit for each of `shared_names`; a field that the rule fixes is there in every row, one withheld in none.
     """
     shared = shared_names(layout, names)
     content = {field.name: field.content for field in layout.fields}
@@ -96,7 +95,6 @@ def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str,
 
 PERMUTED_COPIES = 3
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
-
 READ_PAIRS = 1 << 20
 """Opened pairs that Carole reads at a time."""
 
@@ -128,47 +126,10 @@ class Presence:
     opening: str
     """As what it is opened."""
 
-    def permuted(self, party: Party) -> Presence:
-        """In an order that no party knows."""
-        return replace(self, words=_permuted(party, self.words))
-
     def opened(self, party: Party, names: tuple[str, ...]) -> NDArray[np.bool_]:
         """At Carole which values there are, shape (n_rows, n_fields); at the others without rows."""
         words = party.opened_to(ComputeParty.CAROLE, self.words, self.opening)
         return values_there(np.empty((0, 1), dtype=np.uint64) if words is None else words, self.layout, names)
-
-
-@dataclass(frozen=True)
-class ComparedLists:
-    """What the three have compared, in shares: candidate and random pairs, and which values rows of A and B have."""
-
-    pairs: Shared = dataclass_field(repr=False)
-    chance: Shared = dataclass_field(repr=False)
-    samples: tuple[Presence, Presence]
-    rows: tuple[Presence, Presence]
-
-    def permuted(self, party: Party, progress: StageProgress) -> ComparedLists:
-        """Each list in an order that no party knows."""
-        progress(0.0)
-        pairs = _permuted(party, self.pairs)
-        progress(0.5)
-        chance = _permuted(party, self.chance)
-        samples = self.samples[0].permuted(party), self.samples[1].permuted(party)
-        rows = self.rows[0].permuted(party), self.rows[1].permuted(party)
-        return ComparedLists(pairs, chance, samples, rows)
-
-    def opened(self, party: Party, plan: LinkagePlan, bits: OutputBits, chance_bits: OutputBits) -> OpenedRun | None:
-        """What Carole reads of them, checked; None at the other two."""
-        names = tuple(field.name for field in plan.fields)
-        levels = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(self.pairs[:, :, : bits.words]), LEVELS)
-        chance = party.opened_to(ComputeParty.CAROLE, self.chance, CHANCE)
-        samples = self.samples[0].opened(party, names), self.samples[1].opened(party, names)
-        rows = self.rows[0].opened(party, names), self.rows[1].opened(party, names)
-        party.check("open")
-        if levels is None or chance is None:
-            return None
-        pairs = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
-        return OpenedRun(pairs, chance_bits.read(chance), samples, (lacking_fields(rows[0]), lacking_fields(rows[1])))
 
 
 def compared_rows(
@@ -179,25 +140,35 @@ def compared_rows(
     budget: MemoryBudget,
     progress: Progress,
 ) -> ComparedRows:
-    """Compare, permute and open."""
+    """Compare, put each list into an order that no party knows, and open to Carole what she reads of them, checked."""
     names = tuple(field.name for field in plan.fields)
     readers = SetRows(contributions[0], names), SetRows(contributions[1], names)
     a, b = contributions
     rule = plan.rules[0].name
     bits = comparison_of(plan, a.sets[a.sets_of(rule)[0]], b.sets[b.sets_of(rule)[0]], rule).output
     chance_bits = comparison_of(plan, a.sample_layout, b.sample_layout, None).output
-    lists = ComparedLists(
-        _pairs(party, readers, contributions, candidates, plan, bits, budget, progress),
-        _random_pairs(party, contributions, plan, lambda done: progress("chance", done)),
-        (_of_sample(a, names), _of_sample(b, names)),
-        (readers[0].presence(), readers[1].presence()),
-    ).permuted(party, lambda done: progress("permute", done))
+    pairs = _pairs(party, readers, contributions, candidates, plan, bits, budget, progress)
+    random = _random_pairs(party, contributions, plan, lambda done: progress("chance", done))
+    values = [_of_sample(a, names), _of_sample(b, names), readers[0].presence(), readers[1].presence()]
+    progress("permute", 0.0)
+    pairs = _permuted(party, pairs)
+    progress("permute", 0.5)
+    random = _permuted(party, random)
+    values = [replace(each, words=_permuted(party, each.words)) for each in values]
     progress("open", 0.0)
     party.stage = "open"
-    opened = lists.opened(party, plan, bits, chance_bits)
+    levels = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(pairs[:, :, : bits.words]), LEVELS)
+    by_chance = party.opened_to(ComputeParty.CAROLE, random, CHANCE)
+    sample_a, sample_b, rows_a, rows_b = (each.opened(party, names) for each in values)
+    party.check("open")
+    opened = None
+    if levels is not None and by_chance is not None:
+        of_pairs = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
+        lacking = lacking_fields(rows_a), lacking_fields(rows_b)
+        opened = OpenedRun(of_pairs, chance_bits.read(by_chance), (sample_a, sample_b), lacking)
     progress("open", 1.0)
-    check = np.ascontiguousarray(lists.pairs[:, :, bits.words : -1]) if plan.check_field is not None else None
-    return ComparedRows(np.ascontiguousarray(lists.pairs[:, :, -1]), check, opened)
+    check = np.ascontiguousarray(pairs[:, :, bits.words : -1]) if plan.check_field is not None else None
+    return ComparedRows(np.ascontiguousarray(pairs[:, :, -1]), check, opened)
 
 
 def _of_sample(part: PartyContribution, names: tuple[str, ...]) -> Presence:
@@ -216,8 +187,7 @@ def _pairs(
     progress: Progress,
 ) -> Shared:
     """Levels, agreement in the check field and row numbers of all candidate pairs: shape (2, n_pairs, words)."""
-    width = bits.total_words + 1
-    n = candidates.n_pairs
+    width, n = bits.total_words + 1, candidates.n_pairs
     budget.take(PERMUTED_COPIES * 2 * 8 * n * (width + 1), "the shares of all pairs' levels", "block more finely")
     pairs = np.empty((2, n, width), dtype=np.uint64)
     a, b = contributions

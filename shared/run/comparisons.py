@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gemel.carole.comparison.crosswise import crosswise_bounds
 from gemel.carole.comparison.kernels import disagreement_limits
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
@@ -11,10 +13,9 @@ from gemel.shared.gates.output_bits import ComparedField, Exchange, PairComparis
 
 
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
-    """How the rows of two sets compare.
+    """How the rows of two sets compare, of a rule, or of the samples.
 
-    `a`, `b`: of Alice's and of Bob's set; `rule`: whose rows they are; None: the samples'. Raises `GemelError`:
-    ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
+    Raises `GemelError`: ENCODING_MISMATCH if the two sets have other words, or not what the plan compares.
     """
     if a.row_words != b.row_words or _contents(a) != _contents(b):
         raise _mismatch("both custodians' rows must have the same words", rule, "others")
@@ -27,14 +28,16 @@ def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | Non
             raise _mismatch(what, rule, "none" if got is None else f"{got.bits} bits")
         if got.content not in ("shared", "fixed", "withheld"):
             raise _mismatch(f"the field {field.name} must be shared", rule, got.content)
-        return ComparedField(field.name, field.bits, _limits(field), got.content)
+        return ComparedField(field.name, field.bits, _limits(field, field.bounds), got.content)
+
+    def exchange(first: int, second: int) -> Exchange:
+        field = plan.fields[first]  # as `carole.comparison.crosswise` has them: by the first of the two fields
+        return Exchange(first, second, _limits(field, crosswise_bounds(field.bits, field.randomised_response)))
 
     return PairComparison(
         words=a.row_words,
         fields=tuple(compared(field) for field in plan.fields),
-        exchanges=tuple(
-            Exchange(first, second, _exchange_limits(plan.fields[first])) for first, second in exchanged_places(plan)
-        ),
+        exchanges=tuple(exchange(first, second) for first, second in exchanged_places(plan)),
         rules=tuple(each.name for each in plan.rules) if rule is not None else (),
         rule=rule,
         check=None if plan.check_field is None else compared(plan.check_field),
@@ -47,14 +50,8 @@ def exchanged_places(plan: LinkagePlan) -> tuple[tuple[int, int], ...]:
     return tuple((position[first], position[second]) for first, second in plan.swaps)
 
 
-def _limits(field: FieldPlan) -> tuple[int, ...]:
-    return tuple(int(n) for n in disagreement_limits(field.bits, field.bounds, field.randomised_response))
-
-
-def _exchange_limits(first: FieldPlan) -> tuple[int, ...]:
-    """As `carole.comparison.crosswise` has them: by the first of the two fields."""
-    bounds = crosswise_bounds(first.bits, first.randomised_response)
-    return tuple(int(n) for n in disagreement_limits(first.bits, bounds, first.randomised_response))
+def _limits(field: FieldPlan, bounds: Sequence[float]) -> tuple[int, ...]:
+    return tuple(int(n) for n in disagreement_limits(field.bits, bounds, field.randomised_response))
 
 
 def _contents(part: SetLayout) -> list[tuple[str, str]]:
@@ -62,10 +59,6 @@ def _contents(part: SetLayout) -> list[tuple[str, str]]:
 
 
 def _mismatch(what: str, rule: str | None, got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.ENCODING_MISMATCH,
-        what,
-        where="the samples" if rule is None else f"the rows of rule {rule}",
-        got=got,
-        remedy="contribute again under the specification of this run",
-    )
+    where = "the samples" if rule is None else f"the rows of rule {rule}"
+    remedy = "contribute again under the specification of this run"
+    return GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=remedy)

@@ -36,11 +36,8 @@ from gemel.shared.run.candidate_rows import CandidateRows, Contributions, candid
 from gemel.shared.run.compared_rows import ComparedRows, compared_rows
 from gemel.shared.run.opened_levels import AGREEMENT, OpenedRun, agreement_of
 
-# The places of the pairs that Carole names to the other two parties, as a message.
-
 
 def packed_places(places: NDArray[np.int64]) -> bytes:
-    """Places as a message."""
     return places.astype("<i8").tobytes()
 
 
@@ -59,23 +56,13 @@ def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
 
 
 def _deviation(got: str) -> GemelError:
-    return GemelError(
-        ErrorCode.DEVIATION,
-        "the pairs that Carole names must be places of the permuted pairs, ascending",
-        where="name, between Carole and this party",
-        got=got,
-        remedy="request another run; if it happens again, Carole's installation is not the one that all have agreed on",
-    )
-
-
-# How long the stages of a computation take, for the run's document.
+    what = "the pairs that Carole names must be places of the permuted pairs, ascending"
+    remedy = "request another run; if it happens again, Carole's installation is not the one that all have agreed on"
+    return GemelError(ErrorCode.DEVIATION, what, where="name, between Carole and this party", got=got, remedy=remedy)
 
 
 class StageSeconds:
-    """A `Progress` that passes everything on, and times the stages: one ends where the next begins.
-
-    `seconds`: of each stage that has ended, in their order.
-    """
+    """A `Progress` that passes everything on, and times the stages: one ends where the next begins."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -90,7 +77,6 @@ class StageSeconds:
         self._progress(stage, fraction)
 
     def end(self) -> None:
-        """End the last stage."""
         if self._stage:
             self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + time.perf_counter() - self._begun
         self._stage = ""
@@ -99,17 +85,14 @@ class StageSeconds:
 RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
 """Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
 its second; each uint32, in the order of the places."""
-
 RowParts = dict[Side, tuple[bytes, bytes, bytes]]
 """The three parties' parts for each custodian, by `ComputeParty`."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What the parties compute by, each from the specification that it has itself read and approved.
-
-    `specification`: its digest; `plan`: made of it; `memory_bytes`: what this party's run may use; it need not be the
-    same at all three.
+    """What the parties compute by, each from the specification that it has itself read and approved: its digest, and
+    the plan made of it; `memory_bytes`, what this party's run may use, need not be the same at all three.
     """
 
     specification: bytes
@@ -118,10 +101,7 @@ class Terms:
 
 
 class Led:
-    """Carole's part after the computation: what was opened, and how she names pairs.
-
-    `opened`: what the model is fitted to; `blocks`: sizes of blocks; `seconds`: of the computation's stages.
-    """
+    """Carole's part after the computation: what was opened, sizes of blocks, seconds by stage; how she names pairs."""
 
     def __init__(
         self, party: Party, contributions: Contributions, rows: CandidateRows, compared: ComparedRows, own: RowPart,
@@ -136,10 +116,11 @@ class Led:
         self.parts: RowParts = {}
 
     def name(self, places: NDArray[np.int64]) -> NDArray[np.int8] | None:
-        """Name pairs to the other parties, once; their agreement in the check field, where there is one.
+        """Name pairs by their places, ascending, to the other parties, once; their agreement in the check field, if
+        any.
 
         Afterwards `parts` has the three parties' parts of the rows' numbers. DEVIATION if one of them cannot be such a
-        part. `places`: ascending, of `opened.pairs.place`.
+        part.
         """
         self._progress("name", 0.0)
         for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
@@ -169,11 +150,9 @@ class Led:
 def lead(party: Party, contributions: Contributions, terms: Terms, own: RowPart, progress: Progress) -> Led:
     """Carole's part, up to where she has what the model is fitted to.
 
-    `contributions`: Alice's and Bob's, as this party reads them; `own`: makes her part of the rows that are named in
-    the end; `progress`: called with a stage and the fraction done of it. Raises `GemelError`: DEVIATION if a party does
-    something else than the protocol says; ENCODING_MISMATCH, PARAMETER if the contributions cannot be compared under
-    the plan; MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set cannot be read; UNAVAILABLE if the session
-    has ended.
+    `own` makes her part of the rows that are named in the end. Raises `GemelError`: DEVIATION if a party does something
+    else than the protocol says; ENCODING_MISMATCH, PARAMETER if the contributions cannot be compared under the plan;
+    MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set cannot be read; UNAVAILABLE if the session has ended.
     """
     timed = StageSeconds(progress)
     rows, compared = _computed(party, contributions, terms, timed)

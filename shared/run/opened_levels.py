@@ -19,9 +19,8 @@ from gemel.shared.run.comparisons import exchanged_places
 class OpenedPairs:
     """The candidate pairs that count, each by the first rule that it satisfies.
 
-    `code`, `mask`: int64, uint32: packed comparison vector and rules of each; `place`: int64, ascending: where it is in
-    the order that no party knows, among all pairs; `n_places`: pairs of all rules, those that satisfy several counted
-    several times.
+    `code`, `mask`: packed comparison vector and rules of each; `place`, ascending: where it is in the order that no
+    party knows; `n_places`: pairs of all rules, those that satisfy several counted several times.
     """
 
     code: NDArray[np.int64] = dataclass_field(repr=False)
@@ -34,9 +33,9 @@ class OpenedPairs:
 class OpenedRun:
     """All that was opened to Carole before she names pairs.
 
-    `pairs`: the candidate pairs; `random`: pairs of the samples' rows. Their straight levels are all there, whether
-    values are exchanged or not; `sample_values`: bool, shape (n_rows, n_fields): which values the rows of Alice's and
-    of Bob's samples have; `lacking`: of A and of B: which fields the rows of the largest rule lack.
+    `random`: pairs of the samples' rows, whose straight levels are all there, whether values are exchanged or not;
+    `sample_values`, bool, shape (n_rows, n_fields): which values the rows of Alice's and of Bob's samples have;
+    `lacking`: of A and of B: which fields the rows of the largest rule lack.
     """
 
     pairs: OpenedPairs
@@ -102,15 +101,11 @@ def _digit(level: NDArray[np.int8], n_levels: int) -> NDArray[np.int64]:
 
 LEVELS = "levels of candidate pairs"
 """Of each pair whether it counts, and then its rules, presence and levels; in an order that no party knows."""
-
 CHANCE = "levels of random pairs"
 """The same of pairs of the samples' rows, without rules."""
-
 VALUES_OF_SAMPLES = "presence of values in samples"
 """Of each row of a side's samples, which fields have a value; in an order that no party knows."""
-
 VALUES_OF_ROWS = "presence of values in rows"
 """Of each row of a side's largest rule, which fields have a value; in an order that no party knows."""
-
 AGREEMENT = "agreement in the check field"
 """Of the pairs that Carole has named by their places."""

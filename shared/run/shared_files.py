@@ -86,7 +86,6 @@ class OpenedAgreement:
 
 OPENED_BYTES = 52
 """Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
-
 Name = Callable[[NDArray[np.int64]], NDArray[np.int8] | None]
 """Names pairs by their places, in ascending order, to the other parties; gives their agreement in the check field."""
 
@@ -113,15 +112,14 @@ class SharedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
         if not plan.rules or any(field.value_frequencies for field in plan.fields):
-            raise parameter(
+            where, what = (
                 "blocking, fields.value_frequencies",
                 "mode shared compares inside blocks, and counts no values",
-                "no blocking rule, or value_frequencies",
-                "add a rule and remove value_frequencies, or link in mode open",
             )
+            remedy = "add a rule and remove value_frequencies, or link in mode open"
+            raise parameter(where, what, "no blocking rule, or value_frequencies", remedy)
 
     def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
-        """The pairs that were opened; MEMORY where they do not fit."""
         context.budget.take(OPENED_BYTES * len(self.opened.pairs.code), "the opened pairs", "block more finely")
         progress(1.0)
         return SharedPairs(self, context)
@@ -146,10 +144,7 @@ class SharedPairs:
         self.by_chance = OpenedAgreement(files.opened, files.n_records, context.plan, context.packing)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors of all pairs that count.
-
-        Raises `GemelError`: MEMORY if there are more distinct vectors than memory allows.
-        """
+        """Count the comparison vectors of all pairs that count; MEMORY for more distinct ones than memory allows."""
         n = len(self._pairs.code)
         maximum = self._context.max_patterns(n)
         table = PatternCounter(maximum)
@@ -187,7 +182,7 @@ def compare_opened(
     """Count what was opened, fit the model, and name the pairs above the floor to the other two parties.
 
     The pairs come by their places, ascending, in `row_a` and in `row_b`: of no pair the rows are known here, and
-    `led.parts` has what names them to the custodians. Raises `GemelError`: as `local.compare`, and as `Led.name`.
+    `led.parts` has what names them to the custodians. Raises as `local.compare`, and as `Led.name`.
     """
     a, b = led.contributions
     files = SharedFiles((_sizes(a), _sizes(b)), led.blocks, led.opened, led.name)

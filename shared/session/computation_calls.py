@@ -16,19 +16,17 @@ from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 WAIT_MS = 5000
 """How long Carole holds a call that waits."""
-
 MAX_TEXT = 500
-
 _ATTEMPTS = 3
 
 
 class ComputationCalls:
-    """One party's calls.
+    """One party's calls to Carole's service in a session, a number of 16 bytes; `process` is this one's, none of her
+    worker.
 
-    `connection`: to Carole's service; `session`: 16 bytes; `process`: of this process; none of Carole's worker. Raises
-    `GemelError`: by each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where
-    Carole does not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a
-    member that is no party of it.
+    Raises `GemelError`, by each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or
+    where Carole does not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED
+    for a member that is no party of it.
     """
 
     def __init__(self, connection: Connection, session: bytes, process: bytes = b"") -> None:
@@ -69,9 +67,8 @@ class ComputationCalls:
         return (response.parts, response.data) if response.parts else None
 
     def chunks_of_set(self, side: Side, number: int, total_bytes: int, requested_bytes: int) -> Iterator[bytes]:
-        """Those chunks of one set of a contribution that have its first `requested_bytes`.
-
-        `total_bytes`: of the set, by the layout.
+        """Those chunks of one set of a contribution, of so many bytes by the layout, that have its first
+        `requested_bytes`.
         """
         for index in range(chunk_count(requested_bytes)):
             request = computation_pb2.FetchSetRequest(
@@ -80,23 +77,18 @@ class ComputationCalls:
             data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
             expected = chunk_size(index, total_bytes)
             if len(data) != expected:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    f"chunk {index} of set {number} has {expected} bytes by the layout",
-                    where=f"contribution of {side}",
-                    got=f"{len(data)} bytes",
-                    remedy="try again; if the error persists, report it to Carole's operator",
-                )
+                what = f"chunk {index} of set {number} has {expected} bytes by the layout"
+                where = f"contribution of {side}"
+                remedy = "try again; if the error persists, report it to Carole's operator"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=f"{len(data)} bytes", remedy=remedy)
             yield data
 
     def finish(self) -> None:
-        """This party has done its part."""
         self._call(self._stub.EndComputation, computation_pb2.EndComputationRequest(session=self._session))
 
     def give_up(self, error: GemelError) -> None:
-        """End the session for all; what the others read of a failure of this party's own is its kind alone.
-
-        Of a deviation they read all, also whom this party suspects.
+        """End the session for all; what the others read of a failure of this party's own is its kind alone, of a
+        deviation all.
         """
         shown = for_others(error)
         text = f"{shown.where}: {shown.what}" if shown.where else shown.what

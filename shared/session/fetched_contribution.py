@@ -26,23 +26,19 @@ def fetched_contribution(
     name: str,
     key: SealingKey,
 ) -> PartyContribution:
-    """A contribution, whose sets are fetched when they are read.
+    """A contribution, whose sets are fetched when they are read, from what Carole has shown of it.
 
-    `given`: what Carole has shown of it; `spec`, `epoch`: that all have approved; `own`, `name`, `key`: this party, its
-    name in the membership list, and its sealing key. Raises `GemelError`: ENCODING_MISMATCH for one of another project,
-    encoding or epoch; as `manifest_from_wire`, `open_header` and `PartyContribution`. By its reading: as the calls.
+    `spec`, `epoch`: that all have approved; `own`, `name`, `key`: this party. Raises `GemelError`: ENCODING_MISMATCH
+    for one of another project, encoding or epoch; as `manifest_from_wire`, `open_header` and `PartyContribution`.
     """
     manifest = manifest_from_wire(given.manifest, MAX_BYTES, MAX_ROWS)
     encoding = encoding_digest(spec)
     # A contribution of an epoch that is over is Carole's to erase, and the custodian's signature is still on it.
     if (manifest.project, manifest.encoding_digest, manifest.epoch) != (spec.project, encoding, epoch):
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
-            "a contribution must be of the project, the encoding and the epoch that all have approved",
-            where=f"contribution of {manifest.side}",
-            got=f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding",
-            remedy="ask Carole's operator",
-        )
+        what = "a contribution must be of the project, the encoding and the epoch that all have approved"
+        where = f"contribution of {manifest.side}"
+        got = f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding"
+        raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy="ask Carole's operator")
     about = HeaderAbout(
         spec.project, manifest.side, encoding, epoch, given.upload, manifest.layout, name, own, spec.suite
     )

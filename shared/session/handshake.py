@@ -32,7 +32,6 @@ from gemel.common.pki.members import Member
 SESSION_BYTES = 16
 KEY_BYTES = 32
 MAX_OFFER_BYTES = 1 << 14
-
 _DOMAIN = b"gemel shared session 1"
 _PARTS = (
     Part.fixed("domain", len(_DOMAIN)),
@@ -46,7 +45,7 @@ class SessionTerms:
     """What a session is for; nothing of it verifies in another.
 
     `session`: 16 random bytes, drawn by Carole; `specification_digest`: of the specification that the party itself has
-    read and found approved; `members`: names of the three, by `ComputeParty`; `suite`: of the specification.
+    read and found approved; `members`: names of the three, by `ComputeParty`.
     """
 
     project: str
@@ -73,29 +72,17 @@ class LinkKeys:
 
 
 class Handshake:
-    """One party's part of the handshakes of a session.
-
-    `members`: the three, by `ComputeParty`; `identity`, `key`: this party's own, which sign and open.
-    """
+    """One party's part of the handshakes of a session; `identity` and `key` are its own, which sign and open."""
 
     def __init__(
-        self,
-        own: ComputeParty,
-        terms: SessionTerms,
-        members: Sequence[Member],
-        identity: Identity,
-        key: SealingKey,
+        self, own: ComputeParty, terms: SessionTerms, members: Sequence[Member], identity: Identity, key: SealingKey
     ) -> None:
         self._own, self._terms, self._members = own, terms, tuple(members)
         self._identity, self._key = identity, key
         self._drawn: dict[ComputeParty, tuple[bytes, bytes]] = {}
 
     def offer(self, to: ComputeParty) -> bytes:
-        """The message for another party.
-
-        Raises `GemelError`: SEALED if its key is not of the specification's suite; VAULT, UNAVAILABLE as
-        `Identity.sign`.
-        """
+        """The message for another party; SEALED if its key is not of the specification's suite."""
         secret = secrets.token_bytes(KEY_BYTES)
         sealed = b"".join(seal(self._members[to].sealing, self._context(self._own, to), [secret]))
         signed = self._terms.framed(self._own, to)
@@ -140,14 +127,12 @@ class Handshake:
         return SealContext(terms.project, run, self._members[to].name, terms.suite)
 
     def _refusal(self, sender: ComputeParty, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            f"the first message from {sender.title} does not begin this session",
-            where=link_name(sender, self._own),
-            got=got,
-            remedy="compare the membership lists of both; if they are equal, one of the two, or what carries their "
-            "messages, does not keep to the protocol",
+        what = f"the first message from {sender.title} does not begin this session"
+        remedy = (
+            "compare the membership lists of both; if they are equal, one of the two, or what carries their "
+            "messages, does not keep to the protocol"
         )
+        return GemelError(ErrorCode.DEVIATION, what, where=link_name(sender, self._own), got=got, remedy=remedy)
 
 
 def link_name(sender: ComputeParty, to: ComputeParty) -> str:

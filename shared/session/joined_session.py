@@ -26,8 +26,7 @@ from gemel.shared.session.relayed_channel import RelayedChannel
 class JoinedSession:
     """A session that all three have joined, after the handshakes.
 
-    `terms`: what it is for; `channel`: to the two others; `keys`: of shares, with the previous party and with the next
-    one, as `Party` takes them; `calls`: for the sets of the contributions.
+    `keys`: of shares, with the previous party and with the next one, as `Party` takes them.
     """
 
     terms: SessionTerms
@@ -41,7 +40,6 @@ class JoinedSession:
 
     @property
     def own(self) -> ComputeParty:
-        """This party."""
         return self.channel.own
 
 
@@ -81,8 +79,7 @@ def row_part(
 ) -> Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]:
     """What makes this party's part for one custodian, from its first and its second share of the pairs' row numbers.
 
-    `session`: in which they were computed; `identity`: this party's own; `members`: the list that names the custodians
-    and their keys; `uploads`: name of each custodian's upload. Raises `GemelError`: NOT_FOUND if a role has no member.
+    `members` names the custodians and their keys, `uploads` their uploads. NOT_FOUND if a role has no member.
     """
     terms = session.terms
 

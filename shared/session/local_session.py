@@ -19,8 +19,6 @@ from gemel.shared.gates.party import Party
 from gemel.shared.gates.streams import KEY_BYTES
 
 Result = TypeVar("Result")
-
-
 Queues = dict[tuple[ComputeParty, ComputeParty], "queue.SimpleQueue[bytes | None]"]
 
 
@@ -32,7 +30,6 @@ class LocalChannel:
         self._queues = queues
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """Put a copy of a message into the queue."""
         self._queues[self.own, to].put(bytes(content))
 
     def receive(self, sender: ComputeParty) -> bytes:
@@ -61,7 +58,6 @@ class LocalParty(Party):
         self._local = local
 
     def end(self) -> None:
-        """End its session."""
         self._local.end()
 
 
@@ -73,8 +69,8 @@ def local_parties(
 ) -> Parties:
     """Three parties with keys of their own, connected by queues.
 
-    `seed`: Keys are derived from it, for what must come out the same each time; without it they are random; `wrapped`:
-    What a party uses instead of its channel; tests change messages in it.
+    Keys are derived from a `seed`, for what must come out the same each time; `wrapped`: what a party uses instead of
+    its channel; tests change messages in it.
     """
     queues: Queues = {(a, b): queue.SimpleQueue() for a in ComputeParty for b in ComputeParty if a != b}
     keys = [
@@ -88,11 +84,9 @@ def local_parties(
 
 
 def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[Result, Result, Result]:
-    """Run a function with each party, or one for each, in three threads.
+    """Run a function with each party, or one for each, in three threads; their three results.
 
-    `parties`: of `local_parties`; `*functions`: one that all three run, or three in the order of the parties. Returns
-    their three results. Raises `BaseException`: the first error of any of them that is not only the end of the session;
-    it ends the others.
+    Raises the first error of any of them that is not only the end of the session; it ends the others.
     """
     each = functions * 3 if len(functions) == 1 else functions
     results: list[Result | None] = [None] * 3
@@ -111,9 +105,5 @@ def together(parties: Parties, *functions: Callable[[Party], Result]) -> tuple[R
     for thread in threads:
         thread.join()
     if errors:
-        raise min(errors, key=_only_the_end)
+        raise min(errors, key=lambda error: isinstance(error, GemelError) and error.code is ErrorCode.UNAVAILABLE)
     return tuple(results)  # type: ignore[return-value]
-
-
-def _only_the_end(error: BaseException) -> bool:
-    return isinstance(error, GemelError) and error.code is ErrorCode.UNAVAILABLE

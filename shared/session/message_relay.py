@@ -17,10 +17,8 @@ from gemel.common.errors import GemelError, parameter
 
 CAPACITY_BYTES = 16 << 20
 """Of a link; one part always fits, so six links of a session hold at most a little more than 96 MiB."""
-
 PART_OVERHEAD_BYTES = 512
 """What a part takes besides its bytes, about."""
-
 MAX_PARTS = 4096
 """Of a message."""
 
@@ -51,8 +49,6 @@ class MessagePart:
 
 
 class Link:
-    """From one party to another."""
-
     def __init__(self, name: str, check: Callable[[], None], capacity: int = CAPACITY_BYTES) -> None:
         self._name, self._check, self._capacity = name, check, capacity
         self._held: deque[MessagePart] = deque()
@@ -113,11 +109,9 @@ class Link:
                 return None
 
     def wake(self) -> None:
-        """Let those who wait look again."""
         changed, self._changed = self._changed, set()
         for future in changed:
-            if not future.done():
-                future.set_result(None)
+            _give_up(future)
 
     def clear(self) -> None:
         """Drop what waits: the session has ended."""
@@ -144,11 +138,8 @@ class Link:
 
     def _refusal(self, got: str) -> GemelError:
         number, part = self._awaited
-        return parameter(
-            self._name,
-            f"messages of a session come in order, and part {part} of message {number} is the next to be sent",
-            got,
-        )
+        what = f"messages of a session come in order, and part {part} of message {number} is the next to be sent"
+        return parameter(self._name, what, got)
 
 
 def _give_up(future: asyncio.Future[None]) -> None:

@@ -23,19 +23,14 @@ from gemel.shared.session.handshake import MAX_OFFER_BYTES, Handshake, link_name
 
 PART_BYTES = MAX_MESSAGE_BYTES - 1024
 """Of a message in one call: what a call may have, but for the fields beside it."""
-
 MAX_CONTENT_BYTES = 1 << 29
 """Of a message: the places of 67 million pairs, the longest list that is not sent in parts."""
 HELD_BYTES = 16 << 20
-
 _ASSOCIATED = b"gemel shared message 1"
 
 
 class RelayedChannel:
-    """As `shared.gates.channel.Channel`.
-
-    `calls`: of this party in the session, which it has joined; `own`: this party.
-    """
+    """As `shared.gates.channel.Channel`, of a party that has joined the session."""
 
     def __init__(self, calls: ComputationCalls, own: ComputeParty) -> None:
         self._calls, self.own = calls, own
@@ -45,17 +40,16 @@ class RelayedChannel:
         self._incoming = {sender: _Incoming(calls, sender, link_name(sender, own), self._ended) for sender in others}
         self._sending: dict[ComputeParty, _Cipher] = {}
         self._receiving: dict[ComputeParty, _Cipher] = {}
-        self._attendance = threading.Thread(target=self._attend, name="attendance", daemon=True)
+        self._attendance = threading.Thread(
+            target=self._ended.watched, args=(self._attend,), name="attendance", daemon=True
+        )
         self._attendance.start()
         self.sent_bytes = 0
         """Of all messages, sealed."""
         self.received_bytes = 0
 
     def agree(self, handshake: Handshake) -> tuple[bytes, bytes]:
-        """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each.
-
-        Raises `GemelError`: as `Handshake.agreed`, and as `receive`.
-        """
+        """Exchange the first messages; the keys of shares with the previous and with the next party, 32 bytes each."""
         for to, outgoing in self._outgoing.items():
             outgoing.put(handshake.offer(to))
         keys = {}
@@ -67,52 +61,40 @@ class RelayedChannel:
         return keys[self.own.previous].shares, keys[self.own.next].shares
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """As `Channel.send`."""
         sealed = self._sending[to].seal(content)
         self.sent_bytes += len(sealed)
         self._outgoing[to].put(sealed)
 
     def receive(self, sender: ComputeParty) -> bytes:
-        """As `Channel.receive`."""
         sealed = self._incoming[sender].get(MAX_CONTENT_BYTES)
         self.received_bytes += len(sealed)
         cipher = self._receiving[sender]
         try:
             return cipher.open(sealed)
         except InvalidTag:
-            raise GemelError(
-                ErrorCode.DEVIATION,
-                f"message {cipher.number} is not what {sender.title} has sent as the next one in this session",
-                where=link_name(sender, self.own),
-                got=f"{len(sealed)} bytes that do not open",
-                remedy="one of the two parties, or what carries their messages, does not keep to the protocol",
-            ) from None
+            what = f"message {cipher.number} is not what {sender.title} has sent as the next one in this session"
+            where = link_name(sender, self.own)
+            got = f"{len(sealed)} bytes that do not open"
+            remedy = "one of the two parties, or what carries their messages, does not keep to the protocol"
+            raise GemelError(ErrorCode.DEVIATION, what, where=where, got=got, remedy=remedy) from None
 
     def finish(self) -> None:
-        """All is sent, and this party has done its part.
-
-        Raises `GemelError`: as `send`.
-        """
+        """All is sent, and this party has done its part; as `send`."""
         for outgoing in self._outgoing.values():
             outgoing.flush()
         self._ended.close()
         self._calls.finish()
 
     def give_up(self, error: GemelError) -> None:
-        """End the session for all."""
         self._ended.close()
         self._calls.give_up(error)
 
     def check(self) -> None:
-        """Raise the error by which the session has ended, if it has."""
         self._ended.check()
 
     def _attend(self) -> None:
-        def attend() -> None:
-            while not self._ended:
-                self._calls.attend(tuple(ComputeParty))
-
-        self._ended.watched(attend)
+        while not self._ended:
+            self._calls.attend(tuple(ComputeParty))
 
 
 class _Ended:
@@ -136,11 +118,12 @@ class _Ended:
         try:
             work()
         except Exception as error:  # noqa: BLE001 - raised again, by those who wait
-            self._error = self._error or typed(error) or _unforeseen(error)
+            what = "something unforeseen happened to the session's messages"
+            unforeseen = GemelError(ErrorCode.INTERNAL, what, got=type(error).__name__)
+            self._error = self._error or typed(error) or unforeseen
             self._notify()
 
     def check(self) -> None:
-        """Raise the error, or UNAVAILABLE if the channel was closed."""
         error = self._error
         if error is not None and not self._closed:
             raise GemelError(error.code, error.what, where=error.where, got=error.got, remedy=error.remedy)
@@ -148,7 +131,6 @@ class _Ended:
             raise GemelError(ErrorCode.UNAVAILABLE, "the session has ended", where="session")
 
     def close(self) -> None:
-        """End it."""
         self._closed = True
         self._notify()
 
@@ -167,7 +149,6 @@ class _Held:
         self._bytes = 0
 
     def put(self, message: bytes) -> None:
-        """Add one, once there is room."""
         with self._changed:
             while self._messages and self._bytes + len(message) > HELD_BYTES and not self._ended:
                 self._changed.wait()
@@ -186,7 +167,6 @@ class _Held:
             return self._messages[0]
 
     def drop(self) -> None:
-        """Remove the oldest."""
         with self._changed:
             self._bytes -= len(self._messages.popleft())
             self._changed.notify_all()
@@ -263,19 +243,9 @@ class _Incoming:
         return None
 
     def _refusal(self, got: str) -> GemelError:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            f"a message is none of {self._sender.title} in this session",
-            where=self._link,
-            got=got,
-            remedy="one of the two parties, or what carries their messages, does not keep to the protocol",
-        )
-
-
-def _unforeseen(error: Exception) -> GemelError:
-    return GemelError(
-        ErrorCode.INTERNAL, "something unforeseen happened to the session's messages", got=type(error).__name__
-    )
+        what = f"a message is none of {self._sender.title} in this session"
+        remedy = "one of the two parties, or what carries their messages, does not keep to the protocol"
+        return GemelError(ErrorCode.DEVIATION, what, where=self._link, got=got, remedy=remedy)
 
 
 class _Cipher:

@@ -1,10 +1,8 @@
 """The schema of a custodian's state, step by step from that of the first release to that of `state_tables`.
 
-A service brings the state of an older version to its own when it opens it, all steps in one transaction: after a kill
-the state is that of the version before, and the next start does it again. No copy is made, which would keep what is
-later erased. New states take the same way from nothing.
-
-SQLite's ``user_version`` is the version.
+A service brings an older state to its own version (SQLite's ``user_version``) when it opens it, all steps in one
+transaction: after a kill the next start does it again. No copy is made, which would keep what is later erased. New
+states take the same way from nothing.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from sqlalchemy import Boolean, Column, Double, ForeignKey, Integer, LargeBinary
 
 revision = "1"
 down_revision = None
-
 metadata = MetaData()
 
 Table(
