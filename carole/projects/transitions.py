@@ -270,14 +270,13 @@ def require_owner(project: Project, member: str, doing: str) -> None:
     """
     if project.owner == member:
         return
-    raise GemelError(
-        ErrorCode.NOT_ADMITTED,
-        f"the project belongs to the coordinator {project.owner}",
-        where=f"{doing} of {project.name}",
-        got=f"coordinator {member}",
-        remedy=f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
-        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)",
+    what = f"the project belongs to the coordinator {project.owner}"
+    got = f"coordinator {member}"
+    remedy = (
+        f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
+        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)"
     )
+    raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"{doing} of {project.name}", got=got, remedy=remedy)
 
 
 def waits_for(project: Project, member: str) -> bool:

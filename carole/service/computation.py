@@ -74,12 +74,9 @@ def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
 def require_size(offer: computation_pb2.NextComputationResponse) -> None:
     """Refuse an offer that fits into no message, with UPLOAD_LIMIT."""
     if offer.ByteSize() > MAX_MESSAGE_BYTES:
-        raise GemelError(
-            ErrorCode.UPLOAD_LIMIT,
-            "the specification and the layouts of both contributions must fit into a message",
-            where=offer.project,
-            got=f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}",
-        )
+        what = "the specification and the layouts of both contributions must fit into a message"
+        got = f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}"
+        raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where=offer.project, got=got)
 
 
 def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_pb2.ComputationInput:
@@ -297,20 +294,12 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
     """What the others read: who gave up, and why in its words, which are another organisation's."""
     words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            words,
-            where=f"computation, as {party.title} found",
-            remedy="find out with the others whose program or machine was changed, before another run",
-        )
+        remedy = "find out with the others whose program or machine was changed, before another run"
+        return GemelError(ErrorCode.DEVIATION, words, where=f"computation, as {party.title} found", remedy=remedy)
     if request.code == ErrorCode.UNAVAILABLE:
         return lost(f"{party.title} has left it")
-    return GemelError(
-        ErrorCode.WRONG_STATE,
-        f"{party.title} cannot go on: {words}",
-        where="computation",
-        remedy="start another run when this has been put right",
-    )
+    remedy = "start another run when this has been put right"
+    return GemelError(ErrorCode.WRONG_STATE, f"{party.title} cannot go on: {words}", where="computation", remedy=remedy)
 
 
 def _session(given: bytes) -> bytes:

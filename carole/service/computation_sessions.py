@@ -64,12 +64,8 @@ class Session:
         for party in ComputeParty:
             if self.members[party] == member:
                 return party
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "the computation is for the three members that the specification names",
-            where="session",
-            remedy="see `compute` in the specification",
-        )
+        what = "the computation is for the three members that the specification names"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where="session", remedy="see `compute` in the specification")
 
     def check(self) -> None:
         """Raise the error by which the session has ended, if it has."""
@@ -88,12 +84,9 @@ class Session:
         """A party takes part; one process of each."""
         self.check()
         if self.processes.setdefault(party, process) != process:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "another process of this member takes part in the session",
-                where="session",
-                remedy="let one process compute for a member; a second one goes on once the first has ended",
-            )
+            what = "another process of this member takes part in the session"
+            remedy = "let one process compute for a member; a second one goes on once the first has ended"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where="session", remedy=remedy)
         self.seen(party)
         if party not in self.joined:
             self.joined.add(party)

@@ -239,14 +239,13 @@ def refuse_reused_names(store: Store, members: Members) -> None:
             continue
         former = store.audit.last_as_member(member.name)
         if former is not None and former["identity"] != _entry(member)["identity"]:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the name {member.name} was another member's, to whom projects belong",
-                where="membership list",
-                got="another identity than when it was removed",
-                remedy="list the new member under a name of its own; a steward hands the projects over to it "
-                "(`gemel steward hand-over`)",
+            what = f"the name {member.name} was another member's, to whom projects belong"
+            got = "another identity than when it was removed"
+            remedy = (
+                "list the new member under a name of its own; a steward hands the projects over to it "
+                "(`gemel steward hand-over`)"
             )
+            raise GemelError(ErrorCode.CONFIGURATION, what, where="membership list", got=got, remedy=remedy)
 
 
 def _entry(member: Member) -> dict[str, str]:

@@ -124,8 +124,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         digest, signature = request.specification_digest, request.signature
         SignedDecline(name, digest, reason).verify(member.identity, signature)
         project = self._service.store.apply(
-            name,
-            lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now)),
+            name, lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now))
         )
         return pb.CustodyDeclineResponse(status=status_to_wire(project))
 

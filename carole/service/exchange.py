@@ -206,14 +206,13 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
     """Refuse a specification that grants columns to an analyst who is no member of that role."""
     analysts = {member.name for member in trust.members.with_role(Role.ANALYST)}
     if missing := sorted({transfer.to for transfer in transfers if transfer.to_analyst} - analysts):
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "columns are granted to a recipient that is no member with the role analyst",
-            where="release.variables",
-            got=", ".join(missing),
-            remedy="enrol it (`gemel party enrol --role analyst`) and have all take the new membership list, or name"
-            " alice or bob",
+        what = "columns are granted to a recipient that is no member with the role analyst"
+        got = ", ".join(missing)
+        remedy = (
+            "enrol it (`gemel party enrol --role analyst`) and have all take the new membership list, or name"
+            " alice or bob"
         )
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="release.variables", got=got, remedy=remedy)
 
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):

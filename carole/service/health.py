@@ -117,13 +117,10 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
     if found.status != health_pb2.HealthCheckResponse.SERVING:
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole answers but is not serving",
-            where=address,
-            got=health_pb2.HealthCheckResponse.ServingStatus.Name(found.status),
-            remedy="she is stopping; wait until she is restarted",
-        )
+        what = "Carole answers but is not serving"
+        got = health_pb2.HealthCheckResponse.ServingStatus.Name(found.status)
+        remedy = "she is stopping; wait until she is restarted"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=address, got=got, remedy=remedy)
 
 
 def _own_address(listen: str, where: str) -> str:

@@ -252,10 +252,7 @@ def carry_out(work: RunWork) -> int | None:
 def _refuse_too_large(project: Project, resources: Resources) -> None:
     total = sum(upload.total_bytes for upload in project.uploads.values())
     if total > resources.memory_bytes:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            "the two contributions do not fit into the memory of a run",
-            where="limits.memory",
-            got=f"{total} bytes of signatures for {resources.memory_bytes}",
-            remedy="raise it in Carole's configuration, have fewer workers, or use fewer signature bits",
-        )
+        what = "the two contributions do not fit into the memory of a run"
+        got = f"{total} bytes of signatures for {resources.memory_bytes}"
+        remedy = "raise it in Carole's configuration, have fewer workers, or use fewer signature bits"
+        raise GemelError(ErrorCode.MEMORY, what, where="limits.memory", got=got, remedy=remedy)

@@ -165,13 +165,10 @@ class Log:
         with self._database.read() as connection:
             shown = newest(connection)
             if size > shown.size:
-                raise GemelError(
-                    ErrorCode.AUDIT,
-                    "the audit log is shorter than the one seen before",
-                    where="audit log",
-                    got=f"{shown.size} entries, and {size} were seen",
-                    remedy="keep the checkpoint as evidence and contact Carole's operator",
-                )
+                what = "the audit log is shorter than the one seen before"
+                got = f"{shown.size} entries, and {size} were seen"
+                remedy = "keep the checkpoint as evidence and contact Carole's operator"
+                raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=remedy)
             return shown, merkle.consistency_proof(size, shown.size, partial(node, connection))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:

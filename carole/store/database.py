@@ -83,13 +83,9 @@ def newest_schema(connection: Connection, where: str) -> None:
         remedy = "stop Carole, back up, and 'gemel carole upgrade'"
     else:
         remedy = "run the version of Gemel that upgraded it"
-    raise GemelError(
-        ErrorCode.DATABASE,
-        f"the database must have schema version {STORE}",
-        where=where,
-        got="an empty database" if version is None else str(version),
-        remedy=remedy,
-    )
+    what = f"the database must have schema version {STORE}"
+    got = "an empty database" if version is None else str(version)
+    raise GemelError(ErrorCode.DATABASE, what, where=where, got=got, remedy=remedy)
 
 
 # Statements are made once: making one costs as much as its execution.

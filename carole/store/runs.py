@@ -244,12 +244,9 @@ class Runs(Part):
         """A change by the worker that holds the run; WRONG_STATE if it is no longer this worker's."""
         with self._changes.of(lease.project) as change:
             if change.connection.execute(select(runs.c.run).where(*_mine(lease))).first() is None:
-                raise GemelError(
-                    ErrorCode.WRONG_STATE,
-                    "the run is no longer this worker's",
-                    where=f"{lease.project}, run {lease.run}",
-                    got=f"attempt {lease.attempt}",
-                )
+                what = "the run is no longer this worker's"
+                got = f"attempt {lease.attempt}"
+                raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{lease.project}, run {lease.run}", got=got)
             yield change
 
 

@@ -50,14 +50,13 @@ def take(connection: Connection, place: str, where: str) -> str:
     values = {"holder": holder, "place": place, "until": now + TENURE_MS}
     if connection.execute(update(tenure).where(over).values(values)).rowcount != 1:
         left = connection.execute(select(tenure.c.until - now)).scalar()
-        raise GemelError(
-            ErrorCode.BUSY,
-            "another Carole holds this database",
-            where=where,
-            got=f"a tenure that lasts {max(0, left or 0) / 1000:.0f} s more",
-            remedy="stop her, or give this one a database and a folder of blobs of her own; a killed one's tenure ends "
-            "by itself",
+        what = "another Carole holds this database"
+        got = f"a tenure that lasts {max(0, left or 0) / 1000:.0f} s more"
+        remedy = (
+            "stop her, or give this one a database and a folder of blobs of her own; a killed one's tenure ends "
+            "by itself"
         )
+        raise GemelError(ErrorCode.BUSY, what, where=where, got=got, remedy=remedy)
     return holder
 
 

@@ -76,13 +76,10 @@ class Quota:
         used = int(connection.scalar(contributed) or 0)
         used += int(connection.scalar(sent.where(artifacts.c.name.like(f"{sent_by(side)}%"))) or 0)
         if used + total_bytes > self.max_stored_bytes:
-            raise GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"a custodian may store {self.max_stored_bytes} bytes in all projects",
-                where="upload",
-                got=f"{total_bytes} more than the {used} it has",
-                remedy="have projects that have ended erased, or ask Carole's operator for more",
-            )
+            what = f"a custodian may store {self.max_stored_bytes} bytes in all projects"
+            got = f"{total_bytes} more than the {used} it has"
+            remedy = "have projects that have ended erased, or ask Carole's operator for more"
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=got, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -187,13 +184,9 @@ class Uploads(Part):
         mine = root_digest(self._payloads.digests(key, chunks))
         if (count, total_bytes, root) != (expected, row.total_bytes, mine):
             same = "the same" if root == mine else "another"
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest",
-                where=where,
-                got=f"{count} chunks, {total_bytes} bytes and {same} root digest",
-                remedy="start a new upload",
-            )
+            what = f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest"
+            got = f"{count} chunks, {total_bytes} bytes and {same} root digest"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy="start a new upload")
         if row.committed_at is None:
             reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
             with self._validating:

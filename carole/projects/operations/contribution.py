@@ -96,13 +96,10 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
     cannot be taken back; NOT_ADMITTED.
     """
     if decline.digest != project.specification_digest:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the specification that is declined is not the project's",
-            where=project.name,
-            got=f"digest {decline.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
-            remedy="read the project's specification again",
-        )
+        what = "the specification that is declined is not the project's"
+        got = f"digest {decline.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}..."
+        remedy = "read the project's specification again"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=project.name, got=got, remedy=remedy)
     former = project.declines.get(side)
     if former is not None and former.signature == decline.signature and project.state is not State.ERASED:
         return Outcome(project)

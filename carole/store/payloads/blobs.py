@@ -231,13 +231,9 @@ class Blobs:
         """Refuse the blobs of another store, or of none. Raises DATABASE."""
         found = self.identity()
         if found != store:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"{self._at.name} does not belong to this database",
-                where=self._at.where,
-                got=f"the store {found}, and the database is of {store}" if found else "those of no store",
-                remedy=_MISPLACED,
-            )
+            what = f"{self._at.name} does not belong to this database"
+            got = f"the store {found}, and the database is of {store}" if found else "those of no store"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._at.where, got=got, remedy=_MISPLACED)
 
     def require_known(self, known: Collection[str], newest: int) -> None:
         """Refuse blobs with a payload that the database has never heard of.
@@ -247,13 +243,10 @@ class Blobs:
         """
         unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
         if unknown:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"the database does not know all payloads in {self._at.name}: it is older, or another store's",
-                where=self._at.where,
-                got=f"{len(unknown)} unknown, such as {unknown[0]}",
-                remedy="give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere",
-            )
+            what = f"the database does not know all payloads in {self._at.name}: it is older, or another store's"
+            got = f"{len(unknown)} unknown, such as {unknown[0]}"
+            remedy = "give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._at.where, got=got, remedy=remedy)
 
     def is_unused(self, ours: Collection[str] = ()) -> bool:
         """Whether it has no identity, and no payload that is not ours."""

@@ -82,13 +82,10 @@ class PayloadReader:
         stop = self._count if first is None else first + len(chunks)
         expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
         if [(chunk.position, chunk.size) for chunk in chunks] != expected:
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order",
-                where=where,
-                got=f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes",
-                remedy="restore database and blobs from the same backup, or upload again",
-            )
+            what = f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order"
+            got = f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes"
+            remedy = "restore database and blobs from the same backup, or upload again"
+            raise GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
 
     def read(self, start: int, stop: int) -> memoryview:
         """The bytes from `start` up to `stop`; only the chunks that hold them are read.
