@@ -12,7 +12,6 @@ from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log, place_of
 
 LOOK_SECONDS = 2.0
-"""How often the outbox is looked at."""
 
 MAX_ATTEMPTS = 16
 """For one message, over about 28 hours: a receiver that is away for a night has it in the morning."""
@@ -39,7 +38,6 @@ class Courier:
         self._thread = threading.Thread(target=self._run, name=f"notify-{way.way}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def begin_to_stop(self) -> None:
@@ -53,7 +51,6 @@ class Courier:
             self._thread.join(STOP_SECONDS)
 
     def deliver(self) -> None:
-        """Send all that is due."""
         while not self._stopping.is_set():
             notice = self._outbox.due(self._way.key)
             if notice is None:

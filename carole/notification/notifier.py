@@ -37,7 +37,6 @@ _CONSENT = frozenset({Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECL
 
 
 Named = Callable[[Role], tuple[str, ...]]
-"""Gives the names of the members in a role."""
 
 
 def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], named: Named) -> Iterator[Message]:
@@ -89,10 +88,8 @@ def certificate_messages(endings: Mapping[str, EndingCertificate], now: int) -> 
 
 
 LOOK_SECONDS = 2.0
-"""How often the log is looked at."""
 
 _BATCH = 500
-"""Entries that are read at a time."""
 
 _KEPT_DAYS = 30
 """After a certificate's end its messages are remembered for so long: until it is renewed it is named once."""

@@ -145,7 +145,6 @@ class MailWay(TlsWay):
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host and port."""
         host, _, port = self.server.rpartition(":")
         return host.strip("[]"), int(port)
 
@@ -188,7 +187,6 @@ class CommandWay(Way):
 
 
 WayConfiguration = Annotated[WebhookWay | MailWay | CommandWay, Discriminator("way")]
-"""One entry of `notify`."""
 
 
 def distinct(ways: tuple[WayConfiguration, ...]) -> tuple[WayConfiguration, ...]:

@@ -42,22 +42,18 @@ from gemel.shared.session.message_relay import MessagePart
 
 @dataclass(frozen=True)
 class ComputedRun:
-    """What a session is opened for."""
-
     spec: Specification
     offer: computation_pb2.NextComputationResponse
     contributions: Mapping[Side, StoredContribution]
 
 
 def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
-    """What a session of a run is opened for."""
     text, spec = service.specification(name)
     project = service.store.projects.get(name)
     active = project.active_run
     if active is None or active.run != run or spec.mode != "shared":
-        raise GemelError(
-            ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
-        )
+        what = "the run is not active, or not of mode shared"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{name}, run {run}")
     opened = {side: service.store.uploads.open(name, side) for side in Side}
     inputs = [_input(project, side, service.store.uploads.shares(name, side)) for side in Side]
     offer = computation_pb2.NextComputationResponse(
@@ -103,8 +99,6 @@ Response = TypeVar("Response")
 
 
 class Computation(computation_pb2_grpc.ComputationServicer):
-    """The compute parties' service."""
-
     def __init__(self, service: ServiceContext, trust: Trust, absence: Absence | None = None) -> None:
         self._service, self._trust = service, trust
         self.sessions = Sessions(absence)
@@ -121,7 +115,6 @@ class Computation(computation_pb2_grpc.ComputationServicer):
     def OpenSession(
         self, request: computation_pb2.OpenSessionRequest, context: grpc.ServicerContext
     ) -> computation_pb2.OpenSessionResponse:
-        """Announce a session of an active run."""
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
         run_in_loop(self._add(self._session_of(computed_run(self._service, name, run), number)))
         log.info("computation opened", project=name, run=run)
@@ -138,7 +131,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             stop = min(start + CHUNK_BYTES, found.start + found.layout.total_bytes)
             if start > stop or (start == stop and request.index):
                 raise _no_such("chunk", request.index)
-            return computation_pb2.FetchSetResponse(data=bytes(found.payload.read(start, stop)))
+            return computation_pb2.FetchSetResponse(data=bytes(found.reader.read(start, stop)))
 
     async def NextComputation(
         self, request: computation_pb2.NextComputationRequest, context: grpc.ServicerContext
@@ -255,9 +248,8 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         if number >= len(there.layout.sets):
             raise _no_such("set", number)
         if there.layout.sets[number].rule in (CODES, *KNOWN):
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, "codes of variables are no part of the computation", where=f"set {number}"
-            )
+            what = "codes of variables are no part of the computation"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"set {number}")
         return there.reference(number)
 
 

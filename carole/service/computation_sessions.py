@@ -60,7 +60,6 @@ class Session:
         self.changed = asyncio.Event()
 
     def party_of(self, member: str) -> ComputeParty:
-        """Which party a member is."""
         for party in ComputeParty:
             if self.members[party] == member:
                 return party
@@ -129,8 +128,6 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a Carole."""
-
     def __init__(self, absence: Absence | None = None, capacity: int = CAPACITY_BYTES) -> None:
         self.absence, self.capacity = absence or Absence(), capacity
         self._by_number: dict[bytes, Session] = {}
@@ -204,9 +201,8 @@ class Sessions:
 
 def lost(why: str) -> GemelError:
     """The error of a session that has ended without anybody's fault."""
-    return GemelError(
-        ErrorCode.NOT_FOUND, f"the session has ended: {why}", where="session", remedy="another one may be opened"
-    )
+    remedy = "another one may be opened"
+    return GemelError(ErrorCode.NOT_FOUND, f"the session has ended: {why}", where="session", remedy=remedy)
 
 
 def _now() -> float:

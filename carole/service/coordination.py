@@ -44,20 +44,16 @@ log = structlog.get_logger()
 
 
 class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
-    """The coordinator's service."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._service = service
         self._trust = trust
 
     def CreateProject(self, request: pb.CreateProjectRequest, context: ServicerContext) -> pb.CreateProjectResponse:
-        """Create the project that a specification describes."""
         new = self._new(request.specification)
         project = self._service.store.projects.create(new, caller(context).name)
         return pb.CreateProjectResponse(status=self._status(project, caller(context)))
 
     def ApproveProject(self, request: pb.ApproveProjectRequest, context: ServicerContext) -> pb.ApproveProjectResponse:
-        """Consent to a specification."""
         name = project_name(request.project)
         require_stewards(self._service.store.projects.get(name).signatures, self._trust.members)
         project = approve(
@@ -66,12 +62,10 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.ApproveProjectResponse(status=self._status(project, caller(context)))
 
     def AmendProject(self, request: pb.AmendProjectRequest, context: ServicerContext) -> pb.AmendProjectResponse:
-        """Replace a project's specification by another with the same encoding."""
         project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
         return pb.AmendProjectResponse(status=self._status(project, caller(context)))
 
     def NewEpoch(self, request: pb.NewEpochRequest, context: ServicerContext) -> pb.NewEpochResponse:
-        """Open a project's next epoch."""
         member, name, reason = caller(context), project_name(request.project), normalized_reason(request.reason)
         encoding = self._service.store.projects.get(name).encoding_digest
         verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
@@ -84,19 +78,16 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.NewEpochResponse(status=self._status(project, caller(context)))
 
     def HandOver(self, request: pb.HandOverRequest, context: ServicerContext) -> pb.HandOverResponse:
-        """Offer a project to another coordinator."""
         member = caller(context)
         name = project_name(request.project)
         project = hand_over(self._service, self._trust.members, member, name, member.name, request)
         return pb.HandOverResponse(status=self._status(project, caller(context)))
 
     def TakeOver(self, request: pb.TakeOverRequest, context: ServicerContext) -> pb.TakeOverResponse:
-        """Become the owner of a project."""
         project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
         return pb.TakeOverResponse(status=self._status(project, caller(context)))
 
     def GetProject(self, request: pb.GetProjectRequest, context: ServicerContext) -> pb.GetProjectResponse:
-        """The state of a project."""
         name = project_name(request.project)
         project = self._service.store.projects.get(name)
         return pb.GetProjectResponse(
@@ -108,7 +99,6 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         )
 
     def ListProjects(self, request: pb.ListProjectsRequest, context: ServicerContext) -> pb.ListProjectsResponse:
-        """The state of every project, page by page."""
         listed = newest_first(self._service.store.projects.all(), request.after)
         member, former = caller(context), self._service.store.projects.former()
         entries = ((project.name, self._status(project, member, former)) for project in listed)
@@ -118,7 +108,6 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         )
 
     def StartRun(self, request: pb.StartRunRequest, context: ServicerContext) -> pb.StartRunResponse:
-        """Request a run."""
         name = project_name(request.project)
         run = self._service.store.runs.start(
             name, caller(context).name, request_id(request.request), secrets.token_hex(16), request_of(context)
@@ -127,7 +116,6 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.StartRunResponse(run=run_to_wire(run, judges=True))
 
     def GetRun(self, request: pb.GetRunRequest, context: ServicerContext) -> pb.GetRunResponse:
-        """The state of a run."""
         name = project_name(request.project)
         run = self._service.store.runs.get(name, known_id(request.run))
         return pb.GetRunResponse(run=run_to_wire(run, judges=self._owns(name, caller(context))))
@@ -149,14 +137,12 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
                 yield run_to_wire(shown, judges=judges)
 
     def GetStatistics(self, request: pb.GetStatisticsRequest, context: ServicerContext) -> pb.GetStatisticsResponse:
-        """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
         self._service.require_owner(name, caller(context), "fetch of results")
         chunk = self._service.store.results.fetch(name, Role.COORDINATOR, run, request.index)
         return pb.GetStatisticsResponse(chunk=chunk.message())
 
     def EraseProject(self, request: pb.EraseProjectRequest, context: ServicerContext) -> pb.EraseProjectResponse:
-        """Destroy the keys of everything stored for a project."""
         member, name = caller(context), project_name(request.project)
         project = self._service.store.apply(name, lambda project, _: erase(project, member.role, member.name))
         return pb.EraseProjectResponse(status=self._status(project, member))

@@ -65,8 +65,6 @@ MAX_WAITING = 1000
 
 
 class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
-    """The custodians' service."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._service = service
         self._trust = trust
@@ -110,7 +108,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return response
 
     def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
-        """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
         digest, file = request.specification_digest, file_details(request, member)
@@ -118,7 +115,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return pb.ApproveResponse(status=status_to_wire(project))
 
     def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
-        """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
         digest, signature = request.specification_digest, request.signature
@@ -129,7 +125,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return pb.CustodyDeclineResponse(status=status_to_wire(project))
 
     def PostMessage(self, request: pb.PostMessageRequest, context: ServicerContext) -> pb.PostMessageResponse:
-        """Post a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
@@ -198,7 +193,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     def PutChunk(
         self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
     ) -> contribution_pb2.PutChunkResponse:
-        """Take one chunk."""
         _, side = _custodian(context)
         self._service.store.uploads.put(
             project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk)
@@ -208,7 +202,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     def CommitUpload(
         self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
-        """Commit a complete upload."""
         member, side = _custodian(context)
         self._service.store.uploads.commit(
             project_name(request.project),
@@ -222,7 +215,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return contribution_pb2.CommitUploadResponse()
 
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
-        """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         chunk = self._service.store.results.fetch(name, member.role, run, request.index)
@@ -231,7 +223,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     def AcknowledgeResult(
         self, request: pb.AcknowledgeResultRequest, context: ServicerContext
     ) -> pb.AcknowledgeResultResponse:
-        """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         alone = normalized_reason(request.alone) if request.alone else ""
@@ -241,7 +232,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     def PutVariables(
         self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
-        """Take a chunk of granted columns, sealed to a recipient."""
         member, side = _custodian(context)
         store, limits, transfer = self._service.store, self._service.limits, Transfer(side, request.recipient)
         name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)

@@ -71,7 +71,6 @@ class RunWork:
 
     @cached_property
     def plan(self) -> LinkagePlan:
-        """The plan of the specification."""
         return plan_of(self.spec)
 
     @property
@@ -214,7 +213,6 @@ def _decision(found: Protected) -> PolicyDecision:
 
 
 def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocument:
-    """The statistics with how the variables are released."""
     if not found.changes:
         return document
     changed = [{"variable": name, "coarsening": step} for name, step in found.changes.items()]
@@ -344,7 +342,6 @@ def _copies(first: NDArray[np.integer]) -> pl.DataFrame:
 
 
 def _draws(drawn: DrawnLinks, shown: ShownPairs, rows: NDArray[np.int32], ids: NDArray[np.str_]) -> pl.DataFrame:
-    """A row for each link of each drawn linkage."""
     at = drawn.pair
     return pl.DataFrame(
         {
@@ -372,7 +369,6 @@ def _archive(files: Mapping[str, bytes]) -> memoryview:
 
 
 def _ids(count: int) -> NDArray[np.str_]:
-    """Distinct random ids of 16 hexadecimal digits."""
     while True:
         digits = secrets.token_bytes(count * _ID_BYTES).hex()
         width = 2 * _ID_BYTES

@@ -47,8 +47,6 @@ log = structlog.get_logger()
 
 
 class Auditing(audit_pb2_grpc.AuditServicer):
-    """The audit log's service."""
-
     def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
         self._log = service.store.audit
         self._trust = trust
@@ -114,14 +112,11 @@ def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Membe
 # Carole's service for all parties of a project after her store was put back from a backup.
 
 MAX_RUNS = 1000
-"""In one decision."""
 
 ROOT_BYTES = 32
 
 
 class Restoration(restoration_pb2_grpc.RestorationServicer):
-    """The service for restored logs."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._store = service.store
         self._trust = trust
@@ -129,7 +124,6 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
     def GetRestoration(
         self, request: restoration_pb2.GetRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.GetRestorationResponse:
-        """The newest restoration, with its proofs."""
         found = self._store.restorations.newest()
         if found is None:
             return restoration_pb2.GetRestorationResponse(newest=checkpoint_to_wire(self._store.audit.checkpoint()))
@@ -143,7 +137,6 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
     def DecideRestoration(
         self, request: restoration_pb2.DecideRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.DecideRestorationResponse:
-        """Take a party's decision."""
         member = caller(context)
         found = self._store.restorations.newest()
         if found is None:
@@ -180,7 +173,6 @@ class Receiving:
     def FetchVariables(
         self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
-        """A chunk of what a custodian has sent to the caller."""
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
         chunk = self._service.store.variables.fetch(name, member.role, run, transfer, request.index)
@@ -189,7 +181,6 @@ class Receiving:
     def AcknowledgeVariables(
         self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
     ) -> variables_pb2.AcknowledgeVariablesResponse:
-        """The caller confirms that it holds what a custodian has sent."""
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
         self._service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
@@ -216,8 +207,6 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
 
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
-    """The analysts' service."""
-
     def __init__(self, service: ServiceContext) -> None:
         self._service = service
 
@@ -230,7 +219,6 @@ class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
         return variables_pb2.ListVariablesResponse(projects=found, next=following)
 
     def _granted(self, projects: Iterable[Project], own: str) -> Iterator[tuple[str, variables_pb2.VariableTransfers]]:
-        """The transfers to a recipient, by project."""
         for project in projects:
             mine = [transfer for transfer in project.transfers if transfer.to == own]
             if not mine or project.state is State.ERASED:
@@ -275,7 +263,6 @@ class Resolving:
     def PutArtifact(
         self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
-        """Take a chunk of the caller's handles, or of the resolver's result."""
         member = caller(context)
         name, side = self._party(request.project, member, "result of the resolver")
         run, chunk = known_id(request.run), Chunk.of(request.chunk)

@@ -26,8 +26,6 @@ ADDRESS_SECONDS = 60.0
 
 
 class OwnAddress:
-    """Where the service listens, once the worker's parent has written it."""
-
     def __init__(self) -> None:
         self._heard = b""
         self._known = threading.Event()
@@ -46,8 +44,6 @@ class OwnAddress:
 
 
 class OwnService:
-    """How the worker calls the service."""
-
     def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
         self._configuration, self._address, self._pin = configuration, address, pin
 

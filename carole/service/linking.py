@@ -124,7 +124,6 @@ def _request_computed(work: RunWork) -> None:
 
 
 def _computed(work: RunWork, computing: Computing, session: JoinedSession) -> Computed:
-    """Carole's part in one session."""
     alice, bob = (own_contribution(work.store, work.spec, work.reader, side) for side in Side)
     uploads = {side: work.store.uploads.shares(work.lease.project, side).upload for side in Side}
     terms = Terms(session.terms.specification_digest, work.plan, work.resources.memory_bytes)

@@ -26,8 +26,6 @@ REMEMBERED_SECONDS = 5.0
 
 
 class CaroleMetrics(Collector):
-    """What the page shows of Carole."""
-
     def __init__(
         self,
         monitoring: Monitoring,
@@ -45,7 +43,6 @@ class CaroleMetrics(Collector):
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics as they are now."""
         yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.in_use())
         yield from self._certificates()
         figures = self._figures()

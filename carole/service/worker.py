@@ -288,7 +288,6 @@ def _units(engine: EngineConfiguration) -> UnitPools | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line and work."""
     parser = argparse.ArgumentParser(description="Carole's worker, started by her service.")
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--owner", required=True)

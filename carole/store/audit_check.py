@@ -24,12 +24,8 @@ from gemel.common.keys.identity import Identity, PublicIdentity
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a verification."""
-
     size: int
-    """How many entries there are."""
     checkpoint: Checkpoint | None
-    """The newest checkpoint; None if there is none."""
     compared: int = 0
     """How many kept checkpoints the log is consistent with."""
     finding: str = ""
@@ -39,7 +35,6 @@ class Verified:
 
     @property
     def intact(self) -> bool:
-        """Whether no error was found."""
         return not self.finding
 
 

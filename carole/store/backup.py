@@ -48,13 +48,10 @@ class Manifest:
     """What a backup holds."""
 
     store: str
-    """The store's identity."""
     entries: int
-    """Of its audit log."""
     made_at: int
     """Milliseconds since 1970."""
     files: int
-    """Of encrypted chunks."""
 
 
 def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manifest:

@@ -29,8 +29,6 @@ _KEY = "clock"
 
 
 class ClockGuard:
-    """Compares the clock with the time at which the store was last in use."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -58,7 +56,6 @@ class ClockGuard:
 
 
 def believe(connection: Connection, now: int) -> None:
-    """Remember a time as that of the last use."""
     set_number(connection, _KEY, now)
 
 

@@ -39,8 +39,6 @@ _VANISHED = "nothing more is written: put the same file back, or stop Carole and
 
 
 class DatabaseFile:
-    """The file of one database."""
-
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
         if create:
@@ -112,7 +110,6 @@ def count(connection: Connection, key: str) -> int:
 
 
 def set_number(connection: Connection, key: str, number: int) -> None:
-    """Keep a number, in the place of a former one."""
     if connection.execute(_SET, {"of": key, "number": number}).rowcount == 0:
         connection.execute(insert(meta).values(key=key, value=number))
 
@@ -182,7 +179,6 @@ class Database:
             self.holder = tenure.take(connection, place, self.where)
 
     def renew(self) -> bool:
-        """Renew the tenure; False if another has taken over."""
         with self._checked(), self._engine.begin() as connection:
             return tenure.renew(connection, self.holder)
 
@@ -242,9 +238,8 @@ class Database:
         try:
             yield
         except PoolTimeoutError:
-            raise GemelError(
-                ErrorCode.BUSY, "all connections to the database are in use", where=self.where, remedy="try again"
-            ) from None
+            what = "all connections to the database are in use"
+            raise GemelError(ErrorCode.BUSY, what, where=self.where, remedy="try again") from None
         except DBAPIError as error:
             code, what, remedy = _meaning(error)
             raise GemelError(code, what, where=self.where, got=type(error.orig).__name__, remedy=remedy) from None

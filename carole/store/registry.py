@@ -38,8 +38,6 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True)
 class FormerProjects:
-    """Projects of the same two custodians."""
-
     projects: int
     """Other projects of which a run was released within `DAYS` days."""
     links: int
@@ -155,7 +153,6 @@ class Registry(Part):
             return outcome.project
 
     def get(self, name: str) -> Project:
-        """A project."""
         return self._held(name).project
 
     def all(self) -> list[Project]:

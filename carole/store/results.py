@@ -135,7 +135,6 @@ class Results(_OfRuns):
             return self._payloads.whole(connection, self._reported(connection, name, run), name)
 
     def _reported(self, connection: Connection, name: str, run: str) -> str:
-        """The payload of a run's report."""
         project = read_project(connection, name).project
         if project.run(run) is None:
             raise not_found()
@@ -202,18 +201,14 @@ RESOLUTION_RESULT = "response"
 
 
 def rows_of(side: Side) -> str:
-    """Name of the artifact with a custodian's rows."""
     return f"rows-{side}"
 
 
 def handles_of(side: Side) -> str:
-    """Name of the artifact with a custodian's handles."""
     return f"handles-{side}"
 
 
 class Artifacts(_OfRuns):
-    """Keeps the artifacts of runs while these wait."""
-
     _table, _named = artifacts, "name"
 
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
@@ -282,7 +277,6 @@ class Artifacts(_OfRuns):
                 change.apply(complete(change.project, total_bytes))
 
     def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
-        """The payload that the chunk belongs to."""
         if row is not None and row.root in (None, chunk.root):
             return str(row.payload)
         if row is not None:
@@ -309,8 +303,6 @@ def _waiting(name: str, project: Project) -> Run:
 
 
 class GrantedVariables(Part):
-    """Keeps what custodians have sent to recipients."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         self._artifacts = Artifacts(changes)
@@ -363,7 +355,6 @@ class GrantedVariables(Part):
                 change.connection.execute(update(artifacts).where(*which).values(acknowledged_at=change.at))
 
     def _artifact(self, name: str, transfer: Transfer) -> str:
-        """The transfer's name among the artifacts of its run."""
         with self._database.read() as connection:
             project = read_project(connection, name).project
         if transfer not in project.transfers:

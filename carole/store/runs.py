@@ -84,8 +84,6 @@ class OvertakenError(Exception):
 
 
 class Runs(Part):
-    """Queues runs and leases them to workers."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         self._results, self._artifacts = Results(changes), Artifacts(changes)
@@ -99,7 +97,6 @@ class Runs(Part):
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
-        """One run of a project."""
         with self._database.read() as connection:
             query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
             row = connection.execute(query).first()

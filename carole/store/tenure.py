@@ -80,7 +80,6 @@ def renew(connection: Connection, holder: str) -> bool:
 
 
 def release(connection: Connection, holder: str) -> None:
-    """End a tenure, if it is still this holder's."""
     connection.execute(update(tenure).where(tenure.c.holder == holder).values(holder="", place="", until=0))
 
 
@@ -98,15 +97,8 @@ class Renewal:
         self._renewed = renewed
         self._report = report
         self._standing = Standing.HELD
-        self._periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
-
-    def start(self) -> None:
-        """Renew from now on."""
-        self._periodic.start()
-
-    def stop(self) -> None:
-        """Renew no more."""
-        self._periodic.stop()
+        periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
+        self.start, self.stop = periodic.start, periodic.stop
 
     def _renew(self) -> bool:
         try:

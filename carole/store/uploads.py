@@ -100,14 +100,11 @@ class SharesOfUpload:
     epoch: int
     """`upload`, `epoch`: its name, and the epoch that it was made in."""
     layout: Layout
-    """Its sizes."""
     sealed_seeds: tuple[bytes, ...]
     """By compute party, what its shares are opened by."""
 
 
 class Uploads(Part):
-    """Receives contributions and reads them for a run."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         # Validation holds one field of an upload in memory, packing a file; one at a time keeps that bounded.

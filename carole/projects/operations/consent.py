@@ -111,7 +111,6 @@ def amend(
 
 
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
-    """Post a message of the seed agreement for the other custodian."""
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         what = f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes"
         raise parameter(f"agreement message for {project.name}", what, f"{len(payload)} bytes")
@@ -178,7 +177,6 @@ def key_mismatch(project: Project) -> GemelError | None:
 
 
 def _differing(alice: KeyReport, bob: KeyReport) -> str:
-    """Which parts of the canaries differ, in words."""
     differing = [name for name, part in alice.canary_parts.items() if part != bob.canary_parts[name]]
     return f"differences in {', '.join(differing)}" if differing else "parts that all agree"
 

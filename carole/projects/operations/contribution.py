@@ -41,7 +41,6 @@ def begin_upload(
 
 
 def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
-    """Make a complete and verified upload the side's contribution."""
     there = project.uploads.get(side)
     if there is not None and there.upload == upload.upload and there.committed and not there.expired:
         return Outcome(project)

@@ -41,7 +41,7 @@ _FULL = {"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "XMinioAdm
 
 
 class BlobBucket:
-    """A place of blobs, as `blobs.BlobPlace`."""
+    """A place of blobs, with the methods of `blobs.BlobFolder`."""
 
     name = "the bucket of blobs"
     folder: Path | None = None
@@ -112,7 +112,6 @@ class BlobBucket:
                 raise GemelError(ErrorCode.VAULT, what, where=self.where, got=got, remedy=remedy) from None
 
     def remove(self, payload: str, files: Collection[str]) -> None:
-        """Remove objects of a payload."""
         with self._translated("cannot be written to"):
             self._store.delete([f"{payload}/{file}" for file in files])
 

@@ -80,8 +80,6 @@ class StoredChunk:
 
 
 class EncryptedPayloads:
-    """Encrypts chunks into blobs, and reads them back."""
-
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
         self.blobs = blobs
         self._vault = vault
@@ -185,11 +183,9 @@ class EncryptedPayloads:
         return there is not None
 
     def chunks(self, connection: Connection, payload: str) -> list[StoredChunk]:
-        """The existing chunks of a payload, in order."""
         return [_chunk(row) for row in connection.execute(_chunks(payload).order_by(chunks.c.position))]
 
     def chunk(self, connection: Connection, payload: str, position: int) -> StoredChunk | None:
-        """One chunk of a payload, if it exists."""
         row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
@@ -266,20 +262,17 @@ class EncryptedPayloads:
 
 
 def chunk_conflict(what: str, where: str) -> GemelError:
-    """The error for content other than what was sent before."""
     remedy = "send it again from its first chunk; an upload under a new name, for its content may not change"
     return GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
 
 
 def erased() -> GemelError:
-    """The error for content that has been erased."""
     what = "the requested content has been erased: it expired, or its project was erased, or it was replaced"
     remedy = "contribute again, under a new upload, if the project still waits for it"
     return GemelError(ErrorCode.WRONG_STATE, what, remedy=remedy)
 
 
 def subject_of(payload: str) -> str:
-    """The subject of a payload's data key."""
     return f"payload {payload}"
 
 

@@ -26,7 +26,6 @@ class PayloadReference:
     """A stretch of the chunks of a complete payload."""
 
     store: str
-    """The store that it belongs to."""
     payload: str
     wrapped_key: bytes = field(repr=False)
     total_bytes: int
@@ -35,7 +34,6 @@ class PayloadReference:
     chunks: tuple[StoredChunk, ...] = field(repr=False)
     """`first`, `chunks`: the stretch, and the number of its first chunk."""
     where: str
-    """How errors name the payload."""
 
     def part(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, of a reference to the whole."""
