@@ -31,9 +31,7 @@ class Courier:
     """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times."""
 
     def __init__(self, way: WayConfiguration, outbox: Outbox, entry: int = 1) -> None:
-        self._entry = entry
-        self._way = way
-        self._outbox = outbox
+        self._entry, self._way, self._outbox = entry, way, outbox
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"notify-{way.way}", daemon=True)
 

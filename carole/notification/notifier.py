@@ -107,9 +107,7 @@ class Notifier:
         clock: Clock = milliseconds,
     ) -> None:
         self._ways = tuple(ways)
-        self._store = store
-        self._members = members
-        self._endings = endings
+        self._store, self._members, self._endings = store, members, endings
         self._clock = clock
         self._position = 0
         self._written = 0

@@ -97,20 +97,10 @@ def end_run(
     What another worker releases of the same custodians while this run is assessed is not in its report; then it is
     assessed again.
 
-    Parameters
-    ----------
-    document
-        The model and the aggregates, the number of links among them.
-    combined
-        The linked records' codes, where the specification requests an assessment.
-    make_shares
-        Gives every recipient's share, by role, with the statistics and the joint distribution as they are released.
-    held_bytes
-        Memory of what the shares are made of; the assessment gets what is left of the run's.
-    copies
-        Near-copies within each contribution, where the specification requests an assessment.
-    joint
-        What the extended latent step estimated, in codes; None: there was none.
+    `combined`: the linked records' codes, and `copies`: near-copies within each contribution, where the specification
+    requests an assessment. `make_shares`: gives every recipient's share, by role, with the statistics and the joint
+    distribution as they are released. `held_bytes`: memory of what the shares are made of; the assessment gets what is
+    left of the run's. `joint`: what the extended latent step estimated, in codes; None: there was none.
     """
     links, store, lease = document.linkage.links, work.store, work.lease
     if combined is None:

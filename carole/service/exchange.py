@@ -16,6 +16,7 @@ from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.project import Project, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
+from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.view import not_found
 from gemel.common.audit import Checkpoint
@@ -49,8 +50,7 @@ log = structlog.get_logger()
 class Auditing(audit_pb2_grpc.AuditServicer):
     def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
         self._log = service.store.audit
-        self._trust = trust
-        self._identity = identity
+        self._trust, self._identity = trust, identity
         self._noted: Checkpoint | None = None
 
     def Witness(self, request: audit_pb2.WitnessRequest, context: ServicerContext) -> audit_pb2.WitnessResponse:
@@ -168,14 +168,14 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
 class Receiving:
     """What every recipient of granted columns may call."""
 
-    _service: ServiceContext
+    _store: Store
 
     def FetchVariables(
         self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-        chunk = self._service.store.variables.fetch(name, member.role, run, transfer, request.index)
+        chunk = self._store.variables.fetch(name, member.role, run, transfer, request.index)
         return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
 
     def AcknowledgeVariables(
@@ -183,7 +183,7 @@ class Receiving:
     ) -> variables_pb2.AcknowledgeVariablesResponse:
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-        self._service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
+        self._store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
         return variables_pb2.AcknowledgeVariablesResponse()
 
 
@@ -208,13 +208,13 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
     def __init__(self, service: ServiceContext) -> None:
-        self._service = service
+        self._store = service.store
 
     def ListVariables(
         self, request: variables_pb2.ListVariablesRequest, context: ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
         """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
-        listed = newest_first(self._service.store.projects.all(), request.after)
+        listed = newest_first(self._store.projects.all(), request.after)
         found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
         return variables_pb2.ListVariablesResponse(projects=found, next=following)
 
@@ -228,7 +228,7 @@ class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
                 project.name,
                 variables_pb2.VariableTransfers(
                     project=project.name,
-                    specification=self._service.store.projects.specification(project.name),
+                    specification=self._store.projects.specification(project.name),
                     run="" if run is None else run.run,
                     sent=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.sent],
                     received=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.received],
@@ -243,6 +243,7 @@ class Resolving:
     """What custodians and the resolver, a project's owner, exchange while a run waits."""
 
     _service: ServiceContext
+    _store: Store
 
     def FetchArtifact(
         self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
@@ -257,7 +258,7 @@ class Resolving:
             artifact = handles_of(side_from_wire(request.side))
         else:
             raise _not_for_you(request.artifact)
-        chunk = self._service.store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
+        chunk = self._store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
         return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
 
     def PutArtifact(
@@ -279,7 +280,7 @@ class Resolving:
                 return resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
             return submit_row_handles(project, side, member.name, run)
 
-        self._service.store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
+        self._store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
         return resolution_pb2.PutArtifactResponse()
 
     def _party(self, project: str, member: Member, doing: str) -> tuple[str, Side | None]:

@@ -216,10 +216,8 @@ def _join(work: RunWork) -> bytes | None:
 def carry_out(work: RunWork) -> int | None:
     """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
 
-    Returns the number of links. Where the specification requests an assessment, the report and the policy decision are
-    stored in the transaction that ends the run: no result exists without them.
-
-    In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
+    Returns the number of links; in mode block_keyed a run has two halves, and None is returned where it waits for
+    custodians and resolver.
     """
     store, lease, spec, plan = work.store, work.lease, work.spec, work.plan
     if spec.in_blocks:

@@ -35,11 +35,8 @@ class CaroleMetrics(Collector):
         *,
         label_projects: bool,
     ) -> None:
-        self._monitoring = monitoring
-        self._readiness = readiness
-        self._trust = trust
-        self._workers = workers
-        self._label_projects = label_projects
+        self._monitoring, self._readiness, self._trust = monitoring, readiness, trust
+        self._workers, self._label_projects = workers, label_projects
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:

@@ -47,8 +47,7 @@ class Supervisor:
         configuration: Path,
         program: Sequence[str] = (sys.executable, "-m", "gemel.carole.service.worker"),
     ) -> None:
-        self._store = store
-        self._configuration = configuration
+        self._store, self._configuration = store, configuration
         self._program = tuple(program)
         self._stopping = threading.Event()
         self._lock = threading.Lock()

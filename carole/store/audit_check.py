@@ -41,8 +41,7 @@ class Verified:
 class _FoundError(Exception):
     def __init__(self, finding: str, entry: int | None) -> None:
         super().__init__(finding)
-        self.finding = finding
-        self.entry = entry
+        self.finding, self.entry = finding, entry
 
 
 def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:

@@ -30,8 +30,7 @@ _KEY = "clock"
 
 class ClockGuard:
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
 
     def advance(self) -> None:
         """Remember the time now, if it is near to the remembered one, or there is none; call it while serving."""

@@ -289,9 +289,8 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     except (ImportError, NoSuchModuleError, ArgumentError):
         what = "the driver of this database is not installed"
         remedy = f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}"
-        raise GemelError(
-            ErrorCode.CONFIGURATION, what, where="store.database", got=url.drivername, remedy=remedy
-        ) from None
+        got = url.drivername
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="store.database", got=got, remedy=remedy) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -37,8 +37,7 @@ class Notice:
 
 class Outbox:
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
 
     def begin(self, ways: Collection[str]) -> int:
         """Drop what waits for other ways than these; the number of the last entry that has been read.

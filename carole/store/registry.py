@@ -17,6 +17,7 @@ from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Poli
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Part, project_columns
+from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import STATE, Database, counter
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
@@ -32,8 +33,6 @@ from gemel.common.specification.model.granted_variables import Transfer
 
 DAYS = 365
 """Releases older than this are not counted."""
-
-_DAY_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def former_projects(database: Database, now: int) -> Callable[[str], FormerProje
     released = (
         select(projects.c.name, runs.c.links)
         .join(runs, runs.c.project == projects.c.id)
-        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * _DAY_MS)
+        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * DAY_MS)
         .order_by(runs.c.sequence)
     )
     parties: dict[str, dict[str, str]] = {}

@@ -102,8 +102,7 @@ def counts_due(now: int) -> Select[tuple[str, str]]:
 
 class Releases:
     def __init__(self, database: Database, payloads: EncryptedPayloads) -> None:
-        self._database = database
-        self._payloads = payloads
+        self._database, self._payloads = database, payloads
 
     def earlier(self, name: str) -> list[ReleaseTrace]:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.

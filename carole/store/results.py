@@ -179,9 +179,8 @@ class Results(_OfRuns):
         if not requested.released:
             what = "the result has not been released"
             remedy = "wait until the run has ended and its result is released"
-            raise GemelError(
-                ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", got=project.state.name, remedy=remedy
-            )
+            got = project.state.name
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", got=got, remedy=remedy)
         return self._there(connection, run, str(role))
 
     def _there(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
@@ -343,12 +342,9 @@ class GrantedVariables(Part):
             outcome = receive_variables(change.project, role, member, run, transfer)
             row = self._artifacts.row(change.connection, run, artifact)
             if row is None or row.root != root:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    "the digest is not that of the columns sent",
-                    where=f"{name}, run {run}, columns of {transfer.sender}",
-                    remedy="fetch them again",
-                )
+                what = "the digest is not that of the columns sent"
+                where = f"{name}, run {run}, columns of {transfer.sender}"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy="fetch them again")
             change.apply(outcome)
             if outcome.changed:
                 which = artifacts.c.run == run, artifacts.c.name == artifact

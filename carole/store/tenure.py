@@ -94,8 +94,7 @@ class Renewal:
     """Renews the tenure from a thread, and reports when it cannot."""
 
     def __init__(self, renewed: Callable[[], bool], report: Callable[[Standing], None]) -> None:
-        self._renewed = renewed
-        self._report = report
+        self._renewed, self._report = renewed, report
         self._standing = Standing.HELD
         periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
         self.start, self.stop = periodic.start, periodic.stop

@@ -19,6 +19,7 @@ from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Upload
 from gemel.carole.store.audit import log_name
 from gemel.carole.store.changes import Changes, Part
+from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.payloads.encrypted_payloads import erased
 from gemel.carole.store.payloads.payload_reader import PayloadReader, PayloadReference
 from gemel.carole.store.payloads.stored_sets import (
@@ -43,8 +44,6 @@ from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_di
 
 # How much one custodian may begin to store, so that it fills neither the disk nor the audit log.
 
-_DAY_MS = 24 * 3600 * 1000
-
 
 @dataclass(frozen=True)
 class Quota:
@@ -59,7 +58,7 @@ class Quota:
         """Refuse a new upload above the quota. Raises UPLOAD_LIMIT."""
         mine = uploads.c.side == str(side)
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
-        begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0
+        begun = connection.scalar(recent.where(uploads.c.begun_at > at - DAY_MS)) or 0
         if begun >= self.new_uploads:
             what = f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours"
             remedy = "find out why they do not end; if it is right, ask Carole's operator for more"

@@ -27,9 +27,8 @@ def begin_upload(
             if there.layout != upload.layout:
                 what = "the upload was started with another manifest"
                 remedy = "start a new upload under a new name"
-                raise GemelError(
-                    ErrorCode.CHUNK_CONFLICT, what, where=f"{project.name}, upload {upload.upload}", remedy=remedy
-                )
+                where = f"{project.name}, upload {upload.upload}"
+                raise GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
             return Outcome(project)
     row = permit(project, side.role, Action.BEGIN_UPLOAD)
     # A committed upload stays the side's contribution until the new one is committed too.

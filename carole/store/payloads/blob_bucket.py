@@ -138,9 +138,8 @@ class BlobBucket:
             code, reason, remedy = _meaning(error)
             status = _STATUS.search(str(error))
             got = " ".join(part for part in (status[1] if status else "", _code(error)) if part)
-            raise GemelError(
-                code, f"{self.name} {what}: {reason}", where=self.where, got=got or "no answer", remedy=remedy
-            ) from None
+            got = got or "no answer"
+            raise GemelError(code, f"{self.name} {what}: {reason}", where=self.where, got=got, remedy=remedy) from None
 
 
 def _meaning(error: Exception) -> tuple[ErrorCode, str, str]:

@@ -1,4 +1,4 @@
-"""Encrypted chunks as files: in a folder, or as objects of a store such as S3; one protocol, two places.
+"""Encrypted chunks as files: in a folder, or as objects of a store such as S3.
 
 A file's name is random and never used again, so a file that exists is whole, and writing never changes one. The
 database determines which files count; `sweep` removes the others, at a start and while others are written.
@@ -161,13 +161,16 @@ class SweptFiles:
 
 
 class Blobs:
-    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it."""
+    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it.
+
+    `put`: puts a file back that a backup has; errors as `write`.
+    """
 
     def __init__(self, at: Path | Bucket) -> None:
-        self._at = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
+        self._at: BlobFolder | BlobBucket = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
         self.folder = self._at.folder
         self.create, self.identity, self.identify = self._at.create, self._at.identity, self._at.identify
-        self.release, self.check = self._at.release, self._at.check
+        self.release, self.check, self.put = self._at.release, self._at.check, self._at.put
         self.place = ""
         self._guard = threading.Lock()
         self._writing: Counter[str] = Counter()
@@ -213,10 +216,6 @@ class Blobs:
         name = secrets.token_hex(16)
         self._at.put(payload, name, content)
         return name
-
-    def put(self, payload: str, file: str, content: bytes) -> None:
-        """Put a file back that a backup has; errors as `write`."""
-        self._at.put(payload, file, content)
 
     def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
         """Read bytes of a file, all of them by default; fewer than `length` where it ends before.

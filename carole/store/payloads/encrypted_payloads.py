@@ -81,8 +81,7 @@ class StoredChunk:
 
 class EncryptedPayloads:
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
-        self.blobs = blobs
-        self._vault = vault
+        self.blobs, self._vault = blobs, vault
 
     def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
         """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
@@ -195,13 +194,10 @@ class EncryptedPayloads:
         length = last.start + last.encrypted_bytes - first.start
         return memoryview(self.blobs.read(payload, first.file, first.start, length))
 
-    def decrypt(self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview) -> bytes:
-        """Decrypt one chunk and compare it with its digest; VAULT if it has changed."""
-        return self._decrypted(key, payload, chunk, encrypted)[0]
-
-    def _decrypted(
+    def decrypt(
         self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview
     ) -> tuple[bytes, bytes]:
+        """The content of one chunk and its digest, compared with the stored one; VAULT if it has changed."""
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
@@ -221,7 +217,7 @@ class EncryptedPayloads:
         key = self.key(connection, payload)
         if chunk is None:
             raise erased()
-        content, digest = self._decrypted(key, payload, chunk, self.read_run(payload, [chunk]))
+        content, digest = self.decrypt(key, payload, chunk, self.read_run(payload, [chunk]))
         return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
 
     def whole(self, connection: Connection, payload: str, where: str) -> bytes:
