@@ -56,21 +56,21 @@ class Retention(Part):
             done = connection.execute(results_due(now)).all()
             counts = connection.execute(counts_due(now)).all()
         count = 0
-        for row in due:
-            with self._changes.of(row.name) as change:
+        for upload in due:
+            with self._changes.of(upload.name) as change:
                 run = change.project.active_run
                 if run is None or run.state is RunState.RESOLVING:
-                    outcome = expire_upload(change.project, Side(row.side), row.upload)
+                    outcome = expire_upload(change.project, Side(upload.side), upload.upload)
                     change.apply(outcome)
                     count += outcome.changed
-        for row in done:
-            with self._changes.of(row.name) as change:
+        for project in done:
+            with self._changes.of(project.name) as change:
                 if change.project.state in _ENDED:
                     change.apply(expire_result(change.project))
                     count += 1
-        for row in counts:
-            with self._changes.of(row.name) as change:
-                change.erase(payloads.c.id == row.id)
+        for release in counts:
+            with self._changes.of(release.name) as change:
+                change.erase(payloads.c.id == release.id)
                 count += len(change.erased)
         return count
 
