@@ -101,7 +101,6 @@ class ObjectsConfiguration(Configuration):
     """Certificates of the authorities of the service's certificate, in PEM; by default those that everyone trusts."""
 
     def bucket(self, url: str) -> Bucket:
-        """The bucket of a URL, reached so."""
         return Bucket(url, self.endpoint, self.region, self.credentials, self.authorities)
 
 
@@ -150,7 +149,6 @@ class MemberConfiguration(Configuration):
 
     @property
     def limits(self) -> MemberLimits:
-        """As the server takes them."""
         return MemberLimits(**self.model_dump())
 
 
@@ -176,17 +174,14 @@ class LimitsConfiguration(Configuration):
 
     @property
     def memory_bytes(self) -> int:
-        """`memory` as a number."""
         return size_in_bytes(self.memory)
 
     @property
     def max_upload_bytes(self) -> int:
-        """`max_upload` as a number."""
         return size_in_bytes(self.max_upload)
 
     @property
     def max_stored_bytes(self) -> int:
-        """`max_stored` as a number."""
         return size_in_bytes(self.max_stored)
 
     @property

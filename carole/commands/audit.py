@@ -27,11 +27,6 @@ app = typer.Typer(
 Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
 
 
-@app.callback()
-def auditing() -> None:
-    """The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine."""
-
-
 @app.command()
 def show(
     config: Config = Path("carole.yaml"),

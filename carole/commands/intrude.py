@@ -82,7 +82,6 @@ def _read(
 
 
 def _shares(text: str | None) -> list[float]:
-
     try:
         shares = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:

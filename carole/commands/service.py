@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from gemel.carole.store.payloads.encrypted_payloads import Clock
     from gemel.common.keys.identity import Identity
 
+app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
+
+Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
 
 # `gemel carole scheduler`, `worker` and `cluster-keys`: the machines that work on Carole's shards.
 
 ReadyFile = Annotated[Path | None, typer.Option(help="Write this file, JSON with the address, once it is ready.")]
 
 
+@app.command()
 def scheduler(
     config: Annotated[Path, typer.Option("--config", help="The scheduler's configuration file.")] = Path(
         "scheduler.yaml"
@@ -39,6 +43,7 @@ def scheduler(
     serve_scheduler(config, ready_file)
 
 
+@app.command()
 def worker(
     config: Annotated[Path, typer.Option("--config", help="The worker's configuration file.")] = Path("worker.yaml"),
     ready_file: ReadyFile = None,
@@ -53,6 +58,7 @@ def worker(
     serve_worker(config, ready_file)
 
 
+@app.command("cluster-keys")
 def cluster_keys(
     folder: Annotated[Path, typer.Argument(help="The folder to make, or one that this command has made.")],
     worker: Annotated[
@@ -68,21 +74,6 @@ def cluster_keys(
 
     made = make_certificates(folder, ("carole", "scheduler", *(worker or ["worker"])))
     typer.echo(f"{folder}: made certificates of {', '.join(made)}." if made else f"{folder}: all of them exist.")
-
-
-app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
-
-Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
-
-
-app.command()(scheduler)
-app.command()(worker)
-app.command("cluster-keys")(cluster_keys)
-
-
-@app.callback()
-def carole() -> None:
-    """Carole, the linkage unit: she links signatures and never sees a name."""
 
 
 @app.command()

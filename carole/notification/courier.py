@@ -12,7 +12,6 @@ from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log, place_of
 
 LOOK_SECONDS = 2.0
-"""How often the outbox is looked at."""
 
 MAX_ATTEMPTS = 16
 """For one message, over about 28 hours: a receiver that is away for a night has it in the morning."""
@@ -32,14 +31,11 @@ class Courier:
     """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times."""
 
     def __init__(self, way: WayConfiguration, outbox: Outbox, entry: int = 1) -> None:
-        self._entry = entry
-        self._way = way
-        self._outbox = outbox
+        self._entry, self._way, self._outbox = entry, way, outbox
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"notify-{way.way}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def begin_to_stop(self) -> None:
@@ -53,7 +49,6 @@ class Courier:
             self._thread.join(STOP_SECONDS)
 
     def deliver(self) -> None:
-        """Send all that is due."""
         while not self._stopping.is_set():
             notice = self._outbox.due(self._way.key)
             if notice is None:

@@ -8,32 +8,24 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 VERSION = 1
-"""Of the JSON object."""
 
 
 class Event(StrEnum):
-    """What people are notified of."""
-
     HELD = "held"
     FAILED = "failed"
     REFUSED = "refused"
     RELEASED = "released"
     WAITING = "waiting"
-    """A project's specification waits for approvals."""
     CERTIFICATE = "certificate"
-    """A member's certificate ends soon."""
     TRIAL = "trial"
     """An operator tries the ways; no configuration names it."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One event."""
-
     id: str
     """32 hexadecimal digits, the same whenever it is sent again: a receiver that has it already ignores it."""
     event: Event
-    """What has happened."""
     at: int
     """When, in milliseconds since 1970."""
     project: str = ""
@@ -63,7 +55,6 @@ class Message:
 
     @property
     def sentence(self) -> str:
-        """For people."""
         return _SENTENCES[self.event].format(
             run=self.run,
             project=self.project,

@@ -37,7 +37,6 @@ _CONSENT = frozenset({Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECL
 
 
 Named = Callable[[Role], tuple[str, ...]]
-"""Gives the names of the members in a role."""
 
 
 def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], named: Named) -> Iterator[Message]:
@@ -89,10 +88,8 @@ def certificate_messages(endings: Mapping[str, EndingCertificate], now: int) -> 
 
 
 LOOK_SECONDS = 2.0
-"""How often the log is looked at."""
 
 _BATCH = 500
-"""Entries that are read at a time."""
 
 _KEPT_DAYS = 30
 """After a certificate's end its messages are remembered for so long: until it is renewed it is named once."""
@@ -110,9 +107,7 @@ class Notifier:
         clock: Clock = milliseconds,
     ) -> None:
         self._ways = tuple(ways)
-        self._store = store
-        self._members = members
-        self._endings = endings
+        self._store, self._members, self._endings = store, members, endings
         self._clock = clock
         self._position = 0
         self._written = 0

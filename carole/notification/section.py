@@ -77,12 +77,9 @@ class TlsWay(Way):
         try:
             return ssl.create_default_context(cafile=None if self.authorities is None else str(self.authorities))
         except ssl.SSLError:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "expected certificates of authorities in PEM",
-                where=str(self.authorities),
-                remedy="name the file of the authority that issued the receiver's certificate",
-            ) from None
+            what = "expected certificates of authorities in PEM"
+            remedy = "name the file of the authority that issued the receiver's certificate"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.authorities), remedy=remedy) from None
         except OSError as error:
             assert self.authorities is not None  # noqa: S101 - else none is read
             what = "the receiver's authorities cannot be read"
@@ -109,13 +106,10 @@ class WebhookWay(TlsWay):
         """The secret, without white space around it. Raises CONFIGURATION."""
         found = read_private(self.secret_file, "the secret of a webhook").strip()
         if len(found) < MIN_SECRET_BYTES:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the secret of a webhook must have at least {MIN_SECRET_BYTES} characters",
-                where=str(self.secret_file),
-                got=f"{len(found)} characters",
-                remedy="make one with `openssl rand -hex 32`, and give it to the receiver",
-            )
+            what = f"the secret of a webhook must have at least {MIN_SECRET_BYTES} characters"
+            got = f"{len(found)} characters"
+            remedy = "make one with `openssl rand -hex 32`, and give it to the receiver"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.secret_file), got=got, remedy=remedy)
         return found
 
     def check(self) -> None:
@@ -151,7 +145,6 @@ class MailWay(TlsWay):
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host and port."""
         host, _, port = self.server.rpartition(":")
         return host.strip("[]"), int(port)
 
@@ -187,17 +180,13 @@ class CommandWay(Way):
 
     def check(self) -> None:
         if not os.access(self.program[0], os.X_OK) or not Path(self.program[0]).is_file():
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the program of a notification cannot be started",
-                where=self.program[0],
-                got="no program, or none that this user may start",
-                remedy="correct its path, or make it executable",
-            )
+            what = "the program of a notification cannot be started"
+            got = "no program, or none that this user may start"
+            remedy = "correct its path, or make it executable"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=self.program[0], got=got, remedy=remedy)
 
 
 WayConfiguration = Annotated[WebhookWay | MailWay | CommandWay, Discriminator("way")]
-"""One entry of `notify`."""
 
 
 def distinct(ways: tuple[WayConfiguration, ...]) -> tuple[WayConfiguration, ...]:

@@ -86,7 +86,6 @@ class Line:
                 self._kept.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Drop it."""
         if self._kept is not None:
             self._kept.close()
 
@@ -162,7 +161,6 @@ SIGNATURE = "Gemel-Signature"
 
 
 def signature(secret: bytes, payload: bytes) -> str:
-    """The header's value."""
     return f"sha256={hmac.new(secret, payload, hashlib.sha256).hexdigest()}"
 
 

@@ -1,6 +1,7 @@
 """A project as its rules see it: only what decides what may happen next.
 
-These are values: an operation returns a new `Project`, and the store writes down what differs.
+These are values: an operation returns a new `Project`, and the store writes down what differs. Times, each `at`, are
+milliseconds since 1970, set by Carole.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ class State(IntEnum):
     """The state of a project."""
 
     DRAFT = 1
-    """Created; its specification waits for approvals."""
     APPROVED = 2
     """Coordinator and both custodians have signed the specification."""
     KEYED = 3
@@ -41,8 +41,6 @@ class State(IntEnum):
 
 
 class RunState(IntEnum):
-    """The state of a run."""
-
     QUEUED = 1
     RUNNING = 2
     DONE = 3
@@ -70,7 +68,6 @@ class Policy(StrEnum):
     """What a specification requires before a release."""
 
     NONE = "none"
-    """No assessment."""
     REFUSE = "refuse"
     """An assessment; a result that breaches a limit is not released."""
     HOLD = "hold"
@@ -101,7 +98,6 @@ class Approval:
     digest: bytes
     signature: bytes = field(repr=False)
     at: int = 0
-    """Milliseconds since 1970, set by Carole."""
     epoch: int = 1
     """Which the signature covers."""
 
@@ -115,7 +111,6 @@ class Decline:
     reason: str
     signature: bytes = field(repr=False)
     at: int = 0
-    """Milliseconds since 1970, set by Carole."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,6 @@ class NewEpoch:
     reason: str
     signature: bytes = field(repr=False)
     at: int = 0
-    """Milliseconds since 1970, set by Carole."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,6 @@ class PendingHandOver:
     """Who has signed it: the owner, or a steward."""
     signature: bytes = field(repr=False)
     at: int = 0
-    """Milliseconds since 1970, set by Carole."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +187,6 @@ class PolicyDecision:
     measures: Mapping[str, float]
     """Each measure's value, as compared with its limit."""
     breaches: tuple[str, ...]
-    """The measures above their limits."""
     report: bytes
     """SHA-256 of the report."""
     compared: int = 0
@@ -221,7 +213,6 @@ class ReleaseSignature:
     """SHA-256 of the report that the steward has read."""
     signature: bytes = field(repr=False)
     at: int = 0
-    """Milliseconds since 1970, set by Carole."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +227,6 @@ class RestoreDecision:
     accepted: bool
     """Whether it goes on with the restored log."""
     reason: str = ""
-    """Of a refusal."""
     released: frozenset[str] = frozenset()
     """The runs that it knows to have been released."""
     fetched: frozenset[str] = frozenset()
@@ -259,19 +249,14 @@ class Project:
     """`name`, `specification_digest`, `encoding_digest`, `epoch`: identity of the project. An epoch is one agreed
     seed."""
     owner: str = ""
-    """The coordinator that it belongs to, in the membership list."""
     hand_over: PendingHandOver | None = None
-    """The offer to another coordinator that waits to be taken."""
     new_epoch: NewEpoch | None = None
     """What has opened the present epoch; None in the first."""
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
-    """By role."""
     declines: Mapping[Side, Decline] = field(default_factory=lambda: MappingProxyType({}))
     """Of the specification, by those who have not approved it since."""
     messages: Mapping[tuple[Side, MessageKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    """The seed agreement's mailbox, by sender and kind."""
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
-    """Each custodian's key report."""
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
     """The newest upload of each custodian: the committed one where there is one."""
     pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
@@ -287,7 +272,6 @@ class Project:
     """`sent`, `received`: those of the newest released run that have been sent, and of these those that have been
     received."""
     policy: Policy = Policy.NONE
-    """What the specification requires before a release."""
     signatures: int = 1
     """How many stewards must sign the release of a held result."""
     release_signatures: tuple[ReleaseSignature, ...] = ()
@@ -299,12 +283,10 @@ class Project:
 
     @property
     def newest_run(self) -> Run | None:
-        """The newest requested run."""
         return self.runs[-1] if self.runs else None
 
     @property
     def released_run(self) -> Run | None:
-        """The newest released run."""
         return next((run for run in reversed(self.runs) if run.released), None)
 
     @property
@@ -320,7 +302,6 @@ class Project:
         return next((run for run in self.runs if run.state.active), None)
 
     def run(self, name: str) -> Run | None:
-        """The run of that name."""
         return next((run for run in self.runs if run.run == name), None)
 
     def contributed(self, side: Side) -> bool:

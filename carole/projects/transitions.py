@@ -227,17 +227,15 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
     expected = sorted({state for row in rows for state in row.states})
     what = f"the project must be {' or '.join(state.name for state in expected)} for this"
     remedy = _WAITING[project.state]
-    raise GemelError(
-        ErrorCode.WRONG_STATE, what, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
-    )
+    got = project.state.name
+    raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{action} of {project.name}", got=got, remedy=remedy)
 
 
 def _refuse(project: Project, action: Action, why: str) -> None:
     if why:
         remedy = "see the section on restored logs in the guide of your role"
-        raise GemelError(
-            ErrorCode.WRONG_STATE, why, where=f"{action} of {project.name}", got=project.state.name, remedy=remedy
-        )
+        got = project.state.name
+        raise GemelError(ErrorCode.WRONG_STATE, why, where=f"{action} of {project.name}", got=got, remedy=remedy)
 
 
 def arrive(row: Transition, after: Project) -> State:
@@ -270,14 +268,13 @@ def require_owner(project: Project, member: str, doing: str) -> None:
     """
     if project.owner == member:
         return
-    raise GemelError(
-        ErrorCode.NOT_ADMITTED,
-        f"the project belongs to the coordinator {project.owner}",
-        where=f"{doing} of {project.name}",
-        got=f"coordinator {member}",
-        remedy=f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
-        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)",
+    what = f"the project belongs to the coordinator {project.owner}"
+    got = f"coordinator {member}"
+    remedy = (
+        f"let {project.owner} do it, or hand the project over to you (`gemel project hand-over`); where "
+        f"{project.owner} is no longer a member, a steward does (`gemel steward hand-over`)"
     )
+    raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"{doing} of {project.name}", got=got, remedy=remedy)
 
 
 def waits_for(project: Project, member: str) -> bool:

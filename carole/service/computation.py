@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-import grpc
+from grpc import ServicerContext
 
 from gemel.carole.projects.project import Project
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
@@ -33,7 +33,8 @@ from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.parties import party_from_wire, party_to_wire, side_from_wire
-from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.protos.linkage.v1 import computation_pb2 as pb
+from gemel.protos.linkage.v1 import computation_pb2_grpc
 from gemel.shared.session.handshake import SESSION_BYTES
 from gemel.shared.session.message_relay import MessagePart
 
@@ -42,25 +43,21 @@ from gemel.shared.session.message_relay import MessagePart
 
 @dataclass(frozen=True)
 class ComputedRun:
-    """What a session is opened for."""
-
     spec: Specification
-    offer: computation_pb2.NextComputationResponse
+    offer: pb.NextComputationResponse
     contributions: Mapping[Side, StoredContribution]
 
 
 def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
-    """What a session of a run is opened for."""
     text, spec = service.specification(name)
     project = service.store.projects.get(name)
     active = project.active_run
     if active is None or active.run != run or spec.mode != "shared":
-        raise GemelError(
-            ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
-        )
+        what = "the run is not active, or not of mode shared"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{name}, run {run}")
     opened = {side: service.store.uploads.open(name, side) for side in Side}
     inputs = [_input(project, side, service.store.uploads.shares(name, side)) for side in Side]
-    offer = computation_pb2.NextComputationResponse(
+    offer = pb.NextComputationResponse(
         project=name,
         specification=text,
         run=run,
@@ -71,18 +68,15 @@ def computed_run(service: ServiceContext, name: str, run: str) -> ComputedRun:
     return ComputedRun(spec, offer, opened)
 
 
-def require_size(offer: computation_pb2.NextComputationResponse) -> None:
+def require_size(offer: pb.NextComputationResponse) -> None:
     """Refuse an offer that fits into no message, with UPLOAD_LIMIT."""
     if offer.ByteSize() > MAX_MESSAGE_BYTES:
-        raise GemelError(
-            ErrorCode.UPLOAD_LIMIT,
-            "the specification and the layouts of both contributions must fit into a message",
-            where=offer.project,
-            got=f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}",
-        )
+        what = "the specification and the layouts of both contributions must fit into a message"
+        got = f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}"
+        raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where=offer.project, got=got)
 
 
-def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_pb2.ComputationInput:
+def _input(project: Project, side: Side, found: SharesOfUpload) -> pb.ComputationInput:
     manifest = Manifest(
         project.name,
         side,
@@ -92,7 +86,7 @@ def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_p
         found.layout,
         found.sealed_seeds,
     )
-    return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
+    return pb.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
 
 
 MAX_WAIT_MS = 5000
@@ -106,10 +100,8 @@ Response = TypeVar("Response")
 
 
 class Computation(computation_pb2_grpc.ComputationServicer):
-    """The compute parties' service."""
-
     def __init__(self, service: ServiceContext, trust: Trust, absence: Absence | None = None) -> None:
-        self._service, self._trust = service, trust
+        self._service, self._store, self._trust = service, service.store, trust
         self.sessions = Sessions(absence)
         # A reader has a chunk in memory, and is of one thread at a time.
         self._reading = threading.Lock()
@@ -121,18 +113,13 @@ class Computation(computation_pb2_grpc.ComputationServicer):
     async def _close(self) -> None:
         self.sessions.close()
 
-    def OpenSession(
-        self, request: computation_pb2.OpenSessionRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.OpenSessionResponse:
-        """Announce a session of an active run."""
+    def OpenSession(self, request: pb.OpenSessionRequest, context: ServicerContext) -> pb.OpenSessionResponse:
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
         run_in_loop(self._add(self._session_of(computed_run(self._service, name, run), number)))
         log.info("computation opened", project=name, run=run)
-        return computation_pb2.OpenSessionResponse()
+        return pb.OpenSessionResponse()
 
-    def FetchSet(
-        self, request: computation_pb2.FetchSetRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.FetchSetResponse:
+    def FetchSet(self, request: pb.FetchSetRequest, context: ServicerContext) -> pb.FetchSetResponse:
         """A chunk of one set of a contribution; not of the codes, which are Carole's alone."""
         session = run_in_loop(self._checked(request.session, caller(context).name))
         with self._reading:
@@ -141,33 +128,33 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             stop = min(start + CHUNK_BYTES, found.start + found.layout.total_bytes)
             if start > stop or (start == stop and request.index):
                 raise _no_such("chunk", request.index)
-            return computation_pb2.FetchSetResponse(data=bytes(found.payload.read(start, stop)))
+            return pb.FetchSetResponse(data=bytes(found.reader.read(start, stop)))
 
     async def NextComputation(
-        self, request: computation_pb2.NextComputationRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.NextComputationResponse:
+        self, request: pb.NextComputationRequest, context: ServicerContext
+    ) -> pb.NextComputationResponse:
         """The session that waits for the caller; waits a little when there is none."""
         member, process = caller(context).name, request.process
         if len(process) != _PROCESS_BYTES:
             raise parameter("process", "a process has 16 random bytes", f"{len(process)} bytes")
 
-        def look() -> computation_pb2.NextComputationResponse | None:
+        def look() -> pb.NextComputationResponse | None:
             if self.sessions.closed:
-                return computation_pb2.NextComputationResponse()
+                return pb.NextComputationResponse()
             return self.sessions.offered(member, process)
 
         found = await _awaited(look, lambda: self.sessions.changed, _seconds(request.wait_ms, context), context)
-        return found or computation_pb2.NextComputationResponse()
+        return found or pb.NextComputationResponse()
 
     async def AttendSession(
-        self, request: computation_pb2.AttendSessionRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.AttendSessionResponse:
+        self, request: pb.AttendSessionRequest, context: ServicerContext
+    ) -> pb.AttendSessionResponse:
         """Take part; returns when others have joined, or an error once the session has ended."""
         session, party = self.sessions.known(request.session, caller(context).name)
         session.join(party, request.process)
         known = {party_from_wire(each) for each in request.present}
 
-        def look() -> computation_pb2.AttendSessionResponse | None:
+        def look() -> pb.AttendSessionResponse | None:
             session.check()
             if session.joined == known:
                 return None
@@ -185,20 +172,18 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session.seen(party)
         return found or _present(session)
 
-    async def SendMessage(
-        self, request: computation_pb2.SendMessageRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.SendMessageResponse:
+    async def SendMessage(self, request: pb.SendMessageRequest, context: ServicerContext) -> pb.SendMessageResponse:
         """Take a part of a message, once there is room for it."""
         session, party = self.sessions.known(request.session, caller(context).name)
         to = party_from_wire(request.to)
         if to is party:
             raise parameter("to", "a party sends nothing to itself")
         part = MessagePart(request.number, request.part, request.parts, request.data)
-        return computation_pb2.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
+        return pb.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
 
     async def ReceiveMessage(
-        self, request: computation_pb2.ReceiveMessageRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.ReceiveMessageResponse:
+        self, request: pb.ReceiveMessageRequest, context: ServicerContext
+    ) -> pb.ReceiveMessageResponse:
         """A part of a message from another party, waited for."""
         session, party = self.sessions.known(request.session, caller(context).name)
         sender = party_from_wire(request.sender)
@@ -212,12 +197,12 @@ class Computation(computation_pb2_grpc.ComputationServicer):
                 raise
             found = None  # who has done its part waits for nothing
         if found is None:
-            return computation_pb2.ReceiveMessageResponse()
-        return computation_pb2.ReceiveMessageResponse(parts=found.parts, data=found.data)
+            return pb.ReceiveMessageResponse()
+        return pb.ReceiveMessageResponse(parts=found.parts, data=found.data)
 
     async def EndComputation(
-        self, request: computation_pb2.EndComputationRequest, context: grpc.ServicerContext
-    ) -> computation_pb2.EndComputationResponse:
+        self, request: pb.EndComputationRequest, context: ServicerContext
+    ) -> pb.EndComputationResponse:
         """The caller has done its part, or ends the session for all."""
         session, party = self.sessions.known(request.session, caller(context).name)
         if request.code == 0:
@@ -228,14 +213,14 @@ class Computation(computation_pb2_grpc.ComputationServicer):
                 "computation given up", project=session.project, run=session.run, by=party.title, error=str(error)
             )
             session.end(error)
-        return computation_pb2.EndComputationResponse()
+        return pb.EndComputationResponse()
 
     def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
         members = compute_members(self._trust.members, found.spec)
         names = (members[0].name, members[1].name, members[2].name)
         offers = {}
         for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
-            offers[party] = offer = computation_pb2.NextComputationResponse()
+            offers[party] = offer = pb.NextComputationResponse()
             offer.CopyFrom(found.offer)
             offer.session = number
             require_size(offer)
@@ -253,14 +238,13 @@ class Computation(computation_pb2_grpc.ComputationServicer):
 
     def _set(self, session: Session, side: Side, number: int) -> StoredSet:
         there = session.contributions.get(side)
-        if there is None or not self._service.store.projects.get(session.project).contributed(side):
+        if there is None or not self._store.projects.get(session.project).contributed(side):
             raise lost("a contribution is no longer there")
         if number >= len(there.layout.sets):
             raise _no_such("set", number)
         if there.layout.sets[number].rule in (CODES, *KNOWN):
-            raise GemelError(
-                ErrorCode.NOT_ADMITTED, "codes of variables are no part of the computation", where=f"set {number}"
-            )
+            what = "codes of variables are no part of the computation"
+            raise GemelError(ErrorCode.NOT_ADMITTED, what, where=f"set {number}")
         return there.reference(number)
 
 
@@ -268,7 +252,7 @@ async def _awaited(
     look: Callable[[], Response | None],
     changed: Callable[[], asyncio.Event],
     seconds: float,
-    context: grpc.ServicerContext,
+    context: ServicerContext,
 ) -> Response | None:
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -284,33 +268,25 @@ async def _awaited(
             return look()
 
 
-def _seconds(wait_ms: int, context: grpc.ServicerContext) -> float:
+def _seconds(wait_ms: int, context: ServicerContext) -> float:
     remaining = context.time_remaining() or 0.0
     return min(wait_ms, MAX_WAIT_MS) / 1000 if remaining > MAX_WAIT_MS / 1000 else max(0.0, remaining - 0.5)
 
 
-def _present(session: Session) -> computation_pb2.AttendSessionResponse:
-    return computation_pb2.AttendSessionResponse(present=[party_to_wire(each) for each in sorted(session.joined)])
+def _present(session: Session) -> pb.AttendSessionResponse:
+    return pb.AttendSessionResponse(present=[party_to_wire(each) for each in sorted(session.joined)])
 
 
-def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> GemelError:
+def _given_up(party: ComputeParty, request: pb.EndComputationRequest) -> GemelError:
     """What the others read: who gave up, and why in its words, which are another organisation's."""
     words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
-        return GemelError(
-            ErrorCode.DEVIATION,
-            words,
-            where=f"computation, as {party.title} found",
-            remedy="find out with the others whose program or machine was changed, before another run",
-        )
+        remedy = "find out with the others whose program or machine was changed, before another run"
+        return GemelError(ErrorCode.DEVIATION, words, where=f"computation, as {party.title} found", remedy=remedy)
     if request.code == ErrorCode.UNAVAILABLE:
         return lost(f"{party.title} has left it")
-    return GemelError(
-        ErrorCode.WRONG_STATE,
-        f"{party.title} cannot go on: {words}",
-        where="computation",
-        remedy="start another run when this has been put right",
-    )
+    remedy = "start another run when this has been put right"
+    return GemelError(ErrorCode.WRONG_STATE, f"{party.title} cannot go on: {words}", where="computation", remedy=remedy)
 
 
 def _session(given: bytes) -> bytes:

@@ -60,16 +60,11 @@ class Session:
         self.changed = asyncio.Event()
 
     def party_of(self, member: str) -> ComputeParty:
-        """Which party a member is."""
         for party in ComputeParty:
             if self.members[party] == member:
                 return party
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            "the computation is for the three members that the specification names",
-            where="session",
-            remedy="see `compute` in the specification",
-        )
+        what = "the computation is for the three members that the specification names"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where="session", remedy="see `compute` in the specification")
 
     def check(self) -> None:
         """Raise the error by which the session has ended, if it has."""
@@ -88,12 +83,9 @@ class Session:
         """A party takes part; one process of each."""
         self.check()
         if self.processes.setdefault(party, process) != process:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "another process of this member takes part in the session",
-                where="session",
-                remedy="let one process compute for a member; a second one goes on once the first has ended",
-            )
+            what = "another process of this member takes part in the session"
+            remedy = "let one process compute for a member; a second one goes on once the first has ended"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where="session", remedy=remedy)
         self.seen(party)
         if party not in self.joined:
             self.joined.add(party)
@@ -136,8 +128,6 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a Carole."""
-
     def __init__(self, absence: Absence | None = None, capacity: int = CAPACITY_BYTES) -> None:
         self.absence, self.capacity = absence or Absence(), capacity
         self._by_number: dict[bytes, Session] = {}
@@ -211,9 +201,8 @@ class Sessions:
 
 def lost(why: str) -> GemelError:
     """The error of a session that has ended without anybody's fault."""
-    return GemelError(
-        ErrorCode.NOT_FOUND, f"the session has ended: {why}", where="session", remedy="another one may be opened"
-    )
+    remedy = "another one may be opened"
+    return GemelError(ErrorCode.NOT_FOUND, f"the session has ended: {why}", where="session", remedy=remedy)
 
 
 def _now() -> float:

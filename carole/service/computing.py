@@ -59,8 +59,6 @@ class GaveWayError(Exception):
 
 @dataclass(frozen=True)
 class Computing:
-    """What Carole's worker computes with."""
-
     service: OwnService
     identity: Identity
     give_way: Callable[[Lease], bool]
@@ -136,6 +134,6 @@ def own_contribution(store: Store, spec: Specification, reader: Reader, side: Si
 
     def read(number: int, size: int) -> memoryview:
         stored = there.reference(number)
-        return stored.payload.read(stored.start, stored.start + size)
+        return stored.reader.read(stored.start, stored.start + size)
 
     return PartyContribution(ComputeParty.CAROLE, header, found.layout, read)

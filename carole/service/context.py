@@ -75,7 +75,6 @@ class Conditions:
             self._found[side] = newest
 
     def of(self, side: Side, project: str) -> Reported:
-        """What a custodian has reported about a project."""
         with self._lock:
             condition, since = self._found[side].get(project, (project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED, 0))
             return Reported(condition, since, self._polls.get(side, 0))
@@ -91,8 +90,6 @@ Response = TypeVar("Response")
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on a custodian's uploads."""
-
     max_upload_bytes: int
     max_rows: int
     quota: Quota
@@ -107,7 +104,6 @@ class ServiceContext:
     stopping: threading.Event = field(default_factory=threading.Event)
     conditions: Conditions = field(default_factory=Conditions)
     endings: Callable[[], Mapping[str, EndingCertificate]] = dict
-    """Which members' certificates end soon, by the members' names."""
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed. Raises NOT_FOUND."""
@@ -167,7 +163,6 @@ def new_id(text: str, what: str) -> str:
 
 
 def request_id(text: str) -> str:
-    """A caller's own name for a request."""
     if not _REQUEST.fullmatch(text):
         raise parameter("request", "expected 1 to 64 letters, digits, '_' or '-'", f"{len(text)} characters")
     return text
@@ -239,14 +234,13 @@ def refuse_reused_names(store: Store, members: Members) -> None:
             continue
         former = store.audit.last_as_member(member.name)
         if former is not None and former["identity"] != _entry(member)["identity"]:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the name {member.name} was another member's, to whom projects belong",
-                where="membership list",
-                got="another identity than when it was removed",
-                remedy="list the new member under a name of its own; a steward hands the projects over to it "
-                "(`gemel steward hand-over`)",
+            what = f"the name {member.name} was another member's, to whom projects belong"
+            got = "another identity than when it was removed"
+            remedy = (
+                "list the new member under a name of its own; a steward hands the projects over to it "
+                "(`gemel steward hand-over`)"
             )
+            raise GemelError(ErrorCode.CONFIGURATION, what, where="membership list", got=got, remedy=remedy)
 
 
 def _entry(member: Member) -> dict[str, str]:

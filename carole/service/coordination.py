@@ -44,38 +44,31 @@ log = structlog.get_logger()
 
 
 class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
-    """The coordinator's service."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service = service
-        self._trust = trust
+        self._service, self._store, self._trust = service, service.store, trust
 
     def CreateProject(self, request: pb.CreateProjectRequest, context: ServicerContext) -> pb.CreateProjectResponse:
-        """Create the project that a specification describes."""
         new = self._new(request.specification)
-        project = self._service.store.projects.create(new, caller(context).name)
+        project = self._store.projects.create(new, caller(context).name)
         return pb.CreateProjectResponse(status=self._status(project, caller(context)))
 
     def ApproveProject(self, request: pb.ApproveProjectRequest, context: ServicerContext) -> pb.ApproveProjectResponse:
-        """Consent to a specification."""
         name = project_name(request.project)
-        require_stewards(self._service.store.projects.get(name).signatures, self._trust.members)
+        require_stewards(self._store.projects.get(name).signatures, self._trust.members)
         project = approve(
             self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
         )
         return pb.ApproveProjectResponse(status=self._status(project, caller(context)))
 
     def AmendProject(self, request: pb.AmendProjectRequest, context: ServicerContext) -> pb.AmendProjectResponse:
-        """Replace a project's specification by another with the same encoding."""
-        project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
+        project = self._store.projects.amend(self._new(request.specification), caller(context).name)
         return pb.AmendProjectResponse(status=self._status(project, caller(context)))
 
     def NewEpoch(self, request: pb.NewEpochRequest, context: ServicerContext) -> pb.NewEpochResponse:
-        """Open a project's next epoch."""
         member, name, reason = caller(context), project_name(request.project), normalized_reason(request.reason)
-        encoding = self._service.store.projects.get(name).encoding_digest
+        encoding = self._store.projects.get(name).encoding_digest
         verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
-        project = self._service.store.apply(
+        project = self._store.apply(
             name,
             lambda project, now: open_epoch(
                 project, NewEpoch(request.epoch, member.name, reason, request.signature, now)
@@ -84,33 +77,29 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.NewEpochResponse(status=self._status(project, caller(context)))
 
     def HandOver(self, request: pb.HandOverRequest, context: ServicerContext) -> pb.HandOverResponse:
-        """Offer a project to another coordinator."""
         member = caller(context)
         name = project_name(request.project)
         project = hand_over(self._service, self._trust.members, member, name, member.name, request)
         return pb.HandOverResponse(status=self._status(project, caller(context)))
 
     def TakeOver(self, request: pb.TakeOverRequest, context: ServicerContext) -> pb.TakeOverResponse:
-        """Become the owner of a project."""
         project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
         return pb.TakeOverResponse(status=self._status(project, caller(context)))
 
     def GetProject(self, request: pb.GetProjectRequest, context: ServicerContext) -> pb.GetProjectResponse:
-        """The state of a project."""
         name = project_name(request.project)
-        project = self._service.store.projects.get(name)
+        project = self._store.projects.get(name)
         return pb.GetProjectResponse(
-            status=self._status(project, caller(context), self._service.store.projects.former()),
-            specification=self._service.store.projects.specification(name),
+            status=self._status(project, caller(context), self._store.projects.former()),
+            specification=self._store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
             hand_over=hand_over_to_wire(project),
             new_epoch=None if project.new_epoch is None else new_epoch_to_wire(project.new_epoch),
         )
 
     def ListProjects(self, request: pb.ListProjectsRequest, context: ServicerContext) -> pb.ListProjectsResponse:
-        """The state of every project, page by page."""
-        listed = newest_first(self._service.store.projects.all(), request.after)
-        member, former = caller(context), self._service.store.projects.former()
+        listed = newest_first(self._store.projects.all(), request.after)
+        member, former = caller(context), self._store.projects.former()
         entries = ((project.name, self._status(project, member, former)) for project in listed)
         projects, following = page(entries, request.maximum)
         return pb.ListProjectsResponse(
@@ -118,18 +107,16 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         )
 
     def StartRun(self, request: pb.StartRunRequest, context: ServicerContext) -> pb.StartRunResponse:
-        """Request a run."""
         name = project_name(request.project)
-        run = self._service.store.runs.start(
+        run = self._store.runs.start(
             name, caller(context).name, request_id(request.request), secrets.token_hex(16), request_of(context)
         )
         log.info("run requested", project=name, run=run.run)
         return pb.StartRunResponse(run=run_to_wire(run, judges=True))
 
     def GetRun(self, request: pb.GetRunRequest, context: ServicerContext) -> pb.GetRunResponse:
-        """The state of a run."""
         name = project_name(request.project)
-        run = self._service.store.runs.get(name, known_id(request.run))
+        run = self._store.runs.get(name, known_id(request.run))
         return pb.GetRunResponse(run=run_to_wire(run, judges=self._owns(name, caller(context))))
 
     def WatchRun(self, request: pb.WatchRunRequest, context: ServicerContext) -> Iterator[project_pb2.RunStatus]:
@@ -137,28 +124,26 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         name, run = project_name(request.project), known_id(request.run)
         end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
         judges = self._owns(name, caller(context))
-        shown = self._service.store.runs.get(name, run)
+        shown = self._store.runs.get(name, run)
         yield run_to_wire(shown, judges=judges)
         # A caller that watches too many runs already has the state of this one, and can repeat its request.
         while may_wait(context) and shown.state.active and time.monotonic() < end and context.is_active():
             if self._service.stopping.wait(_WATCH_SECONDS):
                 return
-            found = self._service.store.runs.get(name, run)
+            found = self._store.runs.get(name, run)
             if found != shown:
                 shown = found
                 yield run_to_wire(shown, judges=judges)
 
     def GetStatistics(self, request: pb.GetStatisticsRequest, context: ServicerContext) -> pb.GetStatisticsResponse:
-        """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
         self._service.require_owner(name, caller(context), "fetch of results")
-        chunk = self._service.store.results.fetch(name, Role.COORDINATOR, run, request.index)
+        chunk = self._store.results.fetch(name, Role.COORDINATOR, run, request.index)
         return pb.GetStatisticsResponse(chunk=chunk.message())
 
     def EraseProject(self, request: pb.EraseProjectRequest, context: ServicerContext) -> pb.EraseProjectResponse:
-        """Destroy the keys of everything stored for a project."""
         member, name = caller(context), project_name(request.project)
-        project = self._service.store.apply(name, lambda project, _: erase(project, member.role, member.name))
+        project = self._store.apply(name, lambda project, _: erase(project, member.role, member.name))
         return pb.EraseProjectResponse(status=self._status(project, member))
 
     def _status(
@@ -172,7 +157,7 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return status_to_wire(project, self._service.conditions, stewards, counted, judges=True)
 
     def _owns(self, name: str, reader: Member) -> bool:
-        return self._service.store.projects.get(name).owner == reader.name
+        return self._store.projects.get(name).owner == reader.name
 
     def _new(self, text: str) -> NewProject:
         spec = _read(text)

@@ -64,11 +64,8 @@ MAX_WAITING = 1000
 
 
 class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
-    """The custodians' service."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service = service
-        self._trust = trust
+        self._service, self._store, self._trust = service, service.store, trust
 
     def NextTask(self, request: pb.NextTaskRequest, context: ServicerContext) -> pb.NextTaskResponse:
         """The next task; waits a little when there is none."""
@@ -77,16 +74,16 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         projects: list[Project] = []
 
         def find_task() -> Task | None:
-            projects[:] = self._service.store.projects.all()
+            projects[:] = self._store.projects.all()
             self._service.conditions.report(side, request.conditions, (project.name for project in projects))
             return choose(projects, side, waiting)
 
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
-        response = next_task_response(self._service.store, side, request.since)
+        response = next_task_response(self._store, side, request.since)
         response.certificates.extend(endings_to_wire(self._service.endings()))
-        response.countersign = self._service.store.audit.awaited(
+        response.countersign = self._store.audit.awaited(
             member.name,
             self._trust.members.in_role(side.other.role).name,
             [project.name for project in projects if project.shares_awaited],
@@ -98,7 +95,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
                 pb.NextTaskResponse(
                     kind=pb.TaskKind.Name(int(task.kind)),
                     status=status_to_wire(project),
-                    specification=self._service.store.projects.specification(task.project),
+                    specification=self._store.projects.specification(task.project),
                     messages=messages_to_wire(project),
                     run=task.run,
                     recipient=task.recipient,
@@ -109,7 +106,6 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return response
 
     def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
-        """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
         digest, file = request.specification_digest, file_details(request, member)
@@ -117,19 +113,16 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return pb.ApproveResponse(status=status_to_wire(project))
 
     def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
-        """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
         digest, signature = request.specification_digest, request.signature
         CustodianDecline(name, digest, reason).verify(member.identity, signature)
-        project = self._service.store.apply(
-            name,
-            lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now)),
+        project = self._store.apply(
+            name, lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now))
         )
         return pb.CustodyDeclineResponse(status=status_to_wire(project))
 
     def PostMessage(self, request: pb.PostMessageRequest, context: ServicerContext) -> pb.PostMessageResponse:
-        """Post a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
@@ -138,9 +131,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             raise parameter("message.kind", "a message must be an offer or a confirmation", str(request.message.kind))
         kind = MessageKind(request.message.kind)
         epoch, payload = request.epoch, request.message.payload
-        self._service.store.apply(
-            name, lambda project, _: post_message(project, side, member.name, epoch, kind, payload)
-        )
+        self._store.apply(name, lambda project, _: post_message(project, side, member.name, epoch, kind, payload))
         return pb.PostMessageResponse()
 
     def ReportKeys(self, request: pb.ReportKeysRequest, context: ServicerContext) -> pb.ReportKeysResponse:
@@ -152,7 +143,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
             what = f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}"
             raise parameter("report", what, f"{len(report.key_check_value)} and {len(report.canary_digest)}")
-        project = self._service.store.apply(
+        project = self._store.apply(
             name, lambda project, _: report_keys(project, side, member.name, request.epoch, report)
         )
         mismatch = key_mismatch(project)
@@ -167,16 +158,16 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         member, side = _custodian(context)
         limits = self._service.limits
         name = project_name(request.manifest.project)
-        project = self._service.store.projects.get(name)
+        project = self._store.projects.get(name)
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
             what = "a custodian may contribute for its own side only"
             raise GemelError(ErrorCode.NOT_ADMITTED, what, where="manifest.side")
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
-        stated = check_stated(self._service.store.audit, manifest, spec, member.name)
+        stated = check_stated(self._store.audit, manifest, spec, member.name)
         upload = new_id(request.upload, "upload")
-        progress = self._service.store.uploads.begin(
+        progress = self._store.uploads.begin(
             name,
             side,
             member.name,
@@ -198,19 +189,15 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     def PutChunk(
         self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
     ) -> contribution_pb2.PutChunkResponse:
-        """Take one chunk."""
         _, side = _custodian(context)
-        self._service.store.uploads.put(
-            project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk)
-        )
+        self._store.uploads.put(project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk))
         return contribution_pb2.PutChunkResponse()
 
     def CommitUpload(
         self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
-        """Commit a complete upload."""
         member, side = _custodian(context)
-        self._service.store.uploads.commit(
+        self._store.uploads.commit(
             project_name(request.project),
             side,
             member.name,
@@ -222,28 +209,25 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         return contribution_pb2.CommitUploadResponse()
 
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
-        """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        chunk = self._service.store.results.fetch(name, member.role, run, request.index)
+        chunk = self._store.results.fetch(name, member.role, run, request.index)
         return pb.FetchResultResponse(chunk=chunk.message())
 
     def AcknowledgeResult(
         self, request: pb.AcknowledgeResultRequest, context: ServicerContext
     ) -> pb.AcknowledgeResultResponse:
-        """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         alone = normalized_reason(request.alone) if request.alone else ""
-        self._service.store.results.acknowledge(name, side, member.name, run, request.root, alone)
+        self._store.results.acknowledge(name, side, member.name, run, request.root, alone)
         return pb.AcknowledgeResultResponse()
 
     def PutVariables(
         self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
-        """Take a chunk of granted columns, sealed to a recipient."""
         member, side = _custodian(context)
-        store, limits, transfer = self._service.store, self._service.limits, Transfer(side, request.recipient)
+        store, limits, transfer = self._store, self._service.limits, Transfer(side, request.recipient)
         name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
         store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
         return variables_pb2.PutVariablesResponse()

@@ -71,7 +71,6 @@ class RunWork:
 
     @cached_property
     def plan(self) -> LinkagePlan:
-        """The plan of the specification."""
         return plan_of(self.spec)
 
     @property
@@ -98,20 +97,10 @@ def end_run(
     What another worker releases of the same custodians while this run is assessed is not in its report; then it is
     assessed again.
 
-    Parameters
-    ----------
-    document
-        The model and the aggregates, the number of links among them.
-    combined
-        The linked records' codes, where the specification requests an assessment.
-    make_shares
-        Gives every recipient's share, by role, with the statistics and the joint distribution as they are released.
-    held_bytes
-        Memory of what the shares are made of; the assessment gets what is left of the run's.
-    copies
-        Near-copies within each contribution, where the specification requests an assessment.
-    joint
-        What the extended latent step estimated, in codes; None: there was none.
+    `combined`: the linked records' codes, and `copies`: near-copies within each contribution, where the specification
+    requests an assessment. `make_shares`: gives every recipient's share, by role, with the statistics and the joint
+    distribution as they are released. `held_bytes`: memory of what the shares are made of; the assessment gets what is
+    left of the run's. `joint`: what the extended latent step estimated, in codes; None: there was none.
     """
     links, store, lease = document.linkage.links, work.store, work.lease
     if combined is None:
@@ -214,7 +203,6 @@ def _decision(found: Protected) -> PolicyDecision:
 
 
 def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocument:
-    """The statistics with how the variables are released."""
     if not found.changes:
         return document
     changed = [{"variable": name, "coarsening": step} for name, step in found.changes.items()]
@@ -344,7 +332,6 @@ def _copies(first: NDArray[np.integer]) -> pl.DataFrame:
 
 
 def _draws(drawn: DrawnLinks, shown: ShownPairs, rows: NDArray[np.int32], ids: NDArray[np.str_]) -> pl.DataFrame:
-    """A row for each link of each drawn linkage."""
     at = drawn.pair
     return pl.DataFrame(
         {
@@ -372,7 +359,6 @@ def _archive(files: Mapping[str, bytes]) -> memoryview:
 
 
 def _ids(count: int) -> NDArray[np.str_]:
-    """Distinct random ids of 16 hexadecimal digits."""
     while True:
         digits = secrets.token_bytes(count * _ID_BYTES).hex()
         width = 2 * _ID_BYTES

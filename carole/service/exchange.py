@@ -16,6 +16,7 @@ from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.project import Project, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
+from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.view import not_found
 from gemel.common.audit import Checkpoint
@@ -47,12 +48,9 @@ log = structlog.get_logger()
 
 
 class Auditing(audit_pb2_grpc.AuditServicer):
-    """The audit log's service."""
-
     def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
         self._log = service.store.audit
-        self._trust = trust
-        self._identity = identity
+        self._trust, self._identity = trust, identity
         self._noted: Checkpoint | None = None
 
     def Witness(self, request: audit_pb2.WitnessRequest, context: ServicerContext) -> audit_pb2.WitnessResponse:
@@ -114,14 +112,11 @@ def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Membe
 # Carole's service for all parties of a project after her store was put back from a backup.
 
 MAX_RUNS = 1000
-"""In one decision."""
 
 ROOT_BYTES = 32
 
 
 class Restoration(restoration_pb2_grpc.RestorationServicer):
-    """The service for restored logs."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._store = service.store
         self._trust = trust
@@ -129,7 +124,6 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
     def GetRestoration(
         self, request: restoration_pb2.GetRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.GetRestorationResponse:
-        """The newest restoration, with its proofs."""
         found = self._store.restorations.newest()
         if found is None:
             return restoration_pb2.GetRestorationResponse(newest=checkpoint_to_wire(self._store.audit.checkpoint()))
@@ -143,7 +137,6 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
     def DecideRestoration(
         self, request: restoration_pb2.DecideRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.DecideRestorationResponse:
-        """Take a party's decision."""
         member = caller(context)
         found = self._store.restorations.newest()
         if found is None:
@@ -175,24 +168,22 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
 class Receiving:
     """What every recipient of granted columns may call."""
 
-    _service: ServiceContext
+    _store: Store
 
     def FetchVariables(
         self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
     ) -> variables_pb2.FetchVariablesResponse:
-        """A chunk of what a custodian has sent to the caller."""
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-        chunk = self._service.store.variables.fetch(name, member.role, run, transfer, request.index)
+        chunk = self._store.variables.fetch(name, member.role, run, transfer, request.index)
         return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
 
     def AcknowledgeVariables(
         self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
     ) -> variables_pb2.AcknowledgeVariablesResponse:
-        """The caller confirms that it holds what a custodian has sent."""
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-        self._service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
+        self._store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
         return variables_pb2.AcknowledgeVariablesResponse()
 
 
@@ -206,32 +197,28 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
     """Refuse a specification that grants columns to an analyst who is no member of that role."""
     analysts = {member.name for member in trust.members.with_role(Role.ANALYST)}
     if missing := sorted({transfer.to for transfer in transfers if transfer.to_analyst} - analysts):
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "columns are granted to a recipient that is no member with the role analyst",
-            where="release.variables",
-            got=", ".join(missing),
-            remedy="enrol it (`gemel party enrol --role analyst`) and have all take the new membership list, or name"
-            " alice or bob",
+        what = "columns are granted to a recipient that is no member with the role analyst"
+        got = ", ".join(missing)
+        remedy = (
+            "enrol it (`gemel party enrol --role analyst`) and have all take the new membership list, or name"
+            " alice or bob"
         )
+        raise GemelError(ErrorCode.SPECIFICATION, what, where="release.variables", got=got, remedy=remedy)
 
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
-    """The analysts' service."""
-
     def __init__(self, service: ServiceContext) -> None:
-        self._service = service
+        self._store = service.store
 
     def ListVariables(
         self, request: variables_pb2.ListVariablesRequest, context: ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
         """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
-        listed = newest_first(self._service.store.projects.all(), request.after)
+        listed = newest_first(self._store.projects.all(), request.after)
         found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
         return variables_pb2.ListVariablesResponse(projects=found, next=following)
 
     def _granted(self, projects: Iterable[Project], own: str) -> Iterator[tuple[str, variables_pb2.VariableTransfers]]:
-        """The transfers to a recipient, by project."""
         for project in projects:
             mine = [transfer for transfer in project.transfers if transfer.to == own]
             if not mine or project.state is State.ERASED:
@@ -241,7 +228,7 @@ class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
                 project.name,
                 variables_pb2.VariableTransfers(
                     project=project.name,
-                    specification=self._service.store.projects.specification(project.name),
+                    specification=self._store.projects.specification(project.name),
                     run="" if run is None else run.run,
                     sent=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.sent],
                     received=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.received],
@@ -256,6 +243,7 @@ class Resolving:
     """What custodians and the resolver, a project's owner, exchange while a run waits."""
 
     _service: ServiceContext
+    _store: Store
 
     def FetchArtifact(
         self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
@@ -270,13 +258,12 @@ class Resolving:
             artifact = handles_of(side_from_wire(request.side))
         else:
             raise _not_for_you(request.artifact)
-        chunk = self._service.store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
+        chunk = self._store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
         return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
 
     def PutArtifact(
         self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
-        """Take a chunk of the caller's handles, or of the resolver's result."""
         member = caller(context)
         name, side = self._party(request.project, member, "result of the resolver")
         run, chunk = known_id(request.run), Chunk.of(request.chunk)
@@ -293,7 +280,7 @@ class Resolving:
                 return resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
             return submit_row_handles(project, side, member.name, run)
 
-        self._service.store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
+        self._store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
         return resolution_pb2.PutArtifactResponse()
 
     def _party(self, project: str, member: Member, doing: str) -> tuple[str, Side | None]:

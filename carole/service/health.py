@@ -26,8 +26,6 @@ ADDRESS_SECONDS = 60.0
 
 
 class OwnAddress:
-    """Where the service listens, once the worker's parent has written it."""
-
     def __init__(self) -> None:
         self._heard = b""
         self._known = threading.Event()
@@ -46,8 +44,6 @@ class OwnAddress:
 
 
 class OwnService:
-    """How the worker calls the service."""
-
     def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
         self._configuration, self._address, self._pin = configuration, address, pin
 
@@ -117,13 +113,10 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
     if found.status != health_pb2.HealthCheckResponse.SERVING:
-        raise GemelError(
-            ErrorCode.UNAVAILABLE,
-            "Carole answers but is not serving",
-            where=address,
-            got=health_pb2.HealthCheckResponse.ServingStatus.Name(found.status),
-            remedy="she is stopping; wait until she is restarted",
-        )
+        what = "Carole answers but is not serving"
+        got = health_pb2.HealthCheckResponse.ServingStatus.Name(found.status)
+        remedy = "she is stopping; wait until she is restarted"
+        raise GemelError(ErrorCode.UNAVAILABLE, what, where=address, got=got, remedy=remedy)
 
 
 def _own_address(listen: str, where: str) -> str:

@@ -124,7 +124,6 @@ def _request_computed(work: RunWork) -> None:
 
 
 def _computed(work: RunWork, computing: Computing, session: JoinedSession) -> Computed:
-    """Carole's part in one session."""
     alice, bob = (own_contribution(work.store, work.spec, work.reader, side) for side in Side)
     uploads = {side: work.store.uploads.shares(work.lease.project, side).upload for side in Side}
     terms = Terms(session.terms.specification_digest, work.plan, work.resources.memory_bytes)
@@ -217,10 +216,8 @@ def _join(work: RunWork) -> bytes | None:
 def carry_out(work: RunWork) -> int | None:
     """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
 
-    Returns the number of links. Where the specification requests an assessment, the report and the policy decision are
-    stored in the transaction that ends the run: no result exists without them.
-
-    In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
+    Returns the number of links; in mode block_keyed a run has two halves, and None is returned where it waits for
+    custodians and resolver.
     """
     store, lease, spec, plan = work.store, work.lease, work.spec, work.plan
     if spec.in_blocks:
@@ -252,10 +249,7 @@ def carry_out(work: RunWork) -> int | None:
 def _refuse_too_large(project: Project, resources: Resources) -> None:
     total = sum(upload.total_bytes for upload in project.uploads.values())
     if total > resources.memory_bytes:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            "the two contributions do not fit into the memory of a run",
-            where="limits.memory",
-            got=f"{total} bytes of signatures for {resources.memory_bytes}",
-            remedy="raise it in Carole's configuration, have fewer workers, or use fewer signature bits",
-        )
+        what = "the two contributions do not fit into the memory of a run"
+        got = f"{total} bytes of signatures for {resources.memory_bytes}"
+        remedy = "raise it in Carole's configuration, have fewer workers, or use fewer signature bits"
+        raise GemelError(ErrorCode.MEMORY, what, where="limits.memory", got=got, remedy=remedy)

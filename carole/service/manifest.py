@@ -33,22 +33,15 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             f"{manifest.encoding_digest[:8].hex()}...",
         )
     if manifest.epoch != project.epoch:
-        raise GemelError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
-            where="manifest.epoch",
-            got=str(manifest.epoch),
-            remedy="sign the records again with the seed of the project's current epoch",
-        )
+        what = f"the project is in epoch {project.epoch}, and epochs cannot be mixed"
+        remedy = "sign the records again with the seed of the project's current epoch"
+        raise GemelError(ErrorCode.EPOCH_MISMATCH, what, where="manifest.epoch", got=str(manifest.epoch), remedy=remedy)
     report = project.reports.get(manifest.side)
     if report is not None and report.key_check_value != manifest.key_check_value:
-        raise GemelError(
-            ErrorCode.KEY_MISMATCH,
-            "the contribution was not signed with the seed that both custodians have agreed on",
-            where="manifest.key_check_value",
-            got=f"a value other than this custodian reported in epoch {project.epoch}",
-            remedy="sign the records again with the agreed seed",
-        )
+        what = "the contribution was not signed with the seed that both custodians have agreed on"
+        got = f"a value other than this custodian reported in epoch {project.epoch}"
+        remedy = "sign the records again with the agreed seed"
+        raise GemelError(ErrorCode.KEY_MISMATCH, what, where="manifest.key_check_value", got=got, remedy=remedy)
     # In mode block_keyed there is a set for every rule, the samples and the codes; otherwise one set serves every rule.
     separate = spec.in_blocks
     if manifest.layout.is_shared is not (spec.mode == "shared"):

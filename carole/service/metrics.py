@@ -26,8 +26,6 @@ REMEMBERED_SECONDS = 5.0
 
 
 class CaroleMetrics(Collector):
-    """What the page shows of Carole."""
-
     def __init__(
         self,
         monitoring: Monitoring,
@@ -37,15 +35,11 @@ class CaroleMetrics(Collector):
         *,
         label_projects: bool,
     ) -> None:
-        self._monitoring = monitoring
-        self._readiness = readiness
-        self._trust = trust
-        self._workers = workers
-        self._label_projects = label_projects
+        self._monitoring, self._readiness, self._trust = monitoring, readiness, trust
+        self._workers, self._label_projects = workers, label_projects
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics as they are now."""
         yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.in_use())
         yield from self._certificates()
         figures = self._figures()

@@ -28,7 +28,6 @@ from gemel.common.terminal.check_lines import Checks, Note
 
 
 def check_carole(config: Path) -> Checks:
-    """Make every check of Carole's installation."""
     settings = load_carole(config)
     checks = Checks()
     checks.run("configuration", lambda: str(config))

@@ -113,7 +113,6 @@ def _require_gone(members: Members, owner: str, name: str) -> None:
 
 
 def hand_over_to_wire(project: Project) -> coordination_pb2.HandOver | None:
-    """The offer that waits for its successor."""
     pending = project.hand_over
     if pending is None:
         return None
@@ -171,8 +170,6 @@ _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 
 
 class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
-    """The steward's service."""
-
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._service = service
         self._store = service.store
@@ -202,7 +199,6 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         return pb.GetReportResponse(chunk=chunk.message())
 
     def Decide(self, request: pb.DecideRequest, context: ServicerContext) -> pb.DecideResponse:
-        """Sign the release of a held result, or refuse it."""
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
         report = hashlib.sha256(self._store.results.whole_report(name, run)).digest()
@@ -228,7 +224,6 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         return pb.StewardHandOverResponse(status=status_to_wire(project))
 
     def ListEntries(self, request: pb.ListEntriesRequest, context: ServicerContext) -> pb.ListEntriesResponse:
-        """Entries of the audit log, each with its proof of inclusion."""
         project = project_name(request.project) if request.project else None
         shown, entries = self._store.audit.proven(project, request.after, MAX_ENTRIES)
         return pb.ListEntriesResponse(

@@ -30,7 +30,6 @@ HEALTHY_SECONDS = 300.0
 STOP_SECONDS = 5.0
 
 SWEEP_SECONDS = 600.0
-"""How often the store is swept."""
 
 STORAGE_FAILED = 75
 """The exit status of a worker where the database or a disk has failed, and not the run: of Unix' `EX_TEMPFAIL`."""
@@ -48,8 +47,7 @@ class Supervisor:
         configuration: Path,
         program: Sequence[str] = (sys.executable, "-m", "gemel.carole.service.worker"),
     ) -> None:
-        self._store = store
-        self._configuration = configuration
+        self._store, self._configuration = store, configuration
         self._program = tuple(program)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -62,7 +60,6 @@ class Supervisor:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the present worker."""
         process = self._process
         return None if process is None else process.pid
 
@@ -188,6 +185,5 @@ class Supervisor:
 
 
 def log_swept(swept: Swept) -> None:
-    """Log what was swept, if anything."""
     if swept.keys or swept.files:
         log.info("swept", keys=swept.keys, files=swept.files)

@@ -26,7 +26,6 @@ _LONGEST_ERROR = 2000
 
 
 def approvals_to_wire(project: Project) -> list[project_pb2.Approval]:
-    """The consents to a project's specification, each with its signature."""
     return [
         project_pb2.Approval(
             member=approval.member,
@@ -91,7 +90,6 @@ def status_to_wire(
 
 
 def entry_to_wire(entry: AuditEntry, included: Iterable[bytes]) -> audit_pb2.AuditEntry:
-    """An entry of the audit log with its proof of inclusion."""
     return audit_pb2.AuditEntry(
         sequence=entry.sequence,
         at_unix_ms=entry.at,
@@ -130,7 +128,6 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
 
 
 def new_epoch_to_wire(new: NewEpoch) -> project_pb2.NewEpoch:
-    """What has opened an epoch."""
     return project_pb2.NewEpoch(
         epoch=new.epoch, member=new.member, reason=new.reason, signature=new.signature, at_unix_ms=new.at
     )
@@ -152,7 +149,6 @@ def run_to_wire(run: Run, *, judges: bool) -> project_pb2.RunStatus:
 
 
 def messages_to_wire(project: Project) -> list[custody_pb2.AgreementMessage]:
-    """The seed agreement's messages so far, of both custodians."""
     return [
         custody_pb2.AgreementMessage(
             kind=custody_pb2.AgreementMessageKind.Name(int(kind)), sender=side_to_wire(sender), payload=payload
@@ -181,7 +177,6 @@ def _side_to_wire(project: Project, side: Side, conditions: Conditions | None) -
 # Which projects' states a custodian is shown with its next task: what goes on, and what has changed since.
 
 ANSWER_BYTES = 256 << 10
-"""Of the states in one answer."""
 
 _MAX_CHANGED = 5000
 """Read from the log for one answer: more than an answer has place for."""

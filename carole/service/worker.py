@@ -62,9 +62,7 @@ class Stages:
     """What a run has spent on its stages; a stage ends where the next one begins."""
 
     def __init__(self, run: str, project: str = "", request: str = "") -> None:
-        self._run = run
-        self._request = request
-        self._project = project
+        self._run, self._request, self._project = run, request, project
         self._lock = threading.Lock()
         self._stage = ""
         self._begun = 0.0
@@ -110,9 +108,7 @@ class Heartbeat:
     """Writes a run's progress to the database from a separate thread, and detects when the run is lost."""
 
     def __init__(self, store: Store, lease: Lease, stages: Stages) -> None:
-        self._store = store
-        self._lease = lease
-        self._stages = stages
+        self._store, self._lease, self._stages = store, lease, stages
         self._now = ("", 0.0)
         self._reported, self._at = ("", -1.0), 0.0
         self._lost = threading.Event()
@@ -288,7 +284,6 @@ def _units(engine: EngineConfiguration) -> UnitPools | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line and work."""
     parser = argparse.ArgumentParser(description="Carole's worker, started by her service.")
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--owner", required=True)

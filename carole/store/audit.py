@@ -86,12 +86,10 @@ def entries(connection: Connection, project: str | None = None) -> list[AuditEnt
 
 
 def entry_of(row: Row[Any]) -> AuditEntry:
-    """A row of `audit`."""
     return AuditEntry(row.sequence, row.at, row.project, row.actor, row.action, row.details, bytes(row.salt))
 
 
 def node(connection: Connection, height: int, position: int) -> bytes:
-    """A full node of the tree."""
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
@@ -120,12 +118,10 @@ class Log:
         self._database = database
 
     def deny(self, actor: str, method: str, at: int) -> None:
-        """Record that a call was denied."""
         with self._database.write() as connection:
             append(connection, at, "", [Entry(actor or "unknown", Action.DENY, {"method": method})])
 
     def list_members(self, details: Mapping[str, Any], at: int) -> None:
-        """Record a membership list."""
         with self._database.write() as connection:
             append(connection, at, "", [Entry("system", Action.LIST_MEMBERS, details)])
 
@@ -165,13 +161,10 @@ class Log:
         with self._database.read() as connection:
             shown = newest(connection)
             if size > shown.size:
-                raise GemelError(
-                    ErrorCode.AUDIT,
-                    "the audit log is shorter than the one seen before",
-                    where="audit log",
-                    got=f"{shown.size} entries, and {size} were seen",
-                    remedy="keep the checkpoint as evidence and contact Carole's operator",
-                )
+                what = "the audit log is shorter than the one seen before"
+                got = f"{shown.size} entries, and {size} were seen"
+                remedy = "keep the checkpoint as evidence and contact Carole's operator"
+                raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=remedy)
             return shown, merkle.consistency_proof(size, shown.size, partial(node, connection))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:
@@ -303,11 +296,9 @@ def cosigned(connection: Connection, member: str) -> str | None:
 
 
 def newest(connection: Connection) -> Checkpoint:
-    """The newest checkpoint."""
     row = connection.execute(select(audit_checkpoints).order_by(audit_checkpoints.c.size.desc()).limit(1)).one()
     return checkpoint_of(row)
 
 
 def checkpoint_of(row: Row[Any]) -> Checkpoint:
-    """A row of `audit_checkpoints`."""
     return Checkpoint(row.log, row.size, bytes(row.root), row.at, bytes(row.signature))

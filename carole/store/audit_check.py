@@ -24,12 +24,8 @@ from gemel.common.keys.identity import Identity, PublicIdentity
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of a verification."""
-
     size: int
-    """How many entries there are."""
     checkpoint: Checkpoint | None
-    """The newest checkpoint; None if there is none."""
     compared: int = 0
     """How many kept checkpoints the log is consistent with."""
     finding: str = ""
@@ -39,15 +35,13 @@ class Verified:
 
     @property
     def intact(self) -> bool:
-        """Whether no error was found."""
         return not self.finding
 
 
 class _FoundError(Exception):
     def __init__(self, finding: str, entry: int | None) -> None:
         super().__init__(finding)
-        self.finding = finding
-        self.entry = entry
+        self.finding, self.entry = finding, entry
 
 
 def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:

@@ -48,13 +48,10 @@ class Manifest:
     """What a backup holds."""
 
     store: str
-    """The store's identity."""
     entries: int
-    """Of its audit log."""
     made_at: int
     """Milliseconds since 1970."""
     files: int
-    """Of encrypted chunks."""
 
 
 def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manifest:
@@ -113,9 +110,8 @@ def restore(
             if schema_version(written) is not None:
                 what = "a backup is restored into an empty database"
                 remedy = "name a new one in the configuration, or move this one elsewhere"
-                raise GemelError(
-                    ErrorCode.DATABASE, what, where=where, got="one with tables of Carole's", remedy=remedy
-                )
+                got = "one with tables of Carole's"
+                raise GemelError(ErrorCode.DATABASE, what, where=where, got=got, remedy=remedy)
             require_unused(blobs, where, {payload for payload, _ in files})
             _copy(connection, written, version)
             migrate(written)
@@ -158,9 +154,8 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
         if found is None or found > STORE:
             what = f"a backup must have schema version {STORE} or an earlier one"
             remedy = "restore it with the version of Gemel that wrote it"
-            raise GemelError(
-                ErrorCode.DATABASE, what, where=str(source), got="none" if found is None else str(found), remedy=remedy
-            )
+            got = "none" if found is None else str(found)
+            raise GemelError(ErrorCode.DATABASE, what, where=str(source), got=got, remedy=remedy)
         version = found
 
     try:
@@ -168,9 +163,8 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
     except (OSError, ValueError, TypeError):
         what = "this is not a complete backup"
         remedy = "name the folder that 'gemel carole backup' wrote"
-        raise GemelError(
-            ErrorCode.DATABASE, what, where=str(source), got=f"no {MANIFEST} that can be read", remedy=remedy
-        ) from None
+        got = f"no {MANIFEST} that can be read"
+        raise GemelError(ErrorCode.DATABASE, what, where=str(source), got=got, remedy=remedy) from None
     database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
     try:
         with database.read() as connection:
@@ -230,6 +224,5 @@ def _refuse_missing(blobs: Path, files: list[tuple[str, str]]) -> None:
     if missing:
         what = "this is not a complete backup"
         remedy = "use another backup"
-        raise GemelError(
-            ErrorCode.DATABASE, what, where=str(blobs), got=f"{missing} of {len(files)} files missing", remedy=remedy
-        )
+        got = f"{missing} of {len(files)} files missing"
+        raise GemelError(ErrorCode.DATABASE, what, where=str(blobs), got=got, remedy=remedy)

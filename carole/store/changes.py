@@ -58,8 +58,6 @@ _DIGESTS = 50
 
 
 class Changes:
-    """Changes projects, each in a transaction of its own."""
-
     def __init__(self, database: Database, payloads: EncryptedPayloads, clock: Clock) -> None:
         self.database, self.payloads, self.clock = database, payloads, clock
 

@@ -29,11 +29,8 @@ _KEY = "clock"
 
 
 class ClockGuard:
-    """Compares the clock with the time at which the store was last in use."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
 
     def advance(self) -> None:
         """Remember the time now, if it is near to the remembered one, or there is none; call it while serving."""
@@ -51,17 +48,13 @@ class ClockGuard:
             before = number_of(connection, _KEY)
         if before is not None and not _near(before, now):
             days = (now - before) / DAY_MS
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                f"the clock must be within {MAX_DAYS} days of when the store was last in use; nothing is erased",
-                where=self._database.where,
-                got=f"{abs(days):.0f} days {'ahead' if days > 0 else 'back'}",
-                remedy="set the clock of Carole's machine; if it is right, stop her and 'gemel carole confirm-clock'",
-            )
+            what = f"the clock must be within {MAX_DAYS} days of when the store was last in use; nothing is erased"
+            got = f"{abs(days):.0f} days {'ahead' if days > 0 else 'back'}"
+            remedy = "set the clock of Carole's machine; if it is right, stop her and 'gemel carole confirm-clock'"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=self._database.where, got=got, remedy=remedy)
 
 
 def believe(connection: Connection, now: int) -> None:
-    """Remember a time as that of the last use."""
     set_number(connection, _KEY, now)
 
 

@@ -39,8 +39,6 @@ _VANISHED = "nothing more is written: put the same file back, or stop Carole and
 
 
 class DatabaseFile:
-    """The file of one database."""
-
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
         if create:
@@ -83,13 +81,9 @@ def newest_schema(connection: Connection, where: str) -> None:
         remedy = "stop Carole, back up, and 'gemel carole upgrade'"
     else:
         remedy = "run the version of Gemel that upgraded it"
-    raise GemelError(
-        ErrorCode.DATABASE,
-        f"the database must have schema version {STORE}",
-        where=where,
-        got="an empty database" if version is None else str(version),
-        remedy=remedy,
-    )
+    what = f"the database must have schema version {STORE}"
+    got = "an empty database" if version is None else str(version)
+    raise GemelError(ErrorCode.DATABASE, what, where=where, got=got, remedy=remedy)
 
 
 # Statements are made once: making one costs as much as its execution.
@@ -116,7 +110,6 @@ def count(connection: Connection, key: str) -> int:
 
 
 def set_number(connection: Connection, key: str, number: int) -> None:
-    """Keep a number, in the place of a former one."""
     if connection.execute(_SET, {"of": key, "number": number}).rowcount == 0:
         connection.execute(insert(meta).values(key=key, value=number))
 
@@ -186,7 +179,6 @@ class Database:
             self.holder = tenure.take(connection, place, self.where)
 
     def renew(self) -> bool:
-        """Renew the tenure; False if another has taken over."""
         with self._checked(), self._engine.begin() as connection:
             return tenure.renew(connection, self.holder)
 
@@ -246,9 +238,8 @@ class Database:
         try:
             yield
         except PoolTimeoutError:
-            raise GemelError(
-                ErrorCode.BUSY, "all connections to the database are in use", where=self.where, remedy="try again"
-            ) from None
+            what = "all connections to the database are in use"
+            raise GemelError(ErrorCode.BUSY, what, where=self.where, remedy="try again") from None
         except DBAPIError as error:
             code, what, remedy = _meaning(error)
             raise GemelError(code, what, where=self.where, got=type(error.orig).__name__, remedy=remedy) from None
@@ -298,9 +289,8 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     except (ImportError, NoSuchModuleError, ArgumentError):
         what = "the driver of this database is not installed"
         remedy = f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}"
-        raise GemelError(
-            ErrorCode.CONFIGURATION, what, where="store.database", got=url.drivername, remedy=remedy
-        ) from None
+        got = url.drivername
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="store.database", got=got, remedy=remedy) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, func, select, update
 from sqlalchemy.engine import make_url
 
 from gemel.carole.projects.project import RunState, State
@@ -101,8 +101,7 @@ class Monitoring:
     """
 
     def __init__(self, database: Database, url: str, blobs: Blobs, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
         self.check_blobs = blobs.check
         self.disks = {} if blobs.folder is None else {"blobs": blobs.folder}
         if database.is_sqlite:
@@ -114,22 +113,14 @@ class Monitoring:
         with self._database.read() as connection:
             projects_by_state = _counts(connection, projects.c.state)
             runs_by_state = _counts(connection, runs.c.state)
-            opened = connection.execute(
-                select(func.count(uploads.c.upload.distinct()), func.coalesce(func.sum(chunks.c.size), 0))
-                .outerjoin(chunks, chunks.c.payload == uploads.c.payload)
-                .where(uploads.c.committed_at.is_(None), uploads.c.ended.is_(None))
-            ).one()
-            stored = connection.execute(
-                select(func.count(payloads.c.id.distinct()), func.coalesce(func.sum(chunks.c.size), 0))
-                .outerjoin(chunks, chunks.c.payload == payloads.c.id)
-                .where(payloads.c.wrapped_key.is_not(None))
-            ).one()
+            in_progress = uploads.c.committed_at.is_(None), uploads.c.ended.is_(None)
+            readable = payloads.c.wrapped_key.is_not(None)
             return Figures(
                 {state: projects_by_state.get(int(state), 0) for state in State},
                 {state: runs_by_state.get(int(state), 0) for state in RunState},
                 _active(connection, now),
-                *(int(opened[0]), int(opened[1])),
-                *(int(stored[0]), int(stored[1])),
+                *_stored(connection, uploads.c.upload, uploads.c.payload, *in_progress),
+                *_stored(connection, payloads.c.id, payloads.c.id, readable),
                 last(connection),
                 _witnessed(connection, now),
                 sum(len(connection.execute(due(now)).all()) for due in (uploads_due, results_due, counts_due)),
@@ -162,6 +153,13 @@ def _counts(connection: Connection, column: Any) -> dict[int, int]:
     return {
         int(state): int(count) for state, count in connection.execute(select(column, func.count()).group_by(column))
     }
+
+
+def _stored(connection: Connection, named: Any, payload: Any, *which: ColumnElement[bool]) -> tuple[int, int]:
+    """How many there are, and the bytes of their chunks."""
+    query = select(func.count(named.distinct()), func.coalesce(func.sum(chunks.c.size), 0))
+    row = connection.execute(query.outerjoin(chunks, chunks.c.payload == payload).where(*which)).one()
+    return int(row[0]), int(row[1])
 
 
 def _active(connection: Connection, now: int) -> tuple[ActiveRun, ...]:

@@ -26,25 +26,18 @@ _KEY = "notified"
 
 @dataclass(frozen=True)
 class Notice:
-    """A message for one way."""
-
     id: str
     way: str
     """`id`, `way`: of the message and of the way, together one row."""
     text: str
-    """The message, as whoever wrote it reads it."""
     attempts: int = 0
-    """How often it was tried to send it."""
     kept_until: int = 0
     """Milliseconds since 1970 until which its row stays after its end, so that it is not made again; 0: not at all."""
 
 
 class Outbox:
-    """What waits to be sent."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
 
     def begin(self, ways: Collection[str]) -> int:
         """Drop what waits for other ways than these; the number of the last entry that has been read.

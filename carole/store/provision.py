@@ -158,7 +158,6 @@ def require_pair(connection: Connection, blobs: Blobs) -> None:
 
 @contextmanager
 def claimed(blobs: Blobs) -> Iterator[None]:
-    """A block that has the folder's lock."""
     blobs.claim()
     try:
         yield

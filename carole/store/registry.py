@@ -17,6 +17,7 @@ from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Poli
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Part, project_columns
+from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import STATE, Database, counter
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
@@ -33,13 +34,9 @@ from gemel.common.specification.model.granted_variables import Transfer
 DAYS = 365
 """Releases older than this are not counted."""
 
-_DAY_MS = 24 * 3600 * 1000
-
 
 @dataclass(frozen=True)
 class FormerProjects:
-    """Projects of the same two custodians."""
-
     projects: int
     """Other projects of which a run was released within `DAYS` days."""
     links: int
@@ -60,7 +57,7 @@ def former_projects(database: Database, now: int) -> Callable[[str], FormerProje
     released = (
         select(projects.c.name, runs.c.links)
         .join(runs, runs.c.project == projects.c.id)
-        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * _DAY_MS)
+        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * DAY_MS)
         .order_by(runs.c.sequence)
     )
     parties: dict[str, dict[str, str]] = {}
@@ -155,7 +152,6 @@ class Registry(Part):
             return outcome.project
 
     def get(self, name: str) -> Project:
-        """A project."""
         return self._held(name).project
 
     def all(self) -> list[Project]:

@@ -41,7 +41,6 @@ def released_counts() -> ColumnElement[bool]:
 
 
 def record_release(connection: Connection, number: int, project: Project, run: str, at: int) -> None:
-    """Record a release in the transaction that makes it."""
     days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
     connection.execute(
         insert(releases).values(
@@ -57,8 +56,6 @@ def record_release(connection: Connection, number: int, project: Project, run: s
 
 
 class Kept(StrEnum):
-    """What is kept of a release."""
-
     COUNTS = "counts"
     NONE = "no counts were kept"
     EXPIRED = "the counts were erased when their days were over"
@@ -67,8 +64,6 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseTrace:
-    """One release."""
-
     run: str
     project: str
     """`run`, `project`: what was released."""
@@ -80,11 +75,9 @@ class ReleaseTrace:
     specification_digest: bytes
     """Empty of one that was lost."""
     links: int
-    """Number of links."""
     at: int
     """Milliseconds since 1970; 0 of one that was lost."""
     kept: Kept
-    """What is kept of it."""
 
 
 def in_ms(days: Column[int]) -> ColumnElement[int]:
@@ -108,11 +101,8 @@ def counts_due(now: int) -> Select[tuple[str, str]]:
 
 
 class Releases:
-    """Releases, and their counts."""
-
     def __init__(self, database: Database, payloads: EncryptedPayloads) -> None:
-        self._database = database
-        self._payloads = payloads
+        self._database, self._payloads = database, payloads
 
     def earlier(self, name: str) -> list[ReleaseTrace]:
         """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.

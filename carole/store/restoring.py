@@ -70,7 +70,6 @@ class RestoredLog:
     """The newest restoration, with the proofs that the log has it."""
 
     newest: Checkpoint
-    """The newest checkpoint."""
     entry: AuditEntry
     included: list[bytes]
     """`entry`, `included`: the restoration's entry, and the proof that it is under `newest`."""
@@ -80,8 +79,6 @@ class RestoredLog:
 
 
 class Restorations(Part):
-    """The newest restoration, and the decisions about it."""
-
     def newest(self) -> RestoredLog | None:
         """The newest restoration; None if there was none."""
         with self._database.read() as connection:

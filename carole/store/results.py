@@ -135,7 +135,6 @@ class Results(_OfRuns):
             return self._payloads.whole(connection, self._reported(connection, name, run), name)
 
     def _reported(self, connection: Connection, name: str, run: str) -> str:
-        """The payload of a run's report."""
         project = read_project(connection, name).project
         if project.run(run) is None:
             raise not_found()
@@ -180,9 +179,8 @@ class Results(_OfRuns):
         if not requested.released:
             what = "the result has not been released"
             remedy = "wait until the run has ended and its result is released"
-            raise GemelError(
-                ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", got=project.state.name, remedy=remedy
-            )
+            got = project.state.name
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run}", got=got, remedy=remedy)
         return self._there(connection, run, str(role))
 
     def _there(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
@@ -202,18 +200,14 @@ RESOLUTION_RESULT = "response"
 
 
 def rows_of(side: Side) -> str:
-    """Name of the artifact with a custodian's rows."""
     return f"rows-{side}"
 
 
 def handles_of(side: Side) -> str:
-    """Name of the artifact with a custodian's handles."""
     return f"handles-{side}"
 
 
 class Artifacts(_OfRuns):
-    """Keeps the artifacts of runs while these wait."""
-
     _table, _named = artifacts, "name"
 
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
@@ -282,7 +276,6 @@ class Artifacts(_OfRuns):
                 change.apply(complete(change.project, total_bytes))
 
     def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
-        """The payload that the chunk belongs to."""
         if row is not None and row.root in (None, chunk.root):
             return str(row.payload)
         if row is not None:
@@ -309,8 +302,6 @@ def _waiting(name: str, project: Project) -> Run:
 
 
 class GrantedVariables(Part):
-    """Keeps what custodians have sent to recipients."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         self._artifacts = Artifacts(changes)
@@ -351,19 +342,15 @@ class GrantedVariables(Part):
             outcome = receive_variables(change.project, role, member, run, transfer)
             row = self._artifacts.row(change.connection, run, artifact)
             if row is None or row.root != root:
-                raise GemelError(
-                    ErrorCode.UPLOAD_CORRUPT,
-                    "the digest is not that of the columns sent",
-                    where=f"{name}, run {run}, columns of {transfer.sender}",
-                    remedy="fetch them again",
-                )
+                what = "the digest is not that of the columns sent"
+                where = f"{name}, run {run}, columns of {transfer.sender}"
+                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy="fetch them again")
             change.apply(outcome)
             if outcome.changed:
                 which = artifacts.c.run == run, artifacts.c.name == artifact
                 change.connection.execute(update(artifacts).where(*which).values(acknowledged_at=change.at))
 
     def _artifact(self, name: str, transfer: Transfer) -> str:
-        """The transfer's name among the artifacts of its run."""
         with self._database.read() as connection:
             project = read_project(connection, name).project
         if transfer not in project.transfers:

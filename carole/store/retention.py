@@ -56,31 +56,23 @@ class Retention(Part):
             done = connection.execute(results_due(now)).all()
             counts = connection.execute(counts_due(now)).all()
         count = 0
-        for row in due:
-            count += self._expire_upload(row.name, Side(row.side), row.upload)
+        for upload in due:
+            with self._changes.of(upload.name) as change:
+                run = change.project.active_run
+                if run is None or run.state is RunState.RESOLVING:
+                    outcome = expire_upload(change.project, Side(upload.side), upload.upload)
+                    change.apply(outcome)
+                    count += outcome.changed
         for project in done:
-            count += self._expire_result(project.name)
-        for of_release in counts:
-            with self._changes.of(of_release.name) as change:
-                change.erase(payloads.c.id == of_release.id)
+            with self._changes.of(project.name) as change:
+                if change.project.state in _ENDED:
+                    change.apply(expire_result(change.project))
+                    count += 1
+        for release in counts:
+            with self._changes.of(release.name) as change:
+                change.erase(payloads.c.id == release.id)
                 count += len(change.erased)
         return count
-
-    def _expire_upload(self, name: str, side: Side, upload: str) -> int:
-        with self._changes.of(name) as change:
-            run = change.project.active_run
-            if run is not None and run.state is not RunState.RESOLVING:
-                return 0
-            outcome = expire_upload(change.project, side, upload)
-            change.apply(outcome)
-            return int(outcome.changed)
-
-    def _expire_result(self, name: str) -> int:
-        with self._changes.of(name) as change:
-            if change.project.state not in _ENDED:
-                return 0
-            change.apply(expire_result(change.project))
-            return 1
 
 
 # Erasure that a kill has left unfinished is finished here: keys and files that nothing reaches any more.
@@ -95,8 +87,6 @@ class Swept:
 
 
 class Sweeping(Part):
-    """Destroys keys and removes files that nothing reaches."""
-
     def sweep(self) -> Swept:
         """Sweep, also while others write."""
         with self._database.read() as connection:

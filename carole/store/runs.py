@@ -84,8 +84,6 @@ class OvertakenError(Exception):
 
 
 class Runs(Part):
-    """Queues runs and leases them to workers."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         self._results, self._artifacts = Results(changes), Artifacts(changes)
@@ -99,7 +97,6 @@ class Runs(Part):
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
-        """One run of a project."""
         with self._database.read() as connection:
             query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
             row = connection.execute(query).first()
@@ -244,12 +241,9 @@ class Runs(Part):
         """A change by the worker that holds the run; WRONG_STATE if it is no longer this worker's."""
         with self._changes.of(lease.project) as change:
             if change.connection.execute(select(runs.c.run).where(*_mine(lease))).first() is None:
-                raise GemelError(
-                    ErrorCode.WRONG_STATE,
-                    "the run is no longer this worker's",
-                    where=f"{lease.project}, run {lease.run}",
-                    got=f"attempt {lease.attempt}",
-                )
+                what = "the run is no longer this worker's"
+                got = f"attempt {lease.attempt}"
+                raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{lease.project}, run {lease.run}", got=got)
             yield change
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import select
-
 from gemel.carole.bucket import Bucket
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes
@@ -17,14 +15,14 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.monitoring import Monitoring
 from gemel.carole.store.outbox import Outbox
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads, newest
+from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads
+from gemel.carole.store.provision import require_pair
 from gemel.carole.store.registry import Registry
 from gemel.carole.store.releases import Releases
 from gemel.carole.store.restoring import Restorations
 from gemel.carole.store.results import Artifacts, GrantedVariables, Results
 from gemel.carole.store.retention import Retention, Sweeping, Swept, forget_writers
 from gemel.carole.store.runs import Runs
-from gemel.carole.store.tables import payloads
 from gemel.carole.store.tenure import Renewal, Standing
 from gemel.carole.store.uploads import Uploads
 from gemel.common.keys.identity import Identity
@@ -95,8 +93,7 @@ class Store:
         self._blobs.claim()
         try:
             with self._database.read() as connection:
-                self._blobs.require(audit.log_name(connection))
-                self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
+                require_pair(connection, self._blobs)
             self._database.hold(self._blobs.place)
         except BaseException:
             self._blobs.release()

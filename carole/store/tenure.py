@@ -50,14 +50,13 @@ def take(connection: Connection, place: str, where: str) -> str:
     values = {"holder": holder, "place": place, "until": now + TENURE_MS}
     if connection.execute(update(tenure).where(over).values(values)).rowcount != 1:
         left = connection.execute(select(tenure.c.until - now)).scalar()
-        raise GemelError(
-            ErrorCode.BUSY,
-            "another Carole holds this database",
-            where=where,
-            got=f"a tenure that lasts {max(0, left or 0) / 1000:.0f} s more",
-            remedy="stop her, or give this one a database and a folder of blobs of her own; a killed one's tenure ends "
-            "by itself",
+        what = "another Carole holds this database"
+        got = f"a tenure that lasts {max(0, left or 0) / 1000:.0f} s more"
+        remedy = (
+            "stop her, or give this one a database and a folder of blobs of her own; a killed one's tenure ends "
+            "by itself"
         )
+        raise GemelError(ErrorCode.BUSY, what, where=where, got=got, remedy=remedy)
     return holder
 
 
@@ -81,7 +80,6 @@ def renew(connection: Connection, holder: str) -> bool:
 
 
 def release(connection: Connection, holder: str) -> None:
-    """End a tenure, if it is still this holder's."""
     connection.execute(update(tenure).where(tenure.c.holder == holder).values(holder="", place="", until=0))
 
 
@@ -96,18 +94,10 @@ class Renewal:
     """Renews the tenure from a thread, and reports when it cannot."""
 
     def __init__(self, renewed: Callable[[], bool], report: Callable[[Standing], None]) -> None:
-        self._renewed = renewed
-        self._report = report
+        self._renewed, self._report = renewed, report
         self._standing = Standing.HELD
-        self._periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
-
-    def start(self) -> None:
-        """Renew from now on."""
-        self._periodic.start()
-
-    def stop(self) -> None:
-        """Renew no more."""
-        self._periodic.stop()
+        periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
+        self.start, self.stop = periodic.start, periodic.stop
 
     def _renew(self) -> bool:
         try:

@@ -19,6 +19,7 @@ from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Upload
 from gemel.carole.store.audit import log_name
 from gemel.carole.store.changes import Changes, Part
+from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.payloads.encrypted_payloads import erased
 from gemel.carole.store.payloads.payload_reader import PayloadReader, PayloadReference
 from gemel.carole.store.payloads.stored_sets import (
@@ -43,8 +44,6 @@ from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_di
 
 # How much one custodian may begin to store, so that it fills neither the disk nor the audit log.
 
-_DAY_MS = 24 * 3600 * 1000
-
 
 @dataclass(frozen=True)
 class Quota:
@@ -59,7 +58,7 @@ class Quota:
         """Refuse a new upload above the quota. Raises UPLOAD_LIMIT."""
         mine = uploads.c.side == str(side)
         recent = select(func.count()).select_from(uploads).where(mine, uploads.c.project == project)
-        begun = connection.scalar(recent.where(uploads.c.begun_at > at - _DAY_MS)) or 0
+        begun = connection.scalar(recent.where(uploads.c.begun_at > at - DAY_MS)) or 0
         if begun >= self.new_uploads:
             what = f"a custodian may begin {self.new_uploads} uploads to a project in 24 hours"
             remedy = "find out why they do not end; if it is right, ask Carole's operator for more"
@@ -76,13 +75,10 @@ class Quota:
         used = int(connection.scalar(contributed) or 0)
         used += int(connection.scalar(sent.where(artifacts.c.name.like(f"{sent_by(side)}%"))) or 0)
         if used + total_bytes > self.max_stored_bytes:
-            raise GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"a custodian may store {self.max_stored_bytes} bytes in all projects",
-                where="upload",
-                got=f"{total_bytes} more than the {used} it has",
-                remedy="have projects that have ended erased, or ask Carole's operator for more",
-            )
+            what = f"a custodian may store {self.max_stored_bytes} bytes in all projects"
+            got = f"{total_bytes} more than the {used} it has"
+            remedy = "have projects that have ended erased, or ask Carole's operator for more"
+            raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=got, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -103,14 +99,11 @@ class SharesOfUpload:
     epoch: int
     """`upload`, `epoch`: its name, and the epoch that it was made in."""
     layout: Layout
-    """Its sizes."""
     sealed_seeds: tuple[bytes, ...]
     """By compute party, what its shares are opened by."""
 
 
 class Uploads(Part):
-    """Receives contributions and reads them for a run."""
-
     def __init__(self, changes: Changes) -> None:
         super().__init__(changes)
         # Validation holds one field of an upload in memory, packing a file; one at a time keeps that bounded.
@@ -187,13 +180,9 @@ class Uploads(Part):
         mine = root_digest(self._payloads.digests(key, chunks))
         if (count, total_bytes, root) != (expected, row.total_bytes, mine):
             same = "the same" if root == mine else "another"
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest",
-                where=where,
-                got=f"{count} chunks, {total_bytes} bytes and {same} root digest",
-                remedy="start a new upload",
-            )
+            what = f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest"
+            got = f"{count} chunks, {total_bytes} bytes and {same} root digest"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy="start a new upload")
         if row.committed_at is None:
             reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
             with self._validating:

@@ -238,7 +238,6 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
 
 
 def transfers_of(text: str) -> tuple[Transfer, ...]:
-    """The transfers in a project's row."""
     return tuple(Transfer(Side(sender), to) for sender, to in json.loads(text))
 
 
@@ -328,13 +327,11 @@ def _pending(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, U
 
 
 def upload_of(row: Row[Any], received: int) -> Upload:
-    """A row of `uploads` as the rules see it."""
     committed, expired = row.committed_at is not None, row.ended == "expired"
     return Upload(row.upload, committed, row.rows, row.total_bytes, received, expired, row.layout)
 
 
 def run_of(row: Row[Any], handles_received_from: frozenset[Side] = frozenset()) -> Run:
-    """A row of `runs` as the rules see it."""
     progress = row.stage, row.fraction, row.error, row.links, row.attempt
     return Run(
         row.run, row.request, RunState(row.state), *progress, bool(row.released), handles_received_from, row.call

@@ -42,13 +42,10 @@ def approve(
     """
     actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the approval is for a specification other than the project's",
-            where=project.name,
-            got=f"digest {approval.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
-            remedy="read the project's specification again and approve that",
-        )
+        what = "the approval is for a specification other than the project's"
+        got = f"digest {approval.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}..."
+        remedy = "read the project's specification again and approve that"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=project.name, got=got, remedy=remedy)
     if project.state is not State.ERASED:
         _same_epoch(project, approval.epoch)
     if project.state is not State.ERASED and role in project.approvals:
@@ -82,14 +79,13 @@ def amend(
         return Outcome(project)
     row = permit(project, actor, Action.AMEND)
     if encoding != project.encoding_digest:
-        raise GemelError(
-            ErrorCode.ENCODING_MISMATCH,
+        what = (
             "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables,"
-            " files of known values",
-            where=project.name,
-            got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
-            remedy="make a new project for another encoding",
+            " files of known values"
         )
+        got = f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}..."
+        remedy = "make a new project for another encoding"
+        raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=project.name, got=got, remedy=remedy)
     given_up = give_up_waiting(project, "the specification was amended while the run waited")
     if given_up.project.active_run is not None:
         what = "a specification cannot be amended during a run"
@@ -115,7 +111,6 @@ def amend(
 
 
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
-    """Post a message of the seed agreement for the other custodian."""
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         what = f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes"
         raise parameter(f"agreement message for {project.name}", what, f"{len(payload)} bytes")
@@ -182,7 +177,6 @@ def key_mismatch(project: Project) -> GemelError | None:
 
 
 def _differing(alice: KeyReport, bob: KeyReport) -> str:
-    """Which parts of the canaries differ, in words."""
     differing = [name for name, part in alice.canary_parts.items() if part != bob.canary_parts[name]]
     return f"differences in {', '.join(differing)}" if differing else "parts that all agree"
 

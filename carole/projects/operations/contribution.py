@@ -27,9 +27,8 @@ def begin_upload(
             if there.layout != upload.layout:
                 what = "the upload was started with another manifest"
                 remedy = "start a new upload under a new name"
-                raise GemelError(
-                    ErrorCode.CHUNK_CONFLICT, what, where=f"{project.name}, upload {upload.upload}", remedy=remedy
-                )
+                where = f"{project.name}, upload {upload.upload}"
+                raise GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
             return Outcome(project)
     row = permit(project, side.role, Action.BEGIN_UPLOAD)
     # A committed upload stays the side's contribution until the new one is committed too.
@@ -41,7 +40,6 @@ def begin_upload(
 
 
 def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
-    """Make a complete and verified upload the side's contribution."""
     there = project.uploads.get(side)
     if there is not None and there.upload == upload.upload and there.committed and not there.expired:
         return Outcome(project)
@@ -96,13 +94,10 @@ def decline(project: Project, side: Side, decline: Decline) -> Outcome:
     cannot be taken back; NOT_ADMITTED.
     """
     if decline.digest != project.specification_digest:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the specification that is declined is not the project's",
-            where=project.name,
-            got=f"digest {decline.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
-            remedy="read the project's specification again",
-        )
+        what = "the specification that is declined is not the project's"
+        got = f"digest {decline.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}..."
+        remedy = "read the project's specification again"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=project.name, got=got, remedy=remedy)
     former = project.declines.get(side)
     if former is not None and former.signature == decline.signature and project.state is not State.ERASED:
         return Outcome(project)

@@ -56,7 +56,6 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Start work on a queued run."""
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
         got = run.stage or run.state.name
@@ -88,7 +87,6 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
-    """Fail a run; another may be requested."""
     run = active_run(project, name)
     row = permit(project, SYSTEM, Action.FAIL_RUN)
     failed = replace(run, state=RunState.FAILED, error=error)
@@ -161,12 +159,10 @@ def release_run(project: Project, name: str, assessment: str) -> Outcome:
 
 
 def with_run(project: Project, changed: Run) -> Project:
-    """The project with one of its runs replaced."""
     return replace(project, runs=tuple(changed if run.run == changed.run else run for run in project.runs))
 
 
 def active_run(project: Project, name: str) -> Run:
-    """The active run of that name."""
     run = project.run(name)
     if run is None or not run.state.active:
         raise _refused(project, name, "the run is not active", "no such run" if run is None else run.state.name)
@@ -178,7 +174,6 @@ def _refused(project: Project, name: str, what: str, got: str, remedy: str = "")
 
 
 def require_worked_on(project: Project, name: str) -> Run:
-    """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
         raise _refused(project, name, "no worker has the run", run.state.name)

@@ -30,7 +30,6 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the operation changed anything."""
         return bool(self.entries)
 
     def then(self, second: Outcome) -> Outcome:

@@ -203,13 +203,10 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     another = former is not None and former.accepted and former.member != decision.member
     welcome = decision.role in awaited(project) or (another and (decision.accepted or bool(waits)))
     if not newest or not welcome:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no decision on a restored log is awaited of this party",
-            where=project.name,
-            got="a decision is there" if newest else "another restoration",
-            remedy="see the project's status; a decision is not taken back",
-        )
+        what = "no decision on a restored log is awaited of this party"
+        got = "a decision is there" if newest else "another restoration"
+        remedy = "see the project's status; a decision is not taken back"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=project.name, got=got, remedy=remedy)
     after = replace(project, restore_decisions=(*project.restore_decisions, decision))
     if standstill(after):
         return move(row, after, decision.member, details)

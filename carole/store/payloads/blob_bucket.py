@@ -41,7 +41,7 @@ _FULL = {"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "XMinioAdm
 
 
 class BlobBucket:
-    """A place of blobs, as `blobs.BlobPlace`."""
+    """A place of blobs, with the methods of `blobs.BlobFolder`."""
 
     name = "the bucket of blobs"
     folder: Path | None = None
@@ -106,16 +106,12 @@ class BlobBucket:
             except Exception as error:
                 if _code(error) not in ("NoSuchKey", "InvalidRange"):
                     raise
-                raise GemelError(
-                    ErrorCode.VAULT,
-                    "a stored chunk cannot be read",
-                    where=self.where,
-                    got="no such object" if _code(error) == "NoSuchKey" else "a shorter object",
-                    remedy="restore the bucket's objects to those of the database, or upload again",
-                ) from None
+                what = "a stored chunk cannot be read"
+                got = "no such object" if _code(error) == "NoSuchKey" else "a shorter object"
+                remedy = "restore the bucket's objects to those of the database, or upload again"
+                raise GemelError(ErrorCode.VAULT, what, where=self.where, got=got, remedy=remedy) from None
 
     def remove(self, payload: str, files: Collection[str]) -> None:
-        """Remove objects of a payload."""
         with self._translated("cannot be written to"):
             self._store.delete([f"{payload}/{file}" for file in files])
 
@@ -142,9 +138,8 @@ class BlobBucket:
             code, reason, remedy = _meaning(error)
             status = _STATUS.search(str(error))
             got = " ".join(part for part in (status[1] if status else "", _code(error)) if part)
-            raise GemelError(
-                code, f"{self.name} {what}: {reason}", where=self.where, got=got or "no answer", remedy=remedy
-            ) from None
+            got = got or "no answer"
+            raise GemelError(code, f"{self.name} {what}: {reason}", where=self.where, got=got, remedy=remedy) from None
 
 
 def _meaning(error: Exception) -> tuple[ErrorCode, str, str]:
@@ -203,13 +198,10 @@ def _opened(bucket: Bucket) -> S3Store:
         )
     except BaseError:
         # Its text may quote the environment.
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the object store's client cannot be made",
-            where=bucket.url,
-            got="credentials of which a part is missing, or another setting that is not valid",
-            remedy="check `store.objects`, the file of credentials, and the environment's AWS_ variables",
-        ) from None
+        what = "the object store's client cannot be made"
+        got = "credentials of which a part is missing, or another setting that is not valid"
+        remedy = "check `store.objects`, the file of credentials, and the environment's AWS_ variables"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=bucket.url, got=got, remedy=remedy) from None
 
 
 def _credentials(file: Path | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Encrypted chunks as files: in a folder, or as objects of a store such as S3; one protocol, two places.
+"""Encrypted chunks as files: in a folder, or as objects of a store such as S3.
 
 A file's name is random and never used again, so a file that exists is whole, and writing never changes one. The
 database determines which files count; `sweep` removes the others, at a start and while others are written.
@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.store.payloads.blob_bucket import BlobBucket
@@ -38,7 +37,10 @@ _ATTEMPTS = 10
 
 
 class BlobFolder:
-    """A place of blobs, as `blobs.BlobPlace`; this machine's lock on it proves that who had it before is dead."""
+    """A place of blobs, as `BlobBucket` is another; this machine's lock on it proves that who had it before is dead.
+
+    What a method raises is clear to Carole's operator, and names no credential.
+    """
 
     name = "the folder of blobs"
 
@@ -150,56 +152,6 @@ _PAYLOAD = re.compile(r"[0-9a-f]{32}")
 _NUMBER_DIGITS = 12
 
 
-class BlobPlace(Protocol):
-    """Where files are. A file belongs to a payload; what a method raises is clear to Carole's operator."""
-
-    name: str
-    """What it is, in errors."""
-    where: str
-    """Which one it is, in errors: never with a credential."""
-    folder: Path | None
-    """Whose disk can be full; None of an object store."""
-
-    def create(self) -> None:
-        """Make it, unless it exists or only its operator can make it."""
-
-    def claim(self) -> str:
-        """Refuse it where another process has it; a token of whoever has it, the same for the next one who may."""
-
-    def release(self) -> None:
-        """Let another process have it."""
-
-    def identity(self) -> str | None:
-        """The store that it belongs to; None if it belongs to none."""
-
-    def identify(self, store: str) -> None:
-        """Record the store that it belongs to."""
-
-    def payloads(self, after: str) -> Iterator[str]:
-        """What has files, from the first identifier after `after` on; some may be named more than once."""
-
-    def files(self, payload: str) -> set[str]:
-        """The files of a payload."""
-
-    def put(self, payload: str, file: str, content: bytes) -> None:
-        """Write a file; when this returns, it outlasts a crash. STORAGE_FULL or DATABASE if it cannot."""
-
-    def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
-        """Bytes of a file, from `start` on; fewer where it ends before. VAULT if it is missing."""
-
-    def remove(self, payload: str, files: Collection[str]) -> None:
-        """Remove files of a payload. Missing ones are no error."""
-
-    def remove_empty(self, payload: str) -> None:
-        """Remove what stands for a payload without files, if anything does."""
-
-    def remove_all(self, payload: str) -> None:
-        """Remove whatever a payload has."""
-
-    def check(self) -> None:
-        """Refuse it if nothing can be written to it now; nothing is left in it."""
-
-
 @dataclass(frozen=True)
 class SweptFiles:
     """What a sweep removed, and the payloads that it looked at and no writer of this process had."""
@@ -209,13 +161,16 @@ class SweptFiles:
 
 
 class Blobs:
-    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it."""
+    """The files of a store. `place`: of a claimed place: two that are equal cannot both have it.
+
+    `put`: puts a file back that a backup has; errors as `write`.
+    """
 
     def __init__(self, at: Path | Bucket) -> None:
-        self._at: BlobPlace = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
+        self._at: BlobFolder | BlobBucket = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
         self.folder = self._at.folder
         self.create, self.identity, self.identify = self._at.create, self._at.identity, self._at.identify
-        self.release, self.check = self._at.release, self._at.check
+        self.release, self.check, self.put = self._at.release, self._at.check, self._at.put
         self.place = ""
         self._guard = threading.Lock()
         self._writing: Counter[str] = Counter()
@@ -231,13 +186,9 @@ class Blobs:
         """Refuse the blobs of another store, or of none. Raises DATABASE."""
         found = self.identity()
         if found != store:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"{self._at.name} does not belong to this database",
-                where=self._at.where,
-                got=f"the store {found}, and the database is of {store}" if found else "those of no store",
-                remedy=_MISPLACED,
-            )
+            what = f"{self._at.name} does not belong to this database"
+            got = f"the store {found}, and the database is of {store}" if found else "those of no store"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._at.where, got=got, remedy=_MISPLACED)
 
     def require_known(self, known: Collection[str], newest: int) -> None:
         """Refuse blobs with a payload that the database has never heard of.
@@ -247,13 +198,10 @@ class Blobs:
         """
         unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
         if unknown:
-            raise GemelError(
-                ErrorCode.DATABASE,
-                f"the database does not know all payloads in {self._at.name}: it is older, or another store's",
-                where=self._at.where,
-                got=f"{len(unknown)} unknown, such as {unknown[0]}",
-                remedy="give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere",
-            )
+            what = f"the database does not know all payloads in {self._at.name}: it is older, or another store's"
+            got = f"{len(unknown)} unknown, such as {unknown[0]}"
+            remedy = "give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere"
+            raise GemelError(ErrorCode.DATABASE, what, where=self._at.where, got=got, remedy=remedy)
 
     def is_unused(self, ours: Collection[str] = ()) -> bool:
         """Whether it has no identity, and no payload that is not ours."""
@@ -268,10 +216,6 @@ class Blobs:
         name = secrets.token_hex(16)
         self._at.put(payload, name, content)
         return name
-
-    def put(self, payload: str, file: str, content: bytes) -> None:
-        """Put a file back that a backup has; errors as `write`."""
-        self._at.put(payload, file, content)
 
     def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
         """Read bytes of a file, all of them by default; fewer than `length` where it ends before.

@@ -80,11 +80,8 @@ class StoredChunk:
 
 
 class EncryptedPayloads:
-    """Encrypts chunks into blobs, and reads them back."""
-
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
-        self.blobs = blobs
-        self._vault = vault
+        self.blobs, self._vault = blobs, vault
 
     def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
         """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
@@ -185,11 +182,9 @@ class EncryptedPayloads:
         return there is not None
 
     def chunks(self, connection: Connection, payload: str) -> list[StoredChunk]:
-        """The existing chunks of a payload, in order."""
         return [_chunk(row) for row in connection.execute(_chunks(payload).order_by(chunks.c.position))]
 
     def chunk(self, connection: Connection, payload: str, position: int) -> StoredChunk | None:
-        """One chunk of a payload, if it exists."""
         row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
@@ -199,13 +194,10 @@ class EncryptedPayloads:
         length = last.start + last.encrypted_bytes - first.start
         return memoryview(self.blobs.read(payload, first.file, first.start, length))
 
-    def decrypt(self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview) -> bytes:
-        """Decrypt one chunk and compare it with its digest; VAULT if it has changed."""
-        return self._decrypted(key, payload, chunk, encrypted)[0]
-
-    def _decrypted(
+    def decrypt(
         self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview
     ) -> tuple[bytes, bytes]:
+        """The content of one chunk and its digest, compared with the stored one; VAULT if it has changed."""
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
@@ -225,7 +217,7 @@ class EncryptedPayloads:
         key = self.key(connection, payload)
         if chunk is None:
             raise erased()
-        content, digest = self._decrypted(key, payload, chunk, self.read_run(payload, [chunk]))
+        content, digest = self.decrypt(key, payload, chunk, self.read_run(payload, [chunk]))
         return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
 
     def whole(self, connection: Connection, payload: str, where: str) -> bytes:
@@ -266,20 +258,17 @@ class EncryptedPayloads:
 
 
 def chunk_conflict(what: str, where: str) -> GemelError:
-    """The error for content other than what was sent before."""
     remedy = "send it again from its first chunk; an upload under a new name, for its content may not change"
     return GemelError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy=remedy)
 
 
 def erased() -> GemelError:
-    """The error for content that has been erased."""
     what = "the requested content has been erased: it expired, or its project was erased, or it was replaced"
     remedy = "contribute again, under a new upload, if the project still waits for it"
     return GemelError(ErrorCode.WRONG_STATE, what, remedy=remedy)
 
 
 def subject_of(payload: str) -> str:
-    """The subject of a payload's data key."""
     return f"payload {payload}"
 
 

@@ -26,7 +26,6 @@ class PayloadReference:
     """A stretch of the chunks of a complete payload."""
 
     store: str
-    """The store that it belongs to."""
     payload: str
     wrapped_key: bytes = field(repr=False)
     total_bytes: int
@@ -35,7 +34,6 @@ class PayloadReference:
     chunks: tuple[StoredChunk, ...] = field(repr=False)
     """`first`, `chunks`: the stretch, and the number of its first chunk."""
     where: str
-    """How errors name the payload."""
 
     def part(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, of a reference to the whole."""
@@ -67,14 +65,10 @@ class PayloadReader:
         first: int | None = None,
         whole: PayloadReference | None = None,
     ) -> None:
-        self._payloads = payloads
-        self._key = key
-        self._payload = payload
+        self._payloads, self._key, self._payload = payloads, key, payload
         self._chunks = chunks
         self._first = first or 0
-        self._whole = whole
-        self.total_bytes = total_bytes
-        self._where = where
+        self._whole, self.total_bytes, self._where = whole, total_bytes, where
         self._taken = 0
         # Most readers go forward in small steps, within the same chunk.
         self._last = (-1, b"")
@@ -82,13 +76,10 @@ class PayloadReader:
         stop = self._count if first is None else first + len(chunks)
         expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
         if [(chunk.position, chunk.size) for chunk in chunks] != expected:
-            raise GemelError(
-                ErrorCode.VAULT,
-                f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order",
-                where=where,
-                got=f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes",
-                remedy="restore database and blobs from the same backup, or upload again",
-            )
+            what = f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order"
+            got = f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes"
+            remedy = "restore database and blobs from the same backup, or upload again"
+            raise GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
 
     def read(self, start: int, stop: int) -> memoryview:
         """The bytes from `start` up to `stop`; only the chunks that hold them are read.
@@ -98,9 +89,8 @@ class PayloadReader:
         """
         if not 0 <= start <= stop <= self.total_bytes:
             what = f"the payload has {self.total_bytes} bytes"
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=f"a request for those from {start} to {stop}"
-            )
+            got = f"a request for those from {start} to {stop}"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got)
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
             raise GemelError(
@@ -144,7 +134,7 @@ class PayloadReader:
                 begins = chunk.start - run[0].start
                 with self._naming(index):
                     part = encrypted[begins : begins + chunk.encrypted_bytes]
-                    content = self._payloads.decrypt(self._key, self._payload, chunk, part)
+                    content, _ = self._payloads.decrypt(self._key, self._payload, chunk, part)
                 self._last = (index, content)
                 yield content
                 index += 1
@@ -186,8 +176,7 @@ class PayloadSource:
     """What this process reads payloads by. `blobs`: the store's; nothing is written, and they are not claimed."""
 
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
-        self._blobs = blobs
-        self._vault = vault
+        self._blobs, self._vault = blobs, vault
         self._payloads = EncryptedPayloads(blobs, vault)
         self._key = lru_cache(MAX_KEYS)(self._unwrapped)
 

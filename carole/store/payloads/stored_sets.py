@@ -59,58 +59,46 @@ class StoredContribution:
 
 @dataclass(frozen=True)
 class StoredSet:
-    """A set of a stored contribution, and a reader of its bytes: the one, or what stands for it elsewhere."""
+    """A set of a stored contribution.
+
+    `payload`: the reader of its bytes, which has the key; in another process, to which the set was sent, a reference
+    that is read by that one's own key and blobs. `start`: the place of its first byte in the payload.
+    """
 
     layout: SetLayout
     start: int
-    """`layout`, `start`: its sizes, and the place of its first byte in the payload."""
-    payload: PayloadReader
-    """The reader."""
+    payload: PayloadReader | PayloadReference
+
+    @property
+    def reader(self) -> PayloadReader:
+        """The reader of the payload; errors of `PayloadSource.reader`."""
+        return provided().reader(self.payload) if isinstance(self.payload, PayloadReference) else self.payload
 
     def read(self) -> SignatureSet:
-        """Decrypt and check it; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
-        return set_from_bytes(self.layout, self.payload.read(self.start, self._stop))
+        """Decrypt and check it; VAULT, UPLOAD_CORRUPT if it has changed on the disk, errors of `reader`."""
+        return set_from_bytes(self.layout, self.reader.read(self.start, self._stop))
 
     def digests(self) -> NDArray[np.uint64]:
-        """The digests of the blocks of its rows."""
         part = self.layout
         start = self.start + part.fields_bytes + 8 * part.rows * part.blocks.index(part.rule)
-        return np.frombuffer(self.payload.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)
+        return np.frombuffer(self.reader.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)
 
     def require(self) -> None:
-        """Nothing: its reader has the key."""
+        """Refuse a reference as `PayloadSource.require`."""
+        if isinstance(self.payload, PayloadReference):
+            provided().require(self.payload)
 
     @property
     def _stop(self) -> int:
         return self.start + self.layout.total_bytes
 
     def __reduce__(self) -> tuple[object, ...]:
-        return SetElsewhere, (self.layout, self.start, self.payload.reference(self.start, self._stop))
-
-
-@dataclass(frozen=True)
-class SetElsewhere:
-    """What a `StoredSet` is in another process: read by that one's own key and blobs, when it is read."""
-
-    layout: SetLayout
-    start: int
-    reference: PayloadReference
-
-    def read(self) -> SignatureSet:
-        """As `StoredSet.read`; errors of `PayloadSource.reader` too."""
-        return self._here.read()
-
-    def digests(self) -> NDArray[np.uint64]:
-        """As `StoredSet.digests`."""
-        return self._here.digests()
-
-    def require(self) -> None:
-        """As `PayloadSource.require`."""
-        provided().require(self.reference)
-
-    @property
-    def _here(self) -> StoredSet:
-        return StoredSet(self.layout, self.start, provided().reader(self.reference))
+        sent = (
+            self.payload
+            if isinstance(self.payload, PayloadReference)
+            else self.payload.reference(self.start, self._stop)
+        )
+        return StoredSet, (self.layout, self.start, sent)
 
 
 # Integrity checks of an upload: chunk by chunk as it arrives, and as a whole before it counts.
@@ -158,7 +146,6 @@ def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
 
 
 def gaps_error(gaps: list[tuple[int, int]], where: str) -> GemelError:
-    """The refusal of a commit, with the first gaps."""
     shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
     more = ", ..." if len(gaps) > 20 or len(gaps) == MAX_RANGES else ""
     what = "the upload is not complete"

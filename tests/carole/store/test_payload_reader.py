@@ -16,8 +16,8 @@ from gemel.carole.store.payloads import payload_reader as payload_source
 from gemel.carole.store.payloads import stored_sets as chunk_packing
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import StoredChunk
-from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
-from gemel.carole.store.payloads.stored_sets import SetElsewhere, groups
+from gemel.carole.store.payloads.payload_reader import PayloadReference, PayloadSource, provide
+from gemel.carole.store.payloads.stored_sets import groups
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault, WrappingKeys
 from gemel.common.parties import Side
@@ -323,7 +323,7 @@ def stored(store):
 def elsewhere(stored):
     sent = pickle.dumps(stored.reference(0))
     found = pickle.loads(sent)  # noqa: S301 - of this test's own
-    assert isinstance(found, SetElsewhere)
+    assert isinstance(found.payload, PayloadReference)
     return found, sent
 
 
@@ -332,7 +332,7 @@ def test_a_set_is_the_same_in_another_process_that_has_the_keys(stored, tmp_path
     key = stored.payload._key
     assert isinstance(key, DataKey)
     assert key._key not in sent
-    assert there.reference.wrapped_key in sent
+    assert there.payload.wrapped_key in sent
     with refusal(ErrorCode.CONFIGURATION, "not started as a worker"):
         there.read()
     provide(PayloadSource(Blobs(tmp_path / "blobs"), vault))
