@@ -52,10 +52,7 @@ def add_console(app: typer.Typer, party: Party) -> None:
     default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
 
     @app.command()
-    def console(
-        config: Config = default,
-        listen: Listen = None,
-    ) -> None:
+    def console(config: Config = default, listen: Listen = None) -> None:
         """Open the console in a browser: projects, what would leave, what Carole could learn, decisions, results.
 
         It asks the running service as the other commands do. It listens on this machine only, and prints a link that

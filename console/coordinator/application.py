@@ -113,11 +113,7 @@ _COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, R
 
 
 def console_of(
-    member: Member,
-    settings: ConsoleConfiguration,
-    base: str,
-    rules: GuardRules,
-    shown: Callable[[str], None],
+    member: Member, settings: ConsoleConfiguration, base: str, rules: GuardRules, shown: Callable[[str], None]
 ) -> ASGIApp:
     """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD

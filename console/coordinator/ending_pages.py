@@ -160,11 +160,8 @@ class EndingPages(ProjectPages):
         coordinator = self._member.unchecked_coordinator()
         status, text = self._status(request, Act.ERASE, coordinator)
         if form.get("name", "").strip() != status.project:
-            raise parameter(
-                status.project,
-                "what was typed is not the project's name, and nothing was erased",
-                remedy="open the page again, and type the name as it stands there",
-            )
+            what = "what was typed is not the project's name, and nothing was erased"
+            raise parameter(status.project, what, remedy="open the page again, and type the name as it stands there")
         kept = erasure_kept(status, carole_has(text, status.project))
         _require_read(erasure_lost(status) + kept, form, status)
         coordinator.erase(status.project)

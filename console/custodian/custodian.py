@@ -77,9 +77,5 @@ def project_of(control: Control, request: Request) -> operator_pb2.CustodianProj
         for found in control.status().projects:
             if found.project == name:
                 return found
-    raise GemelError(
-        ErrorCode.NOT_FOUND,
-        "your service knows no project of such a name",
-        where="the page's address",
-        remedy="see the list of projects",
-    )
+    what = "your service knows no project of such a name"
+    raise GemelError(ErrorCode.NOT_FOUND, what, where="the page's address", remedy="see the list of projects")

@@ -269,12 +269,9 @@ class ProjectPages(CustodianPages):
         with self._project(request) as (_, project):
             folder = project.results
         if not folder:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "your service has no share of a result of this project",
-                where=project.project,
-                remedy="look at the project, what it waits for",
-            )
+            what = "your service has no share of a result of this project"
+            remedy = "look at the project, what it waits for"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=project.project, remedy=remedy)
         shown: dict[str, Any] = {"project": project.project, "links": project.links, "folder": folder}
         return self._pages.page("share.html.j2", request, **shown, share=seen_share(Path(folder)))
 

@@ -117,11 +117,7 @@ _WORDS = {
 
 
 def certificates_page(
-    pages: Pages,
-    request: Request,
-    folder: PartyFolder,
-    name: str,
-    reported: Iterable[project_pb2.EndingCertificate],
+    pages: Pages, request: Request, folder: PartyFolder, name: str, reported: Iterable[project_pb2.EndingCertificate]
 ) -> Response:
     """When certificates end: the member's own, of the given name, to the day, others' as far as Carole has named them
     last.
@@ -142,12 +138,7 @@ def certificates_page(
         }
         for whose, each in chain
     ]
-    return pages.page(
-        "certificates.html.j2",
-        request,
-        rows=rows,
-        others=list(ending_lines(reported, without=name)),
-    )
+    return pages.page("certificates.html.j2", request, rows=rows, others=list(ending_lines(reported, without=name)))
 
 
 _KEPT = 8

@@ -73,23 +73,15 @@ def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConf
     if listen is None:
         return settings
     if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a console without single sign-on listens on loopback only",
-            where="--listen",
-            got=listen,
-            remedy="use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md",
-        )
+        what = "a console without single sign-on listens on loopback only"
+        remedy = "use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="--listen", got=listen, remedy=remedy)
     try:
         return type(settings).model_validate({**settings.model_dump(), "listen": listen})
     except ValidationError:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a console listens on a host and port, with a certificate if it is not loopback",
-            where="--listen",
-            got=listen,
-            remedy="give one such as 127.0.0.1:8710",
-        ) from None
+        what = "a console listens on a host and port, with a certificate if it is not loopback"
+        remedy = "give one such as 127.0.0.1:8710"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="--listen", got=listen, remedy=remedy) from None
 
 
 def show_link(link: str) -> None:

@@ -191,9 +191,5 @@ def combined_slope(
 
 
 def _wrong_pairs(expected: str, got: str) -> GemelError:
-    return parameter(
-        "regression",
-        f"expected {expected}",
-        got,
-        "leave out pairs that lack a value, and join x, y and link_probability to the draws",
-    )
+    remedy = "leave out pairs that lack a value, and join x, y and link_probability to the draws"
+    return parameter("regression", f"expected {expected}", got, remedy)

@@ -50,12 +50,8 @@ class JoinedShare:
         for name in IDS:
             if name in self.table.columns:
                 return name
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            "no column link_id or pair_id",
-            where=self.where,
-            remedy="give a folder of results, or a table that `gemel join` has written",
-        )
+        remedy = "give a folder of results, or a table that `gemel join` has written"
+        raise GemelError(ErrorCode.FIELD_MISSING, "no column link_id or pair_id", where=self.where, remedy=remedy)
 
     @property
     def keys(self) -> list[str]:
@@ -82,12 +78,9 @@ def with_variables(
             remedy="name the column of identifiers, and the variables, as they stand in the file",
         )
     if IDENTIFIER not in share.table.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            "no column identifier, by which the records of a file are found",
-            where=share.where,
-            remedy="give the folder of results, in which the custodian's identifiers are",
-        )
+        what = "no column identifier, by which the records of a file are found"
+        remedy = "give the folder of results, in which the custodian's identifiers are"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=share.where, remedy=remedy)
     identifiers = own[identifier]
     if repeated := int(identifiers.is_duplicated().sum()):
         raise GemelError(
@@ -99,12 +92,9 @@ def with_variables(
         )
     known = set(identifiers.to_list())
     if strangers := sum(name not in known for name in share.table[IDENTIFIER].unique().to_list()):
-        raise parameter(
-            share.where,
-            "the share names records that the file does not have",
-            f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers",
-            "give the file that was contributed to this run, and its column of identifiers",
-        )
+        what = "the share names records that the file does not have"
+        remedy = "give the file that was contributed to this run, and its column of identifiers"
+        raise parameter(share.where, what, f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers", remedy)
     named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
     if taken := [name for name in selected if name in (*IDS, *OWN, *share.table.columns)]:
         named = named.rename({name: f"{name}_own" for name in taken})
@@ -185,23 +175,17 @@ def _require_unique(share: JoinedShare) -> None:
     if share.persons and IDENTIFIER not in rows.columns:
         return
     if repeated := rows.height - rows.select(keys).n_unique():
-        raise parameter(
-            share.where,
-            f"an id of column {share.id_column} is on one row only",
-            f"{repeated} rows with an id that another row has",
-            "give the tables as the services wrote them, each once",
-        )
+        what = f"an id of column {share.id_column} is on one row only"
+        remedy = "give the tables as the services wrote them, each once"
+        raise parameter(share.where, what, f"{repeated} rows with an id that another row has", remedy)
 
 
 def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
     """Refuse shares of two runs, or of two kinds of table."""
     if a.keys != b.keys:
-        raise parameter(
-            f"{a.where} and {b.where}",
-            "the two shares are of different tables",
-            f"{' and '.join(a.keys)}; {' and '.join(b.keys)}",
-            "name with --table one that both custodians were granted: links, pairs or draws",
-        )
+        what = "the two shares are of different tables"
+        remedy = "name with --table one that both custodians were granted: links, pairs or draws"
+        raise parameter(f"{a.where} and {b.where}", what, f"{' and '.join(a.keys)}; {' and '.join(b.keys)}", remedy)
     for name in ("specification_digest", "run"):
         of_a, of_b = (str(getattr(share.provenance, name)) for share in (a, b))
         if of_a != of_b:
@@ -217,12 +201,8 @@ def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
 
 
 def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> GemelError:
-    return parameter(
-        f"{a.where} and {b.where}",
-        "the two shares are not of one run: every run draws ids of its own",
-        got,
-        "give the two custodians' results of the same run, whole",
-    )
+    what = "the two shares are not of one run: every run draws ids of its own"
+    return parameter(f"{a.where} and {b.where}", what, got, "give the two custodians' results of the same run, whole")
 
 
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
@@ -306,11 +286,8 @@ def join(
     paths = {Side(side): Path(path) for side, path in shares.items()}
     parts = {side: read_share_table(path, side, table, alone=len(paths) == 1) for side, path in paths.items()}
     if not parts or set(own) - set(parts):
-        raise parameter(
-            "shares",
-            "a file is joined to its custodian's share",
-            f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
-        )
+        what = "a file is joined to its custodian's share"
+        raise parameter("shares", what, f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}")
     for side, file in own.items():
         frame = _coarsened(read_own_file(file), paths[side])
         parts[side] = with_variables(parts[side], frame, file.identifier, file.variables, keep=file.keep)
@@ -324,13 +301,9 @@ def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = Fals
     file = linked if received else path / f"{table}.parquet" if path.is_dir() else path
     if not file.is_file():
         there = sorted(name.name for name in path.glob("*.parquet")) if path.is_dir() else []
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"{side.title()}'s share has no {table}",
-            where=str(file),
-            got=", ".join(there) or "no table",
-            remedy="give the folder of the run, results/PROJECT/RUN, and a --table that `release` grants",
-        )
+        what = f"{side.title()}'s share has no {table}"
+        remedy = "give the folder of the run, results/PROJECT/RUN, and a --table that `release` grants"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=str(file), got=", ".join(there) or "no table", remedy=remedy)
     provenance = read_provenance(file)
     return JoinedShare(pl.read_parquet(file), provenance, str(path))
 
@@ -357,12 +330,9 @@ def _coarsened(frame: pl.DataFrame, share: Path) -> pl.DataFrame:
     steps = pl.read_csv(path, infer_schema=False)
     for (name,), step in steps.group_by("variable", maintain_order=True):
         if name not in frame.columns:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                f"the result was released with the variable {name} coarsened, and the file has no column of its name",
-                where=str(path),
-                remedy="name the column as the variable of the specification, or leave it out of the file",
-            )
+            what = f"the result was released with the variable {name} coarsened, and the file has no column of its name"
+            remedy = "name the column as the variable of the specification, or leave it out of the file"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=str(path), remedy=remedy)
         groups = {folded_label(label): group for label, group in step.select("category", "released_as").rows()}
         values = [None if value is None else groups.get(folded_label(str(value))) for value in frame[str(name)]]
         frame = frame.with_columns(pl.Series(str(name), values, dtype=pl.String))

@@ -106,12 +106,9 @@ class Analyst:
         for project in self.projects():
             if project.spec.project == name:
                 return project
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"no specification of this project grants columns to {self._own.name}",
-            where=name[:80],
-            remedy="see `gemel analyst list`; a project that is erased is not in it",
-        )
+        what = f"no specification of this project grants columns to {self._own.name}"
+        remedy = "see `gemel analyst list`; a project that is erased is not in it"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=name[:80], remedy=remedy)
 
     def fetch(self, project: GrantedProject) -> tuple[ReceivedFile, Mapping[Side, bytes]]:
         """What the custodians have sent, verified and put together; with the digests by which it is acknowledged.
@@ -122,12 +119,9 @@ class Analyst:
         where = f"project {project.spec.project}"
         if not project.run or project.missing:
             waits = " and ".join(side.title() for side in project.missing)
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                f"{waits} has yet to send its columns" if project.run else "no result has been released",
-                where=where,
-                remedy="try again when it has, or ask the coordinator where the project stands",
-            )
+            what = f"{waits} has yet to send its columns" if project.run else "no result has been released"
+            remedy = "try again when it has, or ask the coordinator where the project stands"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=remedy)
         drawn = project.spec.release.drawn_to(Transfer(project.due[0], self._own.name))
         names = (LINKS, DRAWS) if drawn else (LINKS,)
         received, roots = {}, {}
@@ -165,12 +159,9 @@ class Analyst:
     def _project(self, reported: variables_pb2.VariableTransfers) -> GrantedProject:
         spec = load_specification(reported.specification, f"the specification of project {reported.project}")
         if spec.project != reported.project:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "Carole shows the specification of another project",
-                where=f"project {reported.project[:80]}",
-                remedy="report it to her operator",
-            )
+            what = "Carole shows the specification of another project"
+            remedy = "report it to her operator"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {reported.project[:80]}", remedy=remedy)
         due = tuple(transfer.sender for transfer in spec.release.transfers if transfer.to == self._own.name)
         sent, received = (frozenset(map(side_from_wire, sides)) for sides in (reported.sent, reported.received))
         return GrantedProject(spec, reported.run, due, sent, received)

@@ -54,12 +54,9 @@ class Client:
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the membership list does not have this folder's identity",
-            where=str(self.folder.members),
-            remedy="get the current membership list from the linkage unit",
-        )
+        what = "the membership list does not have this folder's identity"
+        remedy = "get the current membership list from the linkage unit"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.folder.members), remedy=remedy)
 
     def at_present(self) -> Client:
         """The same party, with the list of members as it is now."""

@@ -190,12 +190,9 @@ class Coordinator(Caller):
         from gemel.coordinator.client.resolver import resolve
 
         if self._resolver is None:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the run waits for a resolver, and this process has no key to open the custodians' handles with",
-                where=f"project {project}, run {run}",
-                remedy=f"gemel project watch {project}, with the coordinator's configuration",
-            )
+            what = "the run waits for a resolver, and this process has no key to open the custodians' handles with"
+            remedy = f"gemel project watch {project}, with the coordinator's configuration"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=f"project {project}, run {run}", remedy=remedy)
         resolve(self._connection, self._stub, self._resolver, self._identity, project, run, progress)
 
     def statistics(self, project: str, run: str) -> StatisticsDocument:

@@ -173,12 +173,8 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
         status = _awaited(coordinator, name, lambda status: status.state != project_pb2.PROJECT_STATE_HELD)
         code, line = ending_of(status)
     if status.state == project_pb2.PROJECT_STATE_ERASED:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the project is erased",
-            where=f"project {name}",
-            remedy="give the project another name in its specification, and begin again",
-        )
+        remedy = "give the project another name in its specification, and begin again"
+        raise GemelError(ErrorCode.WRONG_STATE, "the project is erased", where=f"project {name}", remedy=remedy)
     if code:
         console.print(line, highlight=False, soft_wrap=True)
     return code

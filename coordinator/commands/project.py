@@ -334,12 +334,9 @@ def report(
         except GemelError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the project's newest run has no report on disclosure risk",
-                where=project,
-                remedy="see `gemel project status`: a run is assessed at its end, where the specification requests it",
-            ) from None
+            what = "the project's newest run has no report on disclosure risk"
+            remedy = "see `gemel project status`: a run is assessed at its end, where the specification requests it"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=project, remedy=remedy) from None
     if as_json:
         print_json(fetched.document)
     show_report(fetched, out, report_language(config, language))

@@ -244,23 +244,15 @@ def drafted_mode(mode: str | None, where: str) -> Mode | None:
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
     if not re.fullmatch(PROJECT_PATTERN, project):
-        raise parameter(
-            "project",
-            "this cannot be a project's name",
-            repr(project[:80]),
-            "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
-        )
+        remedy = "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit"
+        raise parameter("project", "this cannot be a project's name", repr(project[:80]), remedy)
     if mode in IN_BLOCKS and block is False:
         raise parameter(
             "mode", f"mode {mode} needs blocking rules", "no blocking", "let it propose rules, or draft for mode open"
         )
     if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
-        raise parameter(
-            "bits",
-            "signatures have a multiple of 64 bits, from 64 to 8192",
-            str(bits),
-            "give 1024, or 256 to let Carole see less",
-        )
+        remedy = "give 1024, or 256 to let Carole see less"
+        raise parameter("bits", "signatures have a multiple of 64 bits, from 64 to 8192", str(bits), remedy)
 
 
 def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFrame:

@@ -44,12 +44,9 @@ class CaroleLimits:
             return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
         except ValidationError as error:
             key = str(error.errors()[0]["loc"][0])
-            raise parameter(
-                f"--{key.replace('_', '-')}",
-                "this is no limit of Carole's",
-                str(getattr(self, key))[:40],
-                "write sizes as 512MiB or 3GiB, and at least one row",
-            ) from None
+            what = "this is no limit of Carole's"
+            remedy = "write sizes as 512MiB or 3GiB, and at least one row"
+            raise parameter(f"--{key.replace('_', '-')}", what, str(getattr(self, key))[:40], remedy) from None
 
 
 def exceeded(
@@ -262,12 +259,8 @@ def both_files(
 ) -> Frames:
     """Both files, whose form is shown where it is unusual."""
     if alice is None or bob is None:
-        raise parameter(
-            "--alice" if alice is None else "--bob",
-            "pairs are counted in two files",
-            "none",
-            "give both, or only --rows",
-        )
+        remedy = "give both, or only --rows"
+        raise parameter("--alice" if alice is None else "--bob", "pairs are counted in two files", "none", remedy)
     forms = CsvOptions.of_files(list(encoding or []), list(separator or []))
     sources = [file_source(path, form) for path, form in zip((alice, bob), forms, strict=True)]
     show_form(*sources)

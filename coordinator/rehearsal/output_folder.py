@@ -259,12 +259,8 @@ def check_memory(text: str) -> None:
 
 def _require_file(path: Path, option: str) -> None:
     if not path.is_file():
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
-            where=str(path),
-            remedy=f"check {option}",
-        )
+        what = "there is a folder of this name, and no file" if path.is_dir() else "there is no such file"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=f"check {option}")
 
 
 @contextmanager

@@ -144,12 +144,8 @@ class ServiceProcess:
 
     def _error(self, what: str) -> GemelError:
         last = self.lines()[-1:]
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            f"the service {what}",
-            where=self.party,
-            remedy=f"its log ends: {last[0] if last else 'empty'}",
-        )
+        remedy = f"its log ends: {last[0] if last else 'empty'}"
+        return GemelError(ErrorCode.UNAVAILABLE, f"the service {what}", where=self.party, remedy=remedy)
 
 
 class Services:

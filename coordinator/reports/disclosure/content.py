@@ -24,12 +24,8 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A document that can be shown."""
     found = document.get("version") if isinstance(document, Mapping) else None
     if found != VERSION:
-        raise parameter(
-            "assessment.json",
-            f"expected a risk assessment of version {VERSION}",
-            f"version {found!r}"[:60],
-            "use the version of Gemel that Carole runs",
-        )
+        what = f"expected a risk assessment of version {VERSION}"
+        raise parameter("assessment.json", what, f"version {found!r}"[:60], "use the version of Gemel that Carole runs")
     return AssessmentDocument.of(document, "assessment").plain()
 
 

@@ -13,17 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gemel.common.documents.model_document import FieldErrors, KinClass
-from gemel.common.language import (
-    Language,
-    LanguageCode,
-    clauses,
-    gettext,
-    in_language,
-    listed,
-    marked,
-    moment,
-    written,
-)
+from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, marked, moment, written
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
 from gemel.coordinator.reports.marks import Chart
