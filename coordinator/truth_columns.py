@@ -63,10 +63,7 @@ class Truth:
 
     def _used(self, where: str, how: str, sides: list[Side]) -> GemelError:
         columns = " and ".join(f"{side}'s {self.of(side)!r}" for side in sides)
-        return GemelError(
-            ErrorCode.SPECIFICATION,
-            "the truth must not be linked by: the links would be right and prove nothing",
-            where=where,
-            got=f"the column of the truth, {columns}, {how}",
-            remedy="take it out of the specification, or draft again with --truth-alice and --truth-bob",
-        )
+        what = "the truth must not be linked by: the links would be right and prove nothing"
+        got = f"the column of the truth, {columns}, {how}"
+        remedy = "take it out of the specification, or draft again with --truth-alice and --truth-bob"
+        return GemelError(ErrorCode.SPECIFICATION, what, where=where, got=got, remedy=remedy)

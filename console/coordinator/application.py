@@ -41,7 +41,6 @@ _DIGITS = re.compile(r"[0-9a-fA-F]{24,}")
 
 
 def entry_shown(entry: AuditEntry) -> dict[str, Any]:
-    """What a page shows of an entry."""
     details = {key: value for key, value in entry.details.items() if key != "reason" and _is_for_people(value)}
     return {
         "sequence": entry.sequence,
@@ -71,8 +70,6 @@ PAGE = 100
 
 
 class AuditPages(MemberPages):
-    """Reading the log."""
-
     def routes(self) -> list[BaseRoute]:
         return [Route("/audit", self.entries)]
 

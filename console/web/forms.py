@@ -25,7 +25,6 @@ Form = Mapping[str, str]
 
 
 def session_of(request: Request) -> Session:
-    """The session of a request that the guard has let through by it."""
     found: Session = request.state.session
     return found
 

@@ -81,7 +81,6 @@ class Pages:
         return None
 
     def text(self, template: str, request: Request, shown: Mapping[str, Any]) -> str:
-        """A page, or a part of one, as HTML."""
         session: Session | None = getattr(request.state, "session", None)
         return self._made.get_template(template).render(
             session=session,
@@ -103,7 +102,6 @@ class Pages:
 
 
 def error_list(error: GemelError) -> list[GemelError]:
-    """The errors that an error consists of."""
     if not isinstance(error, GemelErrors):
         return [error]
     return [single for inner in error.errors for single in error_list(inner)]
@@ -152,7 +150,6 @@ class RenderedReports:
         self._found: OrderedDict[bytes, str] = OrderedDict()
 
     def answer(self, content: bytes, render: Callable[[], str]) -> Response:
-        """The answer with a report of this content, rendered if it was not yet."""
         key = hashlib.sha256(content).digest()
         with self._lock:
             found = self._found.get(key)

@@ -27,13 +27,10 @@ class Place:
         try:
             self.socket = socket.create_server((host, int(port)), family=_family(host), backlog=128)
         except OSError as error:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the console cannot listen",
-                where=settings.listen,
-                got=(error.strerror or type(error).__name__).lower(),
-                remedy="choose another address or port with --listen, or under console.listen",
-            ) from None
+            what = "the console cannot listen"
+            got = (error.strerror or type(error).__name__).lower()
+            remedy = "choose another address or port with --listen, or under console.listen"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=settings.listen, got=got, remedy=remedy) from None
         self.port: int = self.socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         scheme = "http" if settings.certificate is None else "https"
@@ -41,7 +38,6 @@ class Place:
 
     @property
     def rules(self) -> GuardRules:
-        """What the guard lets through here."""
         from gemel.console.web.application import OPEN_PATHS
 
         scheme, _, host = self.base.partition("://")
@@ -50,7 +46,6 @@ class Place:
         return GuardRules((host,), (self.base,), f"__Host-{name}" if is_secure else name, OPEN_PATHS, is_secure)
 
     def serve(self, app: ASGIApp) -> None:
-        """Answer until the process is signalled to stop."""
         files = [None if path is None else str(path) for path in (self._settings.certificate, self._settings.key)]
         config = uvicorn.Config(
             app,
@@ -85,7 +80,6 @@ def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConf
 
 
 def show_link(link: str) -> None:
-    """Print a one-time link in the terminal in which a console was started."""
     typer.echo(f"Open it once by this link, which is for you alone: {link}")
 
 

@@ -55,7 +55,6 @@ class JoinedShare:
 
     @property
     def keys(self) -> list[str]:
-        """The columns by which the two shares are joined."""
         return ["draw", self.id_column] if "draw" in self.table.columns else [self.id_column]
 
     @property
@@ -162,14 +161,12 @@ def _named(share: JoinedShare, side: Side, *, identifiers: bool) -> pl.DataFrame
 
 
 def _ordered(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Keys, uncertainty and identifiers first, then variables."""
     first = [*keys, *(name for name in OWN if name in table.columns and name not in keys)]
     first += [str(side) for side in Side if str(side) in table.columns]
     return table.select(*first, pl.exclude(first)).sort(keys, nulls_last=True, maintain_order=True)
 
 
 def _require_unique(share: JoinedShare) -> None:
-    """An id is on one row, unless it is that of a person."""
     rows = share.table.drop_nulls(share.id_column)
     keys = [*share.keys, IDENTIFIER] if share.persons and IDENTIFIER in rows.columns else share.keys
     if share.persons and IDENTIFIER not in rows.columns:
@@ -181,7 +178,6 @@ def _require_unique(share: JoinedShare) -> None:
 
 
 def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
-    """Refuse shares of two runs, or of two kinds of table."""
     if a.keys != b.keys:
         what = "the two shares are of different tables"
         remedy = "name with --table one that both custodians were granted: links, pairs or draws"

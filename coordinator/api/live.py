@@ -58,7 +58,6 @@ class ProjectStatus:
 
     @classmethod
     def of(cls, status: project_pb2.ProjectStatus) -> ProjectStatus:
-        """From Carole's message."""
         run = status.run
         done = run.state == project_pb2.RUN_STATE_DONE and not run.links_withheld
         return cls(
@@ -177,13 +176,10 @@ class Client:
         there = specification_digest(load_specification(text, f"{project} at Carole"))
         own = specification_digest(specification_of(spec))
         if there != own:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "Carole has another specification than the one to be approved",
-                where=project,
-                got=f"{there.hex()[:16]} instead of {own.hex()[:16]}",
-                remedy="compare the two: `client.specification(project)`",
-            )
+            what = "Carole has another specification than the one to be approved"
+            got = f"{there.hex()[:16]} instead of {own.hex()[:16]}"
+            remedy = "compare the two: `client.specification(project)`"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=project, got=got, remedy=remedy)
         return ProjectStatus.of(self._coordinator.approve(project, own, status.epoch))
 
     def start(self, project: str) -> str:
@@ -261,7 +257,6 @@ class Client:
 
 
 def _text(spec: AnySpecification, found: Specification) -> str:
-    """The very text, comments too, where there is one."""
     if isinstance(spec, Draft):
         return spec.text
     if isinstance(spec, str) and "\n" in spec:

@@ -36,8 +36,6 @@ from gemel.records.table import numbers_of
 
 @dataclass(frozen=True)
 class GrantedProject:
-    """A project that grants the analyst columns."""
-
     spec: Specification
     run: str
     due: tuple[Side, ...]
@@ -46,12 +44,10 @@ class GrantedProject:
 
     @property
     def missing(self) -> tuple[Side, ...]:
-        """The custodians whose columns are not there yet."""
         return tuple(side for side in self.due if side not in self.sent)
 
     @property
     def state(self) -> str:
-        """Where it stands, in words."""
         if not self.run:
             return "not released"
         if self.missing:
@@ -59,7 +55,6 @@ class GrantedProject:
         return "received" if self.received >= set(self.due) else "ready to fetch"
 
     def document(self) -> dict[str, Any]:
-        """The same as plain values, for programs."""
         sides = {"due": self.due, "sent": sorted(self.sent), "received": sorted(self.received)}
         plain = {name: [str(side) for side in found] for name, found in sides.items()}
         return {"project": self.spec.project, "run": self.run or None, "state": self.state, **plain}
@@ -86,8 +81,6 @@ class ReceivedFile:
 
 
 class Analyst:
-    """An analyst, connected to Carole."""
-
     def __init__(self, connection: Connection, own: Member, key: SealingKey, members: Members) -> None:
         self._connection = connection
         self._stub: variables_pb2_grpc.AnalysisStub = connection.stub(variables_pb2_grpc.AnalysisStub)
@@ -131,7 +124,6 @@ class Analyst:
         return ReceivedFile(project.spec, project.run, tables), roots
 
     def acknowledge(self, project: GrantedProject, roots: Mapping[Side, bytes]) -> None:
-        """Confirm to Carole that the columns are held."""
         for side, root in roots.items():
             request = variables_pb2.AcknowledgeVariablesRequest(
                 project=project.spec.project, run=project.run, sender=side_to_wire(side), root=root
@@ -176,7 +168,6 @@ def connect_analyst(config: Path) -> Iterator[Analyst]:
 
 
 def _linked(project: GrantedProject, name: str, received: Mapping[Side, Mapping[str, pl.DataFrame]]) -> pl.DataFrame:
-    """A table of links or of drawn links, with the columns of those that have sent some."""
     key = "link_id" if name == LINKS else "pair_id"
     shares = {}
     for side, tables in received.items():

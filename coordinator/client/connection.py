@@ -50,7 +50,6 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The party's name in the membership list."""
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
@@ -64,7 +63,6 @@ class Client:
 
     @property
     def released(self) -> ReleasedRuns:
-        """What it keeps of released runs."""
         return ReleasedRuns(self.memory, self.log)
 
 

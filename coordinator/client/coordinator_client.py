@@ -57,12 +57,10 @@ class ReleasedRuns:
                 self.memory.note_released(status.project, status.run.run)
 
     def note_fetched(self, project: str, run: str, root: bytes) -> None:
-        """Keep the root digest of a share that was fetched."""
         self.memory.note_released(project, run, root)
 
 
 def listed(connection: Connection, method: Any, request: Callable[..., Any], what: str) -> Iterator[Any]:
-    """The pages of a list, in Carole's order."""
     return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
 
 
@@ -75,7 +73,6 @@ class Caller:
         """Members' certificates that end soon, by the last answer about projects."""
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run's disclosure risk, by which the steward judges."""
         from gemel.coordinator.client.risk_reports import fetch_report
 
         return fetch_report(self._connection, project, run)
@@ -113,7 +110,6 @@ class Coordinator(Caller):
         self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
 
     def create(self, specification: str) -> project_pb2.ProjectStatus:
-        """Create the project that a specification describes."""
         request = coordination_pb2.CreateProjectRequest(specification=specification)
         return self._status(self._stub.CreateProject, request)
 
@@ -151,7 +147,6 @@ class Coordinator(Caller):
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
-        """Every project, oldest first."""
         return self._projects(self._stub.ListProjects, coordination_pb2.ListProjectsRequest, "list of projects")
 
     @property
@@ -208,7 +203,6 @@ class Coordinator(Caller):
         return StatisticsDocument.read(bytes(text), "statistics")
 
     def _status(self, method: Any, request: Any) -> project_pb2.ProjectStatus:
-        """The project's status after a call that changes it."""
         status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
         return status
 

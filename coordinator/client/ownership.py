@@ -64,7 +64,6 @@ class OfferedProject:
 
 
 def offered_project(caller: Client, project: str) -> OfferedProject:
-    """What would be taken over now."""
     stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
     shown = caller.connection.call(
         stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
@@ -115,26 +114,20 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, cal
     seen = checkpoint_from_wire(offer.seen)
     seen.verify(caller.linker)
     if (offer.former, offer.successor) != (owner, caller.name):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            "the offer must be of the project's owner, and to you",
-            where=f"hand-over of {project}",
-            got=f"of {offer.former}, to {offer.successor}",
-            remedy="telephone the owner, and ask Carole's operator",
-        )
+        what = "the offer must be of the project's owner, and to you"
+        got = f"of {offer.former}, to {offer.successor}"
+        remedy = "telephone the owner, and ask Carole's operator"
+        raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     lines = [f'{offer.member} hands over the project of {offer.former} with the reason: "{offer.reason}"']
     if not _is_listed(caller.members, offer.member):
         return [*lines, f"{offer.member} is no longer a member: only Carole has verified its signature."]
     statement = HandOver(project, offer.former, offer.successor, seen, offer.reason)
     signer = caller.members.named(offer.member)
     if signer.role is not Role.STEWARD and offer.member != offer.former:
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            "an offer is signed by the project's owner or by a steward",
-            where=f"hand-over of {project}",
-            got=f"{offer.member}, a {signer.role}",
-            remedy="telephone the owner, and ask Carole's operator",
-        )
+        what = "an offer is signed by the project's owner or by a steward"
+        got = f"{offer.member}, a {signer.role}"
+        remedy = "telephone the owner, and ask Carole's operator"
+        raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     statement.verify(signer.identity, offer.signature)
     return lines
 

@@ -78,7 +78,6 @@ DOERS = {
 
 
 def bars(*, disable: bool = False) -> Progress:
-    """Progress bars that stay on the screen."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, disable=disable)
 
@@ -189,13 +188,10 @@ def _there(coordinator: Coordinator, name: str, text: str, digest: bytes) -> pro
             raise
         status = coordinator.create(text)
     if status.specification_digest != digest:
-        raise GemelError(
-            ErrorCode.EXISTS,
-            "the project is there with another specification",
-            where=f"project {name}",
-            got=status.specification_digest.hex(),
-            remedy="propose this one by `gemel project amend`, or give it another name",
-        )
+        what = "the project is there with another specification"
+        got = status.specification_digest.hex()
+        remedy = "propose this one by `gemel project amend`, or give it another name"
+        raise GemelError(ErrorCode.EXISTS, what, where=f"project {name}", got=got, remedy=remedy)
     return status
 
 

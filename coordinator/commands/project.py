@@ -115,7 +115,6 @@ def _propose(
     dry_run: bool,
     as_json: bool,
 ) -> str:
-    """Read a specification, show its mode, bring it to Carole; the project's name."""
     from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.terminal import show_mode
@@ -295,7 +294,6 @@ def results(
 def _fetch_results(
     coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
 ) -> None:
-    """What is granted to the coordinator of the newest run, as files."""
     from gemel.common.specification import load_specification
     from gemel.coordinator.client.run_progress import pairs_compared
     from gemel.coordinator.client.terminal import console

@@ -253,7 +253,6 @@ def draft(
 
 
 def _show_draft(out: Path, spec: Specification, comments: Mapping[str, str]) -> None:
-    """The drafted mode, and what the custodians' gates were found to accept."""
     from gemel.coordinator.client.terminal import console, show_mode
     from gemel.coordinator.draft.specification_draft import SAME_RECORDS
 

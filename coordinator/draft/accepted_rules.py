@@ -137,7 +137,6 @@ class _Search:
             judged = self.judged(changed)
 
     def narrower(self, before: JudgedRules, after: Sequence[Proposal]) -> None:
-        """State that rules gave way to others."""
         gone = [proposal.rule.name for proposal in before.proposals if proposal not in after]
         new = [proposal.rule.name for proposal in after if proposal not in before.proposals]
         others = f"narrower rules ({', '.join(new)})" if new else "the others"
@@ -273,7 +272,6 @@ def accepted_fields(
 
 
 def _identified(fields: Sequence[FieldSpec], specify: Specify) -> bool:
-    """Whether a model of these fields can be determined."""
     try:
         refuse_unidentified(specify(fields, ()))
     except GemelError:

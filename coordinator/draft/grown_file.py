@@ -45,8 +45,6 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class ValueUrn:
-    """An urn."""
-
     discount: float
     strength: float
 

@@ -48,8 +48,6 @@ def keyed(gate: Gate, keys: AssessmentKeys) -> KeyedGate:
 
 @dataclass(frozen=True)
 class JudgedRules:
-    """Proposed rules, and what the custodians' gates find under them."""
-
     proposals: Sequence[Proposal]
     reports: Mapping[Side, LeakageReport]
     """Empty where no gate was given, or it would not refuse."""
@@ -60,18 +58,15 @@ class JudgedRules:
 
     @property
     def accepted(self) -> bool:
-        """Whether no custodian would refuse."""
         return not any(report.exceeds for report in self.reports.values())
 
     @property
     def kept(self) -> list[Proposal]:
-        """The rules under which no field is near the limit."""
         refused = {finding.rule for finding in self.near}
         return [proposal for proposal in self.proposals if proposal.rule.name not in refused]
 
     @property
     def near(self) -> list[Finding]:
-        """What is near a limit, or above it."""
         return [
             finding
             for report in self.reports.values()

@@ -172,12 +172,10 @@ def draft(
     if truth is not None:
         drafted.left_out.insert(0, f"{' and '.join(dict.fromkeys((truth.alice, truth.bob)))}: names the person.")
     if not drafted.fields:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the files share no column that is worth comparing",
-            got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
-            remedy="give columns that hold the same the same name, or write the specification by hand",
-        )
+        what = "the files share no column that is worth comparing"
+        got = f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}"
+        remedy = "give columns that hold the same the same name, or write the specification by hand"
+        raise GemelError(ErrorCode.SPECIFICATION, what, got=got, remedy=remedy)
     unblocked = _specification(project, identifiers, drafted.fields, (), "open", LinkSpec())
     refuse_unidentified(unblocked)
     if hold_the_same(alice, bob, drafted.fields):
@@ -265,26 +263,20 @@ def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFram
     if truth is None:
         return frame.select(named)
     if truth.of(side) not in frame.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {truth.of(side)!r}",
-            where=f"{side}'s file",
-            got=f"columns {', '.join(frame.columns[:40])}",
-            remedy="name the column of the truth as it stands in the file",
-        )
+        what = f"there is no column {truth.of(side)!r}"
+        got = f"columns {', '.join(frame.columns[:40])}"
+        remedy = "name the column of the truth as it stands in the file"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", got=got, remedy=remedy)
     return frame.select(column for column in named if column != truth.of(side))
 
 
 def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: Side) -> str:
     identifier = identifier_of(frame, texts)
     if identifier is None:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "no column identifies the rows: none has a value of its own in every row",
-            where=f"{side}'s file",
-            got=f"the columns {', '.join(frame.columns[:40])}",
-            remedy="add a column with a number of its own for each row, named id",
-        )
+        what = "no column identifies the rows: none has a value of its own in every row"
+        got = f"the columns {', '.join(frame.columns[:40])}"
+        remedy = "add a column with a number of its own for each row, named id"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=f"{side}'s file", got=got, remedy=remedy)
     return identifier
 
 

@@ -133,12 +133,10 @@ class CustodianCost:
 
     @property
     def upload(self) -> int:
-        """Bytes of the contribution."""
         return self.layout.total_bytes
 
 
 def custodian_cost(counts: FileCounts, tokens: Tokens, spec: Specification, side: Side) -> CustodianCost:
-    """The cost of a contribution of these counts."""
     layout = expected_layout(counts, spec, side)
     rows = sum(counts.rows.values())
     return CustodianCost(
@@ -184,7 +182,6 @@ def typical_tokens(spec: Specification) -> dict[str, float]:
 
 
 def counted_tokens(columns: Mapping[str, pl.Series], spec: Specification) -> dict[str, float]:
-    """The same from a file's cleaned values, by their lengths."""
     found = typical_tokens(spec)
     for field in spec.fields:
         characters = columns[field.name].str.len_chars().mean()

@@ -97,7 +97,6 @@ def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64]
 
 
 def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
-    """The row of the file that each identifier stands for."""
     places = table.select("identifier").with_row_index("place")
     selected = identifiers.rename("identifier").to_frame()
     return (
@@ -114,7 +113,6 @@ def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
 
 
 def links_and_pairs(shares: dict[Side, Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The links and all pairs, from the folders of the two custodians' shares."""
     pairs = _joined(shares)
     return pairs.filter("linked").drop("linked"), pairs
 
@@ -126,18 +124,14 @@ def persons_of(source: Source, spec: Specification, side: Side, truth: Truth) ->
     table = read_source(source, None).frame
     for name in (column, identifier):
         if name not in table.columns:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"there is no column {name!r}",
-                where=f"{side}'s file",
-                got=f"columns {', '.join(table.columns)}",
-                remedy="name the column of the truth and of the identifier as they stand in the file",
-            )
+            what = f"there is no column {name!r}"
+            got = f"columns {', '.join(table.columns)}"
+            remedy = "name the column of the truth and of the identifier as they stand in the file"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", got=got, remedy=remedy)
     return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
 
 
 def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
-    """The pairs with both identifiers, from the two custodians' shares of them."""
     alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in (Side.ALICE, Side.BOB))
     own = alice.rename({"identifier": "alice"}).join(
         bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"

@@ -45,7 +45,6 @@ AGREEMENT_ALONE = "agreement alone"
 
 
 def compared(scheme: str, evaluation: EvaluationDocument) -> SchemeResult:
-    """What a scheme's evaluation gives to the comparison of schemes."""
     return SchemeResult(
         scheme=scheme,
         **evaluation.at_decision.plain(),
@@ -291,7 +290,6 @@ def _whole(out: Path) -> Iterator[Path]:
 
 
 def _linked_files(*folders: Path) -> list[str]:
-    """The names of the linked files that recipients of granted columns have received."""
     return sorted({path.name for folder in folders for path in folder.glob("linked-*.parquet")})
 
 

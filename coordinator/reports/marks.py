@@ -20,14 +20,11 @@ LINES = "split(datum.label, '\\n')"
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart and its text alternative."""
-
     drawing: alt.TopLevelMixin
     alt_text: str
 
 
 def wrapped(label: str, width: int) -> str:
-    """A label in lines of so many characters at most."""
     return "\n".join(wrap(label, width, break_long_words=False, break_on_hyphens=False))
 
 

@@ -82,13 +82,11 @@ def insert(value: str, at: float, choice: float) -> str:
 
 
 def delete(value: str, at: float, choice: float) -> str:
-    """Leave a character out, of a value that has at least two."""
     i = int(at * len(value))
     return value[:i] + value[i + 1 :] if len(value) > 1 else value
 
 
 def substitute(value: str, at: float, choice: float) -> str:
-    """Strike the key beside the right one."""
     i = int(at * len(value))
     near = NEIGHBOURS.get(value[i].lower(), "eations")
     key = near[int(choice * len(near))]

@@ -70,7 +70,6 @@ def _capitalised(name: str) -> str:
 
 @cache
 def name_tables() -> dict[str, NameTable]:
-    """Return the shipped tables: ``surname``, ``female`` and ``male``."""
     packed = files(__package__).joinpath(TABLE).read_bytes()
     return decode(lzma.decompress(packed).decode("ascii"))
 
@@ -136,7 +135,6 @@ class Addresses:
     area: NDArray[np.int64]
 
     def at(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.object_]]:
-        """Return the address columns of the given households."""
         return {
             "house_number": self.house_number[rows],
             "street": self.street[rows],

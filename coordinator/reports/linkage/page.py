@@ -31,8 +31,6 @@ _SHARED = 0.5
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn chart with its caption."""
-
     drawing: Markup
     reading: str
 
@@ -65,7 +63,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 
 
 def render_report(content: ReportContent, language: LanguageCode | Language = "en") -> str:
-    """Return the report as HTML, in a language."""
     with in_language(language):
         return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
 
@@ -113,13 +110,11 @@ def _view(content: ReportContent) -> dict[str, Any]:
 
 
 def _latent_pairs(content: ReportContent) -> str:
-    """The variables that depend on each other, by twos."""
     found = content.linkage.latent.dependences if content.linkage.latent else []
     return ", ".join(listed(list(pair)) for pair in found) or gettext("none")
 
 
 def _p_estimate(content: ReportContent) -> str:
-    """p and its standard error, where there is one."""
     model = content.model
     error = model.standard_errors.p if model.standard_errors else None
     p = wording.quantity(model.p)
