@@ -91,7 +91,6 @@ _DIGEST = bytes(32)
 
 Sent = tuple[Encoded, int]
 """What a custodian would send and keep, and the number of its records."""
-
 NamedRows = tuple[Sent, NDArray[np.int64]]
 """The same, and the row of its file of each pair."""
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
-
 WATCH_PAUSE_SECONDS = 0.2
 
 MAX_STATISTICS_BYTES = 64 << 20

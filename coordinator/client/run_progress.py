@@ -34,7 +34,6 @@ def ending_of(status: project_pb2.ProjectStatus) -> tuple[int, str]:
 
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
-
 _TAKE_PART = "take part in the computation, by `gemel compute`"
 
 STAGE_WORDS = {
@@ -63,7 +62,6 @@ STAGE_WORDS = {
     "seal": "seal each custodian's share",
 }
 """What is done in each stage of a run, in words."""
-
 COMPUTED = ("agree", "compare", "chance", "permute", "open", "name")
 """What the three compute parties do together."""
 

@@ -143,7 +143,6 @@ def _word(enum: Any, number: int, prefix: str) -> str:
 
 console = Console()
 """Where results go."""
-
 ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
 """For whom a run of mode shared waits before it is computed."""
 

@@ -32,7 +32,6 @@ MaxUploadOption = Annotated[str, typer.Option("--max-upload", help="The estimate
 MaxRowsOption = Annotated[int, typer.Option("--max-rows", help="The estimate's limits.max_rows of Carole's.")]
 MEMORY, MAX_UPLOAD, MAX_ROWS = "3GiB", "2GiB", 5_000_000
 """The defaults of Carole's configuration."""
-
 ProjectName = Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")]
 Block = Annotated[
     bool | None,

@@ -39,7 +39,6 @@ PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)
 """Most pairs per row of a rule, one after the other until the gates accept; narrower rules lose more matches."""
 MAX_WITHHELD = 0.25
 """Share of what a rule compares besides its keys, in bits of agreement, that it withholds before it is narrowed."""
-
 FEWEST = 2
 """Fields that a rule compares besides its keys, whatever it withholds."""
 
@@ -209,7 +208,6 @@ BLURRED = ((64, 0.0), (64, 0.1))
 """Bits and randomised response tried against registers, one after the other."""
 MAX_LEFT_OUT = 3
 """Fields left out at most: with fewer still, a person who knows the data should choose."""
-
 Specify = Callable[[Sequence[FieldSpec], Sequence[Proposal]], Specification]
 
 

@@ -271,7 +271,6 @@ CERTAIN = 10.0
 """Bits beyond the number of pairs from which agreement is no chance: one in a thousand files has such a pair."""
 PERSONAL = 5.0
 """Of these bits, those of personal fields at least: what a common given name and a sex bring."""
-
 Columns = Mapping[str, pl.Series]
 
 

@@ -24,13 +24,10 @@ from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Findin
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
 be above it."""
-
 KeyedGate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]
 """A `Gate` with its throw-away keys: what is measured of two drafts differs by the drafts alone."""
-
 WITH_REGISTER = (REGISTER, EVERYBODY)
 """Those who have people of the file in clear."""
-
 LITTLE = 0.05
 """Share of a register's people up to which the draft says nothing of it."""
 
@@ -136,7 +133,6 @@ STEP = 0.05
 """Limits are multiples of it."""
 ERRORS = 3.0
 """Standard errors between a figure and its limit: blocks and keys are drawn, and the custodians measure again."""
-
 _NAMES: dict[Attacker, str] = {REGISTER: "partial_register", EVERYBODY: "full_register"}
 
 

@@ -72,7 +72,6 @@ PARTS: dict[str, frozenset[str]] = {
     "day": _words("day dd d tag t jour dia giorno dag"),
 }
 """Words for the parts of a date, by the part."""
-
 _BIRTH = _words("birth born dob b birthdate dateofbirth geburt geburts geb naissance nacimiento nac nascita geboorte")
 _FILLERS = _words("of de del della di da der des van d la le il el")
 _LONG = 3

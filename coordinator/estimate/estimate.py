@@ -98,7 +98,6 @@ def _raised(n_bytes: int) -> str:
 
 Columns = Mapping[str, pl.Series]
 """Cleaned values by field."""
-
 GROWN = 300_000
 """Records up to which a sample is grown; above them what was counted is scaled."""
 

@@ -48,10 +48,8 @@ from gemel.shared.parties.computing_screen import DONE
 POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0
 """Longest time one step may take before the rehearsal gives up."""
-
 REHEARSED = "a rehearsal: no one receives anything, and all of it is deleted at the end"
 """Why the rehearsal's steward releases what the policy holds."""
-
 STATE = project_pb2.ProjectState
 
 

@@ -52,10 +52,8 @@ def driver_network() -> BayesianNetwork:
 
 ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 """What Alice knows in addition to the key, as Smith and Elliot (2017) divide the variables."""
-
 BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
 """What Bob knows in addition to the key."""
-
 KEY = "DrivQuality"
 """What both know, each by a record of its own."""
 
@@ -117,7 +115,6 @@ RULES: tuple[Mapping[str, Any], ...] = (
     MappingProxyType({"name": "sex-and-driving", "keys": [{"field": "sex"}, {"field": KEY}]}),
 )
 """Blocking in mode block_keyed: by what is in few categories, so that nearly all matches are candidates."""
-
 LENIENT: Mapping[str, Any] = MappingProxyType({"leakage": {"above": "warn"}, "resolution": {"max_joins": 1}})
 """In mode block_keyed. So little is compared that blocks are large and nearly every row is in a candidate pair: the
 driving quality can be guessed from its similarities, and handles join the rows of nearly all records."""
@@ -163,10 +160,8 @@ def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gon
 
 KEYS = ("Age", "SocioEcon", "MakeModel", "HomeBase")
 """What an intruder may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
-
 SENSITIVE = ("RiskAversion",)
 """What no intruder should learn of a driver."""
-
 SAMPLED = 0.05
 """Share of the invented population that is in either file, as `two_files` has it."""
 

@@ -25,7 +25,6 @@ from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 COMMONEST = "one of the commonest"
 """What an example is that is there for its frequency alone."""
-
 _SLIGHT = 0.005
 """Bits below which the fields' dependence changes nothing."""
 
