@@ -35,13 +35,8 @@ class Truth:
     def require_unused(self, spec: Specification) -> None:
         """Refuse a specification that links by the truth: its links would be right and prove nothing.
 
-        The column of identifiers may be the truth: it enters no signature.
-
-        Raises
-        ------
-        GemelError
-            SPECIFICATION for a field, with the blocking rules made of it, or a variable that has a column of the
-            truth; all at once.
+        The column of identifiers may be the truth: it enters no signature. SPECIFICATION for a field, with the blocking
+        rules made of it, or a variable that has a column of the truth; all at once.
         """
         errors = [*self._compared(spec), *self._carried(spec)]
         if errors:

@@ -173,15 +173,7 @@ def linked_slope(x: NDArray[np.float64], y: NDArray[np.float64], probability: ND
 def combined_slope(
     draw: NDArray[np.floating], x: NDArray[np.float64], y: NDArray[np.float64], probability: NDArray[np.float64]
 ) -> Combined:
-    """Slope of y on x over the pairs of each draw, combined by Rubin's rules.
-
-    Parameters
-    ----------
-    draw : ndarray, shape (n_drawn_links,)
-        Number of each link's draw.
-    x, y, probability : ndarray of float64, shape (n_drawn_links,)
-        As for `linked_slope`.
-    """
+    """Slope of y on x over the pairs of each draw, by Rubin's rules; `draw` is the number of each link's draw."""
     slopes = []
     for k in np.unique(draw):
         mine = draw == k

@@ -31,6 +31,9 @@ IDENTIFIER = "identifier"
 IDS = ("link_id", "pair_id")
 OWN = ("link_probability", "linked", "draw")
 """Columns of a share beside ids and identifiers."""
+_JOINS: Mapping[tuple[bool, bool], JoinStrategy]
+_JOINS = {(False, False): "inner", (True, False): "left", (False, True): "right", (True, True): "full"}
+"""How tables are joined, by whether Alice's and Bob's has records without a link, which stay."""
 
 
 @dataclass(frozen=True)
@@ -97,33 +100,18 @@ def with_variables(
     named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
     if taken := [name for name in selected if name in (*IDS, *OWN, *share.table.columns)]:
         named = named.rename({name: f"{name}_own" for name in taken})
-    if keep:
-        found = named.join(share.table, on=IDENTIFIER, how="left", maintain_order="left")
-    else:
-        found = share.table.join(named, on=IDENTIFIER, how="left", maintain_order="left")
+    first, second = (named, share.table) if keep else (share.table, named)
+    found = first.join(second, on=IDENTIFIER, how="left", maintain_order="left")
     return JoinedShare(found, share.provenance, share.where)
 
 
 def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> pl.DataFrame:
-    """The linked file.
+    """The linked file, of one custodian's share or of both.
 
-    Parameters
-    ----------
-    shares
-        Of one custodian, or of both.
-    identifiers
-        Whether the custodians' identifiers stay, as columns ``alice`` and ``bob``.
-
-    Returns
-    -------
-    DataFrame
-        A row for each link, pair or drawn link: ids, ``link_probability``, identifiers, and both sides' variables; one
-        that both have gets the side's name at its end. Records kept without a link have no id and no probability.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for shares of two runs, of different tables, or an id on several rows.
+    A row for each link, pair or drawn link: ids, ``link_probability``, identifiers as columns ``alice`` and ``bob``
+    where they stay, and both sides' variables; one that both have gets the side's name at its end. Records kept without
+    a link have no id and no probability. PARAMETER for shares of two runs, of different tables, or an id on several
+    rows.
     """
     parts = {side: _named(share, side, identifiers=identifiers) for side, share in shares.items()}
     if len(shares) == 1:
@@ -143,14 +131,7 @@ def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> p
     left = left.rename({name: f"{name}_alice" for name in variables})
     right = right.rename({name: f"{name}_bob" for name in variables}).drop([n for n in common if n in OWN])
     keep_left, keep_right = (table[a.id_column].null_count() > 0 for table in (left, right))
-    how: JoinStrategy = "inner"
-    if keep_left and keep_right:
-        how = "full"
-    elif keep_left:
-        how = "left"
-    elif keep_right:
-        how = "right"
-    table = left.join(right, on=a.keys, how=how, coalesce=True, maintain_order="left_right")
+    table = left.join(right, on=a.keys, how=_JOINS[keep_left, keep_right], coalesce=True, maintain_order="left_right")
     return _ordered(table, a.keys)
 
 

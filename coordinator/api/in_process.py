@@ -56,16 +56,9 @@ from gemel.shared.session.local_session import local_parties, together
 
 @dataclass(frozen=True)
 class DecidedPairs:
-    """Pairs that came near to a link.
+    """Pairs that came near to a link, by their rows of the two files, each array of shape (n_pairs,).
 
-    Attributes
-    ----------
-    row_a, row_b : ndarray of int64, shape (n_pairs,)
-        Rows of the two files.
-    probability : ndarray of float64, shape (n_pairs,)
-    linked : ndarray of bool, shape (n_pairs,)
-    draw, drawn : ndarray of int64, shape (n_drawn_links,)
-        Number of the draw, and the pair, where linkages are drawn.
+    `draw` and `drawn`, of shape (n_drawn_links,), are the number of the draw and the pair, where linkages are drawn.
     """
 
     row_a: NDArray[np.int64]

@@ -19,7 +19,7 @@ from gemel.common.missing_module import missing_module
 from gemel.common.specification import Specification, dump_specification, load_specification, specification_digest
 from gemel.common.terminal.output import Report
 from gemel.common.wire.project_states import STATE_WORDS
-from gemel.coordinator.api.specifications import AnySpecification, Draft, specification_of
+from gemel.coordinator.api.specifications import AnySpecification, Draft, linkage_report, specification_of
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import RESOLVE
@@ -80,13 +80,7 @@ class ReleasedStatistics:
 
     def report(self, language: LanguageCode = "en") -> Report:
         """The report that `gemel project results` writes, in a language: en, de or fr."""
-        try:
-            from gemel.coordinator.rehearsal.output_folder import report_content
-            from gemel.coordinator.reports.linkage import render_report
-        except ModuleNotFoundError as error:
-            raise missing_module(error) from None
-        content = report_content(self.specification, self.statistics, None)
-        return Report(f"Linkage {self.specification.project}", render_report(content, language))
+        return linkage_report(self.specification, self.statistics, None, language)
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()

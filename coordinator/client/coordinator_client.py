@@ -55,12 +55,15 @@ class ReleasedRuns:
                 self.log.check_release(status.project, status.run.run)
                 self.memory.note_released(status.project, status.run.run)
 
-    def note_fetched(self, project: str, run: str, root: bytes) -> None:
-        self.memory.note_released(project, run, root)
-
 
 def listed(connection: Connection, method: Any, request: Callable[..., Any], what: str) -> Iterator[Any]:
     return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
+
+
+def changed(connection: Connection, method: Any, request: Any) -> project_pb2.ProjectStatus:
+    """The project's status after a call that changes it."""
+    status: project_pb2.ProjectStatus = connection.call(method, request, attempts=3).status
+    return status
 
 
 class Caller:
@@ -110,7 +113,7 @@ class Coordinator(Caller):
 
     def create(self, specification: str) -> project_pb2.ProjectStatus:
         request = coordination_pb2.CreateProjectRequest(specification=specification)
-        return self._status(self._stub.CreateProject, request)
+        return changed(self._connection, self._stub.CreateProject, request)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> project_pb2.ProjectStatus:
         """Sign the specification with `digest` on the coordinator's behalf, for an epoch of the project."""
@@ -120,12 +123,12 @@ class Coordinator(Caller):
             signature=self._identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
             epoch=epoch,
         )
-        return self._status(self._stub.ApproveProject, request)
+        return changed(self._connection, self._stub.ApproveProject, request)
 
     def amend(self, specification: str) -> project_pb2.ProjectStatus:
         """Put another specification with the same encoding in the place of a project's."""
         request = coordination_pb2.AmendProjectRequest(specification=specification)
-        return self._status(self._stub.AmendProject, request)
+        return changed(self._connection, self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
         text = normalized_reason(reason)
@@ -135,7 +138,7 @@ class Coordinator(Caller):
             reason=text,
             signature=sign_new_epoch(self._identity, project, encoding_digest, epoch, text),
         )
-        return self._status(self._stub.NewEpoch, request)
+        return changed(self._connection, self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         response = self._connection.call(
@@ -198,14 +201,10 @@ class Coordinator(Caller):
         fetch = Fetch(self._connection, self._stub.GetStatistics, request, project, MAX_STATISTICS_BYTES)
         text = fetch.whole()
         if self._released is not None:
-            self._released.note_fetched(project, run, fetch.root)
+            self._released.memory.note_released(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
-
-    def _status(self, method: Any, request: Any) -> project_pb2.ProjectStatus:
-        status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
-        return status
 
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""
         request = coordination_pb2.EraseProjectRequest(project=project)
-        return self._status(self._stub.EraseProject, request)
+        return changed(self._connection, self._stub.EraseProject, request)

@@ -15,6 +15,7 @@ from gemel.common.pki.members import Members
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.coordinator.client.connection import Client
+from gemel.coordinator.client.coordinator_client import changed
 from gemel.protos.linkage.v1 import (
     coordination_pb2,
     coordination_pb2_grpc,
@@ -22,8 +23,6 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2,
     stewardship_pb2_grpc,
 )
-
-_ATTEMPTS = 3
 
 
 def offer_project(
@@ -46,8 +45,7 @@ def offer_project(
     else:
         stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
         request = coordination_pb2.HandOverRequest(**offer)
-    status: project_pb2.ProjectStatus = caller.connection.call(stub.HandOver, request, attempts=_ATTEMPTS).status
-    return status
+    return changed(caller.connection, stub.HandOver, request)
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,7 @@ class OfferedProject:
 
 def offered_project(caller: Client, project: str) -> OfferedProject:
     stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    shown = caller.connection.call(
-        stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
-    )
+    shown = caller.connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
     spec = load_specification(shown.specification, f"{project} at Carole")
     sentences, reason = [], ""
     if shown.HasField("hand_over"):
@@ -97,8 +93,7 @@ def take_project(caller: Client, taken: OfferedProject) -> project_pb2.ProjectSt
         epoch_signature=_opening(caller.identity, taken),
     )
     stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    status: project_pb2.ProjectStatus = caller.connection.call(stub.TakeOver, request, attempts=_ATTEMPTS).status
-    return status
+    return changed(caller.connection, stub.TakeOver, request)
 
 
 def _opening(identity: Identity, taken: OfferedProject) -> bytes:

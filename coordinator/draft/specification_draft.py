@@ -118,19 +118,14 @@ def draft(
     leakage: LeakageSpec = _LEAKAGE,
     seed: int = 1,
 ) -> Drafted:
-    """Propose a specification for linking two files.
+    """Propose a specification for linking two files, or samples of them with the same columns.
 
     Parameters
     ----------
-    alice, bob
-        The two files, or samples of them with the same columns.
-    project
-        The project's name.
     block
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
-        open; or block_keyed or shared, which are nothing without blocking rules; None: block_keyed where rules are
-        proposed.
+        None: block_keyed where rules are proposed, else open.
     bits, randomised_response
         Length of the signatures of names and texts (None: as their kind has it, and shorter in modes block_keyed and
         shared) and the probability with which their bits are inverted. Their levels are those that can then be
@@ -146,11 +141,6 @@ def draft(
         Limits that the draft must meet. Limits for registers that it does not have are drafted from what is measured.
     seed
         Draws the gate's throw-away keys and what it measures; the same files, options and seed give the same draft.
-
-    Returns
-    -------
-    Drafted
-        With a valid specification.
 
     Raises
     ------

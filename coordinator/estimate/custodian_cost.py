@@ -82,30 +82,19 @@ Tokens = Mapping[str, float]
 
 @dataclass(frozen=True)
 class CustodianCost:
-    """What one side's contribution costs it.
-
-    Attributes
-    ----------
-    side, records
-    layout
-        Of the contribution.
-    rows
-        Of all rules; of the file in the other modes.
-    counted
-        Whether rows and values were counted in a file of this size; otherwise all figures are upper bounds.
-    seconds
-        Of signing, on one core.
-    memory
-        Of the service, in bytes.
-    """
+    """What one side's contribution costs it."""
 
     side: Side
     records: int
     layout: Layout = dataclass_field(repr=False)
     rows: int
+    """Of all rules; of the file in the other modes."""
     counted: bool
+    """Whether rows and values were counted in a file of this size; otherwise all figures are upper bounds."""
     seconds: float
+    """Of signing, on one core."""
     memory: int
+    """Of the service, in bytes."""
 
     @property
     def upload(self) -> int:
@@ -115,15 +104,8 @@ class CustodianCost:
 def custodian_cost(counts: FileCounts, tokens: Tokens, spec: Specification, side: Side) -> CustodianCost:
     layout = expected_layout(counts, spec, side)
     rows = sum(counts.rows.values())
-    return CustodianCost(
-        side=side,
-        records=counts.records,
-        layout=layout,
-        rows=rows,
-        counted=counts.counted,
-        seconds=signing_seconds(counts, tokens, spec),
-        memory=_memory(counts.records, layout.total_bytes, spec),
-    )
+    seconds, memory = signing_seconds(counts, tokens, spec), _memory(counts.records, layout.total_bytes, spec)
+    return CustodianCost(side, counts.records, layout, rows, counts.counted, seconds, memory)
 
 
 def _memory(records: int, upload: int, spec: Specification) -> int:

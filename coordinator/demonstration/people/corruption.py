@@ -286,7 +286,7 @@ def _make_sure(
 
 
 def _move(columns: Columns, here: Rows, rng: np.random.Generator) -> None:
-    elsewhere = draw_addresses(len(here), rng).at(np.arange(len(here)))
+    elsewhere, _ = draw_addresses(len(here), rng)
     far = rng.random(len(here)) < 0.5
     # Half of those who move stay in their town, and the postcode with them.
     for name, values in elsewhere.items():

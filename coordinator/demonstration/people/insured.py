@@ -61,23 +61,11 @@ KEY = "DrivQuality"
 def with_traits(
     alice: pl.DataFrame, bob: pl.DataFrame, rng: np.random.Generator, *, changed: float = 0.1, missing: float = 0.02
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give the people of two files a driver's traits.
+    """Give the people of two files, as `two_files` makes them, a driver's traits; who is in both has one set.
 
-    Parameters
-    ----------
-    alice, bob : DataFrame
-        As `two_files` makes them; a person who is in both has one set of traits.
-    rng : numpy.random.Generator
-        Decides everything.
-    changed : float
-        Share of Bob's records whose key is another category than the person's.
-    missing : float
-        Share of the values of each trait that a file does not have.
-
-    Returns
-    -------
-    DataFrame, DataFrame
-        Alice's with columns `ALICES` and `KEY`, Bob's with `BOBS` and `KEY`, as text.
+    Alice's file gets the columns `ALICES` and `KEY`, Bob's `BOBS` and `KEY`, as text. `changed` is the share of Bob's
+    records whose key is another category than the person's, `missing` that of the values of each trait that a file
+    lacks.
     """
     network = driver_network()
     persons = pl.concat([alice[TRUTH], bob[TRUTH]]).unique().sort()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -73,11 +73,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
     created = datetime.fromisoformat(run.created)
     return {
         "content": content,
-        "run": run,
-        "model": model,
-        "linkage": linkage,
-        "evaluation": content.evaluation,
-        "timings": content.timings,
+        **vars(content),
         "created": moment(created),
         "mode": wording.mode_name(run),
         "mode_meaning": wording.mode_meaning(run),
@@ -216,19 +212,11 @@ def _parameters(content: ReportContent) -> list[dict[str, Any]]:
         labels = wording.level_labels(field.bounds)
         nothing: list[float | None] = [None] * len(labels)
         errors = field.standard_errors or FieldErrors(m=nothing, u=nothing)
+        columns: dict[str, Sequence[Any]] = {"label": labels, "m": field.m, "u": field.u, "weight": field.weights}
+        columns |= {"m_error": errors.m, "u_error": errors.u}
         levels = [
-            {
-                "label": label,
-                "m": m,
-                "u": u,
-                "weight": weight,
-                "m_error": m_error,
-                "u_error": u_error,
-                "untaken": place in field.untaken,
-            }
-            for place, (label, m, u, weight, m_error, u_error) in enumerate(
-                zip(labels, field.m, field.u, field.weights, errors.m, errors.u, strict=True)
-            )
+            {name: column[place] for name, column in columns.items()} | {"untaken": place in field.untaken}
+            for place in range(len(labels))
         ]
         rows.append({"name": field.name, "levels": levels[::-1], "missing": field.missing})
     return rows
