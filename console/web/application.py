@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gemel.common.configuration import ConsoleConfiguration, Right
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.language import LanguageCode, console_language, in_language
+from gemel.common.language import Language, LanguageCode, console_language, in_language
 from gemel.console.web.forms import Form, posting
 from gemel.console.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
 from gemel.console.web.pages import Pages
@@ -85,6 +85,18 @@ def _failed(pages: Pages, request: Request, error: Exception) -> Response:
     answer = pages.error(request, unexpected)
     answer.status_code = error.status_code if isinstance(error, HTTPException) else 500
     return answer
+
+
+class _Written:
+    """ASGI middleware: what is answered is written in a console's language, also what the guard answers."""
+
+    def __init__(self, guarded: Guard, language: Language) -> None:
+        self._guarded, self._language = guarded, language
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Threads on which a page is made have a copy of this task's context, and with it the language.
+        with in_language(self._language):
+            await self._guarded(scope, receive, send)
 
 
 def _by_link(opened: Entrance, pages: Pages, rules: GuardRules, sessions: Sessions, user: str) -> list[Route]:
@@ -170,11 +182,4 @@ def opened(
     own = [Route("/static/{name}", _static), posting("/sign-out", sign_out, reading=True), *entering]
     handlers = dict.fromkeys((GemelError, HTTPException, Exception), partial(_failed, pages))
     guarded = Guard(Starlette(routes=[*own, *routes], exception_handlers=handlers), rules, sessions, locked)
-    spoken = console_language(language)
-
-    async def in_its_language(scope: Scope, receive: Receive, send: Send) -> None:
-        # Threads on which a page is made have a copy of this task's context, and with it the language.
-        with in_language(spoken):
-            await guarded(scope, receive, send)
-
-    return in_its_language
+    return _Written(guarded, console_language(language))
