@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -37,25 +38,19 @@ def command(
     from gemel.common.configuration import load_configuration
     from gemel.console.coordinator.application import console_of
     from gemel.console.coordinator.member import member_of
-    from gemel.console.web.serving import Place, listening, show_link
+    from gemel.console.web.serving import listen_and_serve
     from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 
     with member_of(config) as member:
-        settings = listening(load_configuration(config, CoordinatorConfiguration).console, listen)
-        place = Place(settings)
-        typer.echo(f"Console of the {member.role} {member.name} at {place.base}. Ctrl-C ends it.")
-        app = console_of(member, settings, place.base, place.rules, show_link)
-        place.serve(app)
+        settings = load_configuration(config, CoordinatorConfiguration).console
+        listen_and_serve(settings, listen, f"the {member.role} {member.name}", partial(console_of, member))
 
 
 def add_console(app: typer.Typer, party: Party) -> None:
     default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
 
     @app.command()
-    def console(
-        config: Config = default,
-        listen: Listen = None,
-    ) -> None:
+    def console(config: Config = default, listen: Listen = None) -> None:
         """Open the console in a browser: projects, what would leave, what Carole could learn, decisions, results.
 
         It asks the running service as the other commands do. It listens on this machine only, and prints a link that
@@ -65,15 +60,11 @@ def add_console(app: typer.Typer, party: Party) -> None:
         from gemel.common.rpc.tls import channel_credentials
         from gemel.console.custodian.application import console_of
         from gemel.console.custodian.custodian import Custodian
-        from gemel.console.web.serving import Place, listening, show_link
+        from gemel.console.web.serving import listen_and_serve
         from gemel.custodian.configuration import load_custodian
 
         custodian = Custodian(party, config.absolute())
         configuration = load_custodian(config)
         # Keys that are another party's are named now, and not on each page.
         channel_credentials(configuration.keys, party.role, party.role)
-        settings = listening(configuration.console, listen)
-        place = Place(settings)
-        typer.echo(f"Console of {party.title} at {place.base}. Ctrl-C ends it.")
-        app = console_of(custodian, settings, place.base, place.rules, show_link)
-        place.serve(app)
+        listen_and_serve(configuration.console, listen, party.title, partial(console_of, custodian))

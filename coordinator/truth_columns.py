@@ -35,13 +35,8 @@ class Truth:
     def require_unused(self, spec: Specification) -> None:
         """Refuse a specification that links by the truth: its links would be right and prove nothing.
 
-        The column of identifiers may be the truth: it enters no signature.
-
-        Raises
-        ------
-        GemelError
-            SPECIFICATION for a field, with the blocking rules made of it, or a variable that has a column of the
-            truth; all at once.
+        The column of identifiers may be the truth: it enters no signature. SPECIFICATION for a field, with the blocking
+        rules made of it, or a variable that has a column of the truth; all at once.
         """
         errors = [*self._compared(spec), *self._carried(spec)]
         if errors:
@@ -63,10 +58,7 @@ class Truth:
 
     def _used(self, where: str, how: str, sides: list[Side]) -> GemelError:
         columns = " and ".join(f"{side}'s {self.of(side)!r}" for side in sides)
-        return GemelError(
-            ErrorCode.SPECIFICATION,
-            "the truth must not be linked by: the links would be right and prove nothing",
-            where=where,
-            got=f"the column of the truth, {columns}, {how}",
-            remedy="take it out of the specification, or draft again with --truth-alice and --truth-bob",
-        )
+        what = "the truth must not be linked by: the links would be right and prove nothing"
+        got = f"the column of the truth, {columns}, {how}"
+        remedy = "take it out of the specification, or draft again with --truth-alice and --truth-bob"
+        return GemelError(ErrorCode.SPECIFICATION, what, where=where, got=got, remedy=remedy)

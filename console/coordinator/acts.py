@@ -61,7 +61,6 @@ _READING = frozenset({Act.RISK, Act.RESULTS})
 
 
 def acts_of_coordinator(status: project_pb2.ProjectStatus, name: str) -> frozenset[Act]:
-    """What a coordinator can do with a project."""
     if status.state == S.PROJECT_STATE_ERASED:
         return frozenset()
     if status.owner != name:
@@ -106,12 +105,8 @@ def forms_among(acts: frozenset[Act], *, acting: bool) -> frozenset[Act]:
 
 
 def require_act(act: Act, acts: Collection[Act], status: project_pb2.ProjectStatus) -> None:
-    """Refuse a page whose form could not be answered now."""
     if act not in acts:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            f"the project cannot {_WORDS[act]} now",
-            where=status.project,
-            got=f"project of {status.owner}: {shown_state(status)}",
-            remedy="its page shows what it waits for, and for whom",
-        )
+        what = f"the project cannot {_WORDS[act]} now"
+        got = f"project of {status.owner}: {shown_state(status)}"
+        remedy = "its page shows what it waits for, and for whom"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=status.project, got=got, remedy=remedy)

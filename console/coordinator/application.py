@@ -41,7 +41,6 @@ _DIGITS = re.compile(r"[0-9a-fA-F]{24,}")
 
 
 def entry_shown(entry: AuditEntry) -> dict[str, Any]:
-    """What a page shows of an entry."""
     details = {key: value for key, value in entry.details.items() if key != "reason" and _is_for_people(value)}
     return {
         "sequence": entry.sequence,
@@ -71,8 +70,6 @@ PAGE = 100
 
 
 class AuditPages(MemberPages):
-    """Reading the log."""
-
     def routes(self) -> list[BaseRoute]:
         return [Route("/audit", self.entries)]
 
@@ -113,11 +110,7 @@ _COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, R
 
 
 def console_of(
-    member: Member,
-    settings: ConsoleConfiguration,
-    base: str,
-    rules: GuardRules,
-    shown: Callable[[str], None],
+    member: Member, settings: ConsoleConfiguration, base: str, rules: GuardRules, shown: Callable[[str], None]
 ) -> ASGIApp:
     """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD

@@ -96,8 +96,6 @@ PROJECT = "/projects/{project}"
 
 
 class MemberPages:
-    """Pages of a coordinator or a steward."""
-
     def __init__(self, member: Member, pages: Pages) -> None:
         self._member, self._pages = member, pages
 
@@ -105,7 +103,6 @@ class MemberPages:
         return certificates_page(self._pages, request, self._member.found.folder, self._member.name, reported)
 
     def _risk_report(self, reports: RenderedReports, report: Report) -> Response:
-        """The report on disclosure risk, for a frame or by itself."""
         from gemel.coordinator.reports.disclosure import render_risk_report
 
         language = self._member.language
@@ -115,8 +112,6 @@ class MemberPages:
 
 
 class ProjectPages(MemberPages):
-    """Pages of a coordinator on a project."""
-
     def _acts(self, status: project_pb2.ProjectStatus) -> frozenset[Act]:
         return acts_of_coordinator(status, self._member.name)
 
@@ -131,8 +126,6 @@ class ProjectPages(MemberPages):
 
 
 class CoordinatorPages(ProjectPages):
-    """What a coordinator sees and does."""
-
     def __init__(self, member: Member, pages: Pages) -> None:
         super().__init__(member, pages)
         self._reports = RenderedReports()
@@ -165,7 +158,6 @@ class CoordinatorPages(ProjectPages):
         return self._certificates(request, coordinator.certificates)
 
     def project(self, request: Request) -> Response:
-        """One project: state, parties, what it waits for, what can be done now, its specification."""
         status, text = self._status(request)
         return self._pages.page(
             "project.html.j2",
@@ -178,12 +170,10 @@ class CoordinatorPages(ProjectPages):
         )
 
     def live(self, request: Request) -> Response:
-        """The part of a project's page that changes by itself."""
         status, _ = self._status(request, coordinator=self._member.unchecked_coordinator())
         return reloaded(request, self._pages.page("live.html.j2", request, **self._shown(status)), page_state(status))
 
     def approval(self, request: Request) -> Response:
-        """What is signed by an approval, to be read before it."""
         status, text = self._status(request, Act.APPROVE)
         specification = specification_shown(carole_has(text, status.project), text)
         return self._pages.page(
@@ -191,7 +181,6 @@ class CoordinatorPages(ProjectPages):
         )
 
     def approve(self, request: Request, form: Form) -> Response:
-        """Sign the specification that the page showed."""
         coordinator = self._member.coordinator()
         status, text = coordinator.get(project_name(request))
         # The digest is computed here, from the text that is there; the form's is of what was read.
@@ -213,14 +202,12 @@ class CoordinatorPages(ProjectPages):
         return done(request, page_of(name), message)
 
     def resolve(self, request: Request, form: Form) -> Response:
-        """Resolve the records of the newest run, which waits for it."""
         status, _ = self._status(request)
         self._resolutions.begin(status.project, status.run.run)
         message = gettext("The records of the run are being resolved by this console.")
         return done(request, page_of(status.project), message)
 
     def risk(self, request: Request) -> Response:
-        """The report on the newest run's disclosure risk."""
         status, report = self._report(request)
         return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
 
@@ -228,7 +215,6 @@ class CoordinatorPages(ProjectPages):
         return self._risk_report(self._reports, self._report(request)[1])
 
     def results(self, request: Request) -> Response:
-        """What the specification grants the coordinator of the newest run, once it is released."""
         status, _, statistics = self._statistics(request)
         return self._pages.page(
             "results.html.j2",
@@ -239,7 +225,6 @@ class CoordinatorPages(ProjectPages):
         )
 
     def linkage_report(self, request: Request) -> Response:
-        """The report on the linkage by itself."""
         from gemel.coordinator.rehearsal.output_folder import report_content
         from gemel.coordinator.reports.linkage.page import render_report
 
@@ -249,7 +234,6 @@ class CoordinatorPages(ProjectPages):
         return self._reports.answer(statistics.written(), lambda: render_report(content, language))
 
     def model(self, request: Request) -> Response:
-        """The model and the statistics, to be kept."""
         status, _, statistics = self._statistics(request)
         name = f'attachment; filename="{status.project}-model.json"'
         return Response(statistics.written(), media_type="application/json", headers={"content-disposition": name})

@@ -96,8 +96,6 @@ def erasure_kept(status: project_pb2.ProjectStatus, spec: Specification) -> list
 
 
 class EndingPages(ProjectPages):
-    """New epochs and erasure."""
-
     def routes(self) -> list[BaseRoute]:
         return [
             form_page(f"{PROJECT}/new-epoch", self.epoch),
@@ -107,7 +105,6 @@ class EndingPages(ProjectPages):
         ]
 
     def epoch(self, request: Request) -> Response:
-        """What a new epoch is for and destroys, and the form that opens it."""
         status, _ = self._status(request, Act.NEW_EPOCH)
         lost = list(uploads_lost(status))
         return self._pages.page(
@@ -123,17 +120,13 @@ class EndingPages(ProjectPages):
         )
 
     def open_epoch(self, request: Request, form: Form) -> Response:
-        """Open the epoch that the page showed."""
         coordinator = self._member.coordinator()
         status, text = self._status(request, Act.NEW_EPOCH, coordinator)
         if form.get("epoch") != str(status.epoch + 1):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "another epoch was opened since you opened the page",
-                where=status.project,
-                got=f"epoch {status.epoch}",
-                remedy="look at the project again: the next epoch may be open already",
-            )
+            what = "another epoch was opened since you opened the page"
+            got = f"epoch {status.epoch}"
+            remedy = "look at the project again: the next epoch may be open already"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=status.project, got=got, remedy=remedy)
         _require_read(list(uploads_lost(status)), form, status)
         encoding = encoding_digest(carole_has(text, status.project))
         coordinator.open_epoch(status.project, status.epoch + 1, encoding, form.get("reason", ""))
@@ -141,7 +134,6 @@ class EndingPages(ProjectPages):
         return done(request, page_of(status.project), message)
 
     def erasure(self, request: Request) -> Response:
-        """What an erasure destroys and what it leaves, and the form that erases."""
         # Also where the log is no longer what was seen: what it is about can then still be taken away.
         status, text = self._status(request, Act.ERASE, self._member.unchecked_coordinator())
         lost, kept = erasure_lost(status), erasure_kept(status, carole_has(text, status.project))
@@ -156,15 +148,11 @@ class EndingPages(ProjectPages):
         )
 
     def erase(self, request: Request, form: Form) -> Response:
-        """Erase the project whose name was typed."""
         coordinator = self._member.unchecked_coordinator()
         status, text = self._status(request, Act.ERASE, coordinator)
         if form.get("name", "").strip() != status.project:
-            raise parameter(
-                status.project,
-                "what was typed is not the project's name, and nothing was erased",
-                remedy="open the page again, and type the name as it stands there",
-            )
+            what = "what was typed is not the project's name, and nothing was erased"
+            raise parameter(status.project, what, remedy="open the page again, and type the name as it stands there")
         kept = erasure_kept(status, carole_has(text, status.project))
         _require_read(erasure_lost(status) + kept, form, status)
         coordinator.erase(status.project)

@@ -45,7 +45,6 @@ class Member:
         return Coordinator(self.found.connection, self.found.identity, reader, self.found.released)
 
     def steward(self) -> Steward:
-        """Its calls as a steward; errors as `coordinator`."""
         self.found.log.check()
         return self.unchecked_steward()
 

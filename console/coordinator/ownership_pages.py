@@ -31,8 +31,6 @@ OFFER = "/hand-over"
 
 
 class OwnershipPages(ProjectPages):
-    """A coordinator's: handing over and taking over."""
-
     def routes(self) -> list[BaseRoute]:
         return [
             form_page(f"{PROJECT}/hand-over", self.offer),
@@ -42,7 +40,6 @@ class OwnershipPages(ProjectPages):
         ]
 
     def offer(self, request: Request) -> Response:
-        """The form that offers a project to another coordinator, or withdraws the offer."""
         status, _ = self._status(request, Act.HAND_OVER)
         return self._pages.page(
             "hand_over.html.j2",
@@ -91,13 +88,10 @@ class OwnershipPages(ProjectPages):
 
 
 class StewardOwnershipPages(MemberPages):
-    """A steward's: handing over for an owner that is no longer a member."""
-
     def routes(self) -> list[BaseRoute]:
         return [form_page(OFFER, self.offer), posting(OFFER, self.hand_over)]
 
     def offer(self, request: Request) -> Response:
-        """The form, with project and owner from the page that led here."""
         query = request.query_params
         return self._pages.page(
             "steward_hand_over.html.j2",

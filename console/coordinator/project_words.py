@@ -26,7 +26,6 @@ _RUN_ENDED = (R.RUN_STATE_DONE, R.RUN_STATE_FAILED)
 
 
 def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
-    """One line of a list of projects."""
     return {
         "project": status.project,
         "owner": status.owner,
@@ -53,7 +52,6 @@ def shown_state(status: project_pb2.ProjectStatus) -> str:
 
 
 def described(status: project_pb2.ProjectStatus) -> dict[str, Any]:
-    """All that a project's page shows of its status."""
     return {
         "project": status.project,
         "owner": owner_of(status),
@@ -82,7 +80,6 @@ def page_state(status: project_pb2.ProjectStatus) -> str:
 
 
 def is_under_way(status: project_pb2.ProjectStatus) -> bool:
-    """Whether the newest run has not ended yet."""
     return bool(status.run.run) and status.run.state not in _RUN_ENDED
 
 

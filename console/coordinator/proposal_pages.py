@@ -24,8 +24,6 @@ PROPOSE = "propose"
 
 
 class ProposalPages(ProjectPages):
-    """Creating and amending."""
-
     def routes(self) -> list[BaseRoute]:
         return [
             form_page("/new", self.blank),
@@ -38,7 +36,6 @@ class ProposalPages(ProjectPages):
         return self._form(request, "")
 
     def create(self, request: Request, form: Form) -> Response:
-        """Check a specification, or create the project that it describes."""
         message = gettext("The project is created. Nothing happens before all have approved it: you too.")
         return self._proposed(request, form, "", lambda text: self._member.coordinator().create(text), message)
 
@@ -47,7 +44,6 @@ class ProposalPages(ProjectPages):
         return self._form(request, text, project=status.project)
 
     def amend(self, request: Request, form: Form) -> Response:
-        """Check an amended specification, or propose it."""
         message = gettext("The amended specification is proposed. All approve it again, you too.")
         return self._proposed(
             request, form, project_name(request), lambda text: self._member.coordinator().amend(text), message

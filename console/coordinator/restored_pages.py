@@ -26,8 +26,6 @@ DECISIONS = {"accept": True, "refuse": False}
 
 
 class RestoredPages(MemberPages):
-    """A coordinator's or a steward's, before a log that no other page believes."""
-
     def routes(self) -> list[BaseRoute]:
         return [
             Route(RESTORED, self.overview),
@@ -56,7 +54,6 @@ class RestoredPages(MemberPages):
         )
 
     def shown(self, request: Request) -> Response:
-        """What was lost, what is known here of a project, and the form that decides."""
         name = project_name(request)
         restored, runs = self._found(name)
         return self._pages.page(
@@ -70,7 +67,6 @@ class RestoredPages(MemberPages):
         )
 
     def decide(self, request: Request, form: Form) -> Response:
-        """Sign the decision on what the page showed."""
         decision, name = form.get("decision", ""), project_name(request)
         if decision not in DECISIONS:
             raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")

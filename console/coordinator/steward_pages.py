@@ -74,7 +74,6 @@ def leakage_statements(entries: Iterable[AuditEntry]) -> list[LeakageStatement]:
 
 
 def release_reasons(entries: Iterable[AuditEntry], run: str, signed: Sequence[str]) -> list[ReleaseReason]:
-    """Of each steward whose signature counts, the newest one on the release of a run."""
     newest = {entry.actor: entry for entry in entries if entry.action == "override" and entry.details.get("run") == run}
     return [
         ReleaseReason(name, when(newest[name].at), str(newest[name].details.get("reason", "")))
@@ -101,8 +100,6 @@ DECISIONS = {"release": True, "refuse": False}
 
 
 class StewardPages(MemberPages):
-    """What a steward sees and decides."""
-
     def __init__(self, member: Member, pages: Pages) -> None:
         super().__init__(member, pages)
         self._reports = RenderedReports()
@@ -118,7 +115,6 @@ class StewardPages(MemberPages):
         ]
 
     def queue(self, request: Request) -> Response:
-        """The results that were judged, those that are held first."""
         judged = self._member.steward().assessed()
         held = sum(each.state == S.PROJECT_STATE_HELD for each in judged)
         mine = sum(self._awaits_me(each) for each in judged)
@@ -131,7 +127,6 @@ class StewardPages(MemberPages):
         return self._certificates(request, steward.certificates)
 
     def project(self, request: Request) -> Response:
-        """One result: its report, and the decision where it is held."""
         steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
         entries = list(steward.entries(status.project))
@@ -152,7 +147,6 @@ class StewardPages(MemberPages):
         )
 
     def live(self, request: Request) -> Response:
-        """The part of a result's page that changes by itself."""
         _, status = self._judged(request)
         return reloaded(request, self._pages.page("live.html.j2", request, **described(status)), page_state(status))
 
@@ -161,7 +155,6 @@ class StewardPages(MemberPages):
         return self._risk_report(self._reports, steward.report(status.project, status.run.run))
 
     def decide(self, request: Request, form: Form) -> Response:
-        """Release the held result or refuse it, with the steward's signature over the report that was read."""
         decision = form.get("decision", "")
         if decision not in DECISIONS:
             raise parameter("decision", "a decision is to release or to refuse", remedy="choose one")

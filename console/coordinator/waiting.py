@@ -19,8 +19,6 @@ _HANDLES = ("handles", "handles-for-carole")
 
 
 class Wait(NamedTuple):
-    """One thing that is awaited."""
-
     who: str
     what: str
 
@@ -41,7 +39,6 @@ def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
 
 
 def owner_of(status: project_pb2.ProjectStatus) -> str:
-    """The coordinator that a project belongs to, by name."""
     return status.owner or gettext("the coordinator")
 
 
@@ -51,7 +48,6 @@ def stage_words(stage: str) -> str:
 
 
 def has_approved(status: project_pb2.ProjectStatus, member: str) -> bool:
-    """Whether a coordinator has approved the present specification."""
     return any(each.member == member for each in status.approvals)
 
 
@@ -157,7 +153,6 @@ _BY_STATE = {
 
 
 def risk_shown(report: Report, project: str) -> dict[str, Any]:
-    """What a page shows of a report on disclosure risk, beside the report itself."""
     return {
         "verdict": list(verdict_lines(report.document)),
         "within": report.document["verdict"] == "within",

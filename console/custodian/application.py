@@ -22,11 +22,7 @@ _TITLES = {Side.ALICE: marked("console of Alice, custodian"), Side.BOB: marked("
 
 
 def console_of(
-    custodian: Custodian,
-    settings: ConsoleConfiguration,
-    base: str,
-    rules: GuardRules,
-    shown: Callable[[str], None],
+    custodian: Custodian, settings: ConsoleConfiguration, base: str, rules: GuardRules, shown: Callable[[str], None]
 ) -> ASGIApp:
     """The console of a custodian; the other parameters as `opened` takes them."""
     pages = Pages(_TITLES[custodian.party.side], LINKS, (_TEMPLATES,))

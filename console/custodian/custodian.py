@@ -40,7 +40,6 @@ class Custodian:
 
     @property
     def configuration(self) -> CustodianConfiguration:
-        """As the file is now."""
         return load_custodian(self.config)
 
     @property
@@ -53,33 +52,24 @@ class Custodian:
         return ListPin(self.config.absolute()).load(self.folder.members)
 
     def service(self) -> AbstractContextManager[Control]:
-        """The running service, which may have been started again since the last page."""
         return Control.open(self.config, self.party)
 
 
 class CustodianPages:
-    """Pages of a custodian, made of what its service answers."""
-
     def __init__(self, custodian: Custodian, pages: Pages) -> None:
         self._custodian, self._pages = custodian, pages
 
     @contextmanager
     def _project(self, request: Request) -> Iterator[tuple[Control, operator_pb2.CustodianProject]]:
-        """The service, and the project in a page's address as it shows it."""
         with self._custodian.service() as service:
             yield service, project_of(service, request)
 
 
 def project_of(control: Control, request: Request) -> operator_pb2.CustodianProject:
-    """The project in a page's address, as the service shows it."""
     name: str = request.path_params["project"]
     if re.fullmatch(PROJECT_PATTERN, name):
         for found in control.status().projects:
             if found.project == name:
                 return found
-    raise GemelError(
-        ErrorCode.NOT_FOUND,
-        "your service knows no project of such a name",
-        where="the page's address",
-        remedy="see the list of projects",
-    )
+    what = "your service knows no project of such a name"
+    raise GemelError(ErrorCode.NOT_FOUND, what, where="the page's address", remedy="see the list of projects")

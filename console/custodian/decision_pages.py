@@ -58,7 +58,6 @@ class DecisionPages(CustodianPages):
         return self._pages.page(template, request, open=decision in project.decisions, **shown)
 
     def approval(self, request: Request) -> Response:
-        """What is signed by an approval, with the profile of what was read."""
         with self._project(request) as (service, project):
             shown = self._shown.specified(service, project) | profile_shown(service.profile(project.project))
         return self._form("approval.html.j2", request, project, "approve", epoch=project.epoch, **shown)
@@ -87,7 +86,6 @@ class DecisionPages(CustodianPages):
             return _done(request, name, service.outcome_of_decline(name))
 
     def limit(self, request: Request) -> Response:
-        """What the service has measured above the limit."""
         with self._project(request) as (service, project):
             found = service.leakage(project.project)
         report = LeakageReport.from_dict(json.loads(found.json))
@@ -95,7 +93,6 @@ class DecisionPages(CustodianPages):
         return self._form("override.html.j2", request, project, "override", **shown)
 
     def override(self, request: Request, form: Form) -> Response:
-        """Contribute above the limit, by the measurement that the page showed."""
         reason = normalized_reason(form.get("reason", ""))
         with self._project(request) as (service, project):
             name = project.project
@@ -105,7 +102,6 @@ class DecisionPages(CustodianPages):
         return _done(request, name, message)
 
     def waiting_share(self, request: Request) -> Response:
-        """What it means to fetch a share that the other custodian has not countersigned."""
         with self._project(request) as (_, project):
             return self._form("fetch_alone.html.j2", request, project, "fetch-alone")
 
@@ -117,14 +113,12 @@ class DecisionPages(CustodianPages):
         return _done(request, project.project, message)
 
     def restored(self, request: Request) -> Response:
-        """What Carole's log has lost by a restoration of her store."""
         with self._project(request) as (service, project):
             restoration, lines = service.show_restored(project.project)
         shown = {"restoration": restoration, "lines": lines}
         return self._form("restored.html.j2", request, project, "accept-restore", **shown)
 
     def decide_restored(self, request: Request, form: Form) -> Response:
-        """Accept the restoration that the page showed, or refuse it."""
         decision, given = form.get("decision", ""), form.get("restoration", "")
         if decision not in RESTORE_DECISIONS or not (given.isascii() and given.isdigit() and len(given) < 16):
             raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")

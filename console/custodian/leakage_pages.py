@@ -47,8 +47,6 @@ ATTACKING = marked("signing it under a throw-away key, and attacking the signatu
 
 @dataclass
 class Measurement:
-    """One measurement."""
-
     digest: bytes
     process: BaseProcess
     at: str = field(default_factory=lambda: when(round(1000 * time.time())))
@@ -69,15 +67,12 @@ class Measurement:
 
 
 class Measurements:
-    """The newest measurement of each project."""
-
     def __init__(self, custodian: Custodian) -> None:
         self._custodian = custodian
         self._lock = threading.Lock()
         self._newest: dict[str, Measurement] = {}
 
     def of(self, project: str, digest: bytes) -> Measurement | None:
-        """The newest one of a project's present specification."""
         with self._lock:
             found = self._newest.get(project)
         return found if found is not None and found.digest == digest else None
@@ -103,7 +98,6 @@ class Measurements:
         threading.Thread(target=self._follow, args=(made, there), name=f"follow {project}", daemon=True).start()
 
     def end(self, project: str) -> None:
-        """End the one that is under way, if there is one."""
         with self._lock:
             found = self._newest.pop(project, None)
         if found is not None:
@@ -162,8 +156,6 @@ def _end_with_parent() -> None:
 
 
 class LeakagePages(CustodianPages):
-    """Attacks on the custodian's own signatures."""
-
     def __init__(self, custodian: Custodian, pages: Pages) -> None:
         super().__init__(custodian, pages)
         self._measurements = Measurements(custodian)
@@ -180,7 +172,6 @@ class LeakagePages(CustodianPages):
         ]
 
     def leakage(self, request: Request) -> Response:
-        """What was measured, and the form to measure."""
         with self._project(request) as (service, project):
             kept = _kept(service, project.project)
         made = self._made(project)
@@ -200,20 +191,17 @@ class LeakagePages(CustodianPages):
         return reloaded(request, self._pages.page("leakage_live.html.j2", request, measurement=made), _state(made))
 
     def measure(self, request: Request, _: Form) -> Response:
-        """Begin to measure under the project's present specification."""
         with self._project(request) as (service, project):
             found = service.specification(project.project)
         self._measurements.begin(project.project, found.text, found.digest)
         return _back(project)
 
     def end(self, request: Request, form: Form) -> Response:
-        """End a measurement that is under way."""
         with self._project(request) as (_, project):
             self._measurements.end(project.project)
         return _back(project)
 
     def own_report(self, request: Request) -> Response:
-        """The report on what was measured here."""
         with self._project(request) as (_, project):
             made = self._made(project)
         if made is None or made.report is None:
@@ -223,7 +211,6 @@ class LeakagePages(CustodianPages):
         return self._report(request, project.project, made.report, seed=SEED)
 
     def service_report(self, request: Request) -> Response:
-        """The report on what the service has measured."""
         with self._project(request) as (service, project):
             report = LeakageReport.from_dict(json.loads(service.leakage(project.project).json))
         return self._report(request, project.project, report, seed=None)
@@ -246,7 +233,6 @@ class LeakagePages(CustodianPages):
 
 
 def _kept(service: Control, project: str) -> dict[str, Any] | None:
-    """What the service has measured before it contributes, if it has."""
     try:
         found = service.leakage(project)
     except GemelError as error:

@@ -165,23 +165,18 @@ OTHERS = {
 
 
 class ShareTable(NamedTuple):
-    """One table of a share."""
-
     name: str
     what: str
     rows: int
 
 
 class SeenShare(NamedTuple):
-    """A share in counts."""
-
     tables: tuple[ShareTable, ...]
     others: tuple[tuple[str, str], ...]
     provenance: Provenance | None
 
 
 def seen_share(folder: Path) -> SeenShare:
-    """A share as it lies in its folder."""
     if not folder.is_dir():
         raise GemelError(
             ErrorCode.NOT_FOUND,
@@ -205,8 +200,6 @@ CHECKPOINTS = 25
 
 
 class ProjectPages(CustodianPages):
-    """What a custodian sees."""
-
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/", self.projects),
@@ -232,14 +225,12 @@ class ProjectPages(CustodianPages):
         )
 
     def overview(self, request: Request) -> Response:
-        """The part of the first page that changes by itself."""
         with self._custodian.service() as service:
             status = service.status()
         answer = self._pages.page("custodian_overview.html.j2", request, **_overview(status))
         return reloaded(request, answer, page_state(*status.projects))
 
     def project(self, request: Request) -> Response:
-        """One project: its state, what can be decided, what would leave, its specification."""
         with self._project(request) as (service, project):
             shown = self.specified(service, project) if project.specification_digest else {"specification": None}
         return self._pages.page(
@@ -253,33 +244,26 @@ class ProjectPages(CustodianPages):
         )
 
     def live(self, request: Request) -> Response:
-        """The part of a project's page that changes by itself."""
         with self._project(request) as (_, project):
             answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
         return reloaded(request, answer, page_state(project))
 
     def profile(self, request: Request) -> Response:
-        """Counts of what the service has read."""
         with self._project(request) as (service, project):
             shown = profile_shown(service.profile(project.project))
         return self._pages.page("profile.html.j2", request, project=project.project, **shown)
 
     def results(self, request: Request) -> Response:
-        """Where the share of the newest released run is, in counts."""
         with self._project(request) as (_, project):
             folder = project.results
         if not folder:
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "your service has no share of a result of this project",
-                where=project.project,
-                remedy="look at the project, what it waits for",
-            )
+            what = "your service has no share of a result of this project"
+            remedy = "look at the project, what it waits for"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=project.project, remedy=remedy)
         shown: dict[str, Any] = {"project": project.project, "links": project.links, "folder": folder}
         return self._pages.page("share.html.j2", request, **shown, share=seen_share(Path(folder)))
 
     def checkpoints(self, request: Request) -> Response:
-        """What of Carole's audit log the service has verified, and which checkpoints a restoration has cut off."""
         with self._custodian.service() as service:
             kept, lost = list(service.checkpoints()), list(service.checkpoints(lost=True))
         return self._pages.page(
@@ -297,7 +281,6 @@ class ProjectPages(CustodianPages):
         return certificates_page(self._pages, request, self._custodian.folder, status.member, status.certificates)
 
     def specified(self, service: Control, project: operator_pb2.CustodianProject) -> dict[str, Any]:
-        """What a page shows of a project's specification: in words, and what would leave under it."""
         found = service.specification(project.project)
         spec = load_specification(found.text, f"the specification of project {project.project}")
         shown = specification_shown(spec, found.text)
@@ -311,7 +294,6 @@ class ProjectPages(CustodianPages):
 
 
 def profile_shown(text: str) -> dict[str, Any]:
-    """What a page shows of a profile, which is counts only."""
     counts = json.loads(text)
     warnings = [ResultWarning.model_validate(each) for each in counts.pop("warnings", [])]
     # What else a service has noted beside its counts, such as the file's encoding, is a warning or is not shown.
@@ -345,5 +327,4 @@ def _overview(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 
 def _checkpoints(found: list[Checkpoint]) -> list[tuple[int, str]]:
-    """Size and time of each, the newest first."""
     return [(each.size, when(each.at)) for each in islice(reversed(found), CHECKPOINTS)]

@@ -40,12 +40,10 @@ def rows(projects: Iterable[operator_pb2.CustodianProject], party: Party) -> lis
 
 
 def mine(projects: Iterable[operator_pb2.CustodianProject]) -> int:
-    """How many wait for the operator."""
     return sum(_is_mine(each) for each in projects)
 
 
 def described(project: operator_pb2.CustodianProject, party: Party) -> dict[str, Any]:
-    """All that a project's page shows of its state."""
     return {
         "project": project.project,
         "state": shown_state(project),
@@ -61,7 +59,6 @@ def described(project: operator_pb2.CustodianProject, party: Party) -> dict[str,
 
 
 def shown_state(project: operator_pb2.CustodianProject) -> str:
-    """A project's state at Carole, or that it waits for the operator."""
     awaited = gettext("waits for you") if project.waits_for_operator else ""
     return state_words(project.state, project.epoch, instead=awaited)
 

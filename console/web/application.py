@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -68,55 +69,22 @@ NEW_LINK = "/new-link"
 OPEN_PATHS = ("/static/", PATH, NEW_LINK, "/sign-on", "/sign-on/back")
 
 
-def _console(
-    routes: Sequence[BaseRoute],
-    pages: Pages,
-    rules: GuardRules,
-    sessions: Sessions,
-    *,
-    user: str,
-    entered_by: Entrance | SignOn,
-    language: Language,
-) -> ASGIApp:
-    known = {name: files("gemel.console.web").joinpath(name).read_bytes() for name in LOADED}
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in LOADED:
+        return PlainTextResponse("There is no such file.\n", 404)
+    return Response(files("gemel.console.web").joinpath(name).read_bytes(), media_type=LOADED[name])
 
-    def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in known:
-            return PlainTextResponse("There is no such file.\n", 404)
-        return Response(known[name], media_type=LOADED[name])
 
-    def sign_out(request: Request, _: Form) -> Response:
-        sessions.end(cookie_of(request, rules.cookie))
-        answer = pages.page("signed_out.html.j2", _without_session(request))
-        answer.delete_cookie(rules.cookie, httponly=True, samesite="strict", secure=rules.is_secure)
-        return answer
-
-    def locked(request: Request) -> Response:
-        if LIVE_HEADER in request.headers:
-            return PlainTextResponse("", 401, headers={RELOAD_HEADER: "1"})
-        return pages.page("locked.html.j2", request, 401, by_link=isinstance(entered_by, Entrance), sent=False)
-
-    def failed(request: Request, error: Exception) -> Response:
-        if isinstance(error, GemelError):
-            return pages.error(request, error)
-        if isinstance(error, HTTPException) and error.status_code == 404:
-            return pages.error(request, GemelError(ErrorCode.NOT_FOUND, "there is no such page"))
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        unexpected = GemelError(ErrorCode.INTERNAL, "the page could not be made", remedy="see the console's terminal")
-        answer = pages.error(request, unexpected)
-        answer.status_code = status
-        return answer
-
-    own = [Route("/static/{name}", static), posting("/sign-out", sign_out, reading=True)]
-    own += (
-        _by_link(entered_by, pages, rules, sessions, user)
-        if isinstance(entered_by, Entrance)
-        else _by_sign_on(entered_by, pages, rules, sessions)
-    )
-    handlers = {GemelError: failed, HTTPException: failed, Exception: failed}
-    answering = Starlette(routes=[*own, *routes], exception_handlers=handlers)
-    return _Written(Guard(answering, rules, sessions, locked), language)
+def _failed(pages: Pages, request: Request, error: Exception) -> Response:
+    if isinstance(error, GemelError):
+        return pages.error(request, error)
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return pages.error(request, GemelError(ErrorCode.NOT_FOUND, "there is no such page"))
+    unexpected = GemelError(ErrorCode.INTERNAL, "the page could not be made", remedy="see the console's terminal")
+    answer = pages.error(request, unexpected)
+    answer.status_code = error.status_code if isinstance(error, HTTPException) else 500
+    return answer
 
 
 class _Written:
@@ -190,13 +158,28 @@ def opened(
     must have the `right` to act. Pages are English where the consoles have no catalogue of the member's `language`.
     """
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
-    entered_by: Entrance | SignOn
+    by_link = settings.sign_on is None
     if settings.sign_on is None:
-        entered_by = Entrance(base, shown)
-        entered_by.show()
+        entrance = Entrance(base, shown)
+        entrance.show()
+        entering = _by_link(entrance, pages, rules, sessions, user)
     else:
         from gemel.console.web.sign_on import SignOn
 
-        entered_by = SignOn(settings.sign_on, base, right)
-    spoken = console_language(language)
-    return _console(routes, pages, rules, sessions, user=user, entered_by=entered_by, language=spoken)
+        entering = _by_sign_on(SignOn(settings.sign_on, base, right), pages, rules, sessions)
+
+    def sign_out(request: Request, _: Form) -> Response:
+        sessions.end(cookie_of(request, rules.cookie))
+        answer = pages.page("signed_out.html.j2", _without_session(request))
+        answer.delete_cookie(rules.cookie, httponly=True, samesite="strict", secure=rules.is_secure)
+        return answer
+
+    def locked(request: Request) -> Response:
+        if LIVE_HEADER in request.headers:
+            return PlainTextResponse("", 401, headers={RELOAD_HEADER: "1"})
+        return pages.page("locked.html.j2", request, 401, by_link=by_link, sent=False)
+
+    own = [Route("/static/{name}", _static), posting("/sign-out", sign_out, reading=True), *entering]
+    handlers = dict.fromkeys((GemelError, HTTPException, Exception), partial(_failed, pages))
+    guarded = Guard(Starlette(routes=[*own, *routes], exception_handlers=handlers), rules, sessions, locked)
+    return _Written(guarded, console_language(language))

@@ -25,7 +25,6 @@ Form = Mapping[str, str]
 
 
 def session_of(request: Request) -> Session:
-    """The session of a request that the guard has let through by it."""
     found: Session = request.state.session
     return found
 
@@ -63,12 +62,9 @@ def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: 
         async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_PART_BYTES) as sent:
             given, csrf = sent.get(CSRF), session_of(request).csrf
             if not isinstance(given, str) or not secrets.compare_digest(given.encode(), csrf.encode()):
-                raise GemelError(
-                    ErrorCode.NOT_ADMITTED,
-                    "the form is not of this session",
-                    where=request.url.path,
-                    remedy="open the page again, and send the form from there",
-                )
+                what = "the form is not of this session"
+                remedy = "open the page again, and send the form from there"
+                raise GemelError(ErrorCode.NOT_ADMITTED, what, where=request.url.path, remedy=remedy)
             if not reading:
                 _require_acting(request)
             fields = {name: await _text(name, value) for name, value in sent.multi_items()}

@@ -66,8 +66,6 @@ class GuardRules:
 
 
 class Guard:
-    """ASGI middleware; see the module."""
-
     def __init__(
         self, app: ASGIApp, rules: GuardRules, sessions: Sessions, locked: Callable[[Request], Response]
     ) -> None:

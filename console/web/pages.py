@@ -81,7 +81,6 @@ class Pages:
         return None
 
     def text(self, template: str, request: Request, shown: Mapping[str, Any]) -> str:
-        """A page, or a part of one, as HTML."""
         session: Session | None = getattr(request.state, "session", None)
         return self._made.get_template(template).render(
             session=session,
@@ -103,7 +102,6 @@ class Pages:
 
 
 def error_list(error: GemelError) -> list[GemelError]:
-    """The errors that an error consists of."""
     if not isinstance(error, GemelErrors):
         return [error]
     return [single for inner in error.errors for single in error_list(inner)]
@@ -117,11 +115,7 @@ _WORDS = {
 
 
 def certificates_page(
-    pages: Pages,
-    request: Request,
-    folder: PartyFolder,
-    name: str,
-    reported: Iterable[project_pb2.EndingCertificate],
+    pages: Pages, request: Request, folder: PartyFolder, name: str, reported: Iterable[project_pb2.EndingCertificate]
 ) -> Response:
     """When certificates end: the member's own, of the given name, to the day, others' as far as Carole has named them
     last.
@@ -142,12 +136,7 @@ def certificates_page(
         }
         for whose, each in chain
     ]
-    return pages.page(
-        "certificates.html.j2",
-        request,
-        rows=rows,
-        others=list(ending_lines(reported, without=name)),
-    )
+    return pages.page("certificates.html.j2", request, rows=rows, others=list(ending_lines(reported, without=name)))
 
 
 _KEPT = 8
@@ -161,7 +150,6 @@ class RenderedReports:
         self._found: OrderedDict[bytes, str] = OrderedDict()
 
     def answer(self, content: bytes, render: Callable[[], str]) -> Response:
-        """The answer with a report of this content, rendered if it was not yet."""
         key = hashlib.sha256(content).digest()
         with self._lock:
             found = self._found.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from contextlib import closing
 
 import typer
@@ -12,90 +13,75 @@ from starlette.types import ASGIApp
 
 from gemel.common.configuration import ConsoleConfiguration, is_loopback
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.console.web.application import OPEN_PATHS
 from gemel.console.web.guard import GuardRules
 
 _STOP_SECONDS = 2
 
 
-class Place:
-    """Where a console listens: a socket that is bound already, so that its address can be shown and checked."""
+def listen_and_serve(
+    settings: ConsoleConfiguration,
+    listen: str | None,
+    whose: str,
+    console_of: Callable[[ConsoleConfiguration, str, GuardRules, Callable[[str], None]], ASGIApp],
+) -> None:
+    """Answer until the process is signalled to stop, where it is configured or at another place given by `listen`.
 
-    def __init__(self, settings: ConsoleConfiguration) -> None:
-        self._settings = settings
-        host, _, port = settings.listen.rpartition(":")
-        host = host.strip("[]")
-        try:
-            self.socket = socket.create_server((host, int(port)), family=_family(host), backlog=128)
-        except OSError as error:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the console cannot listen",
-                where=settings.listen,
-                got=(error.strerror or type(error).__name__).lower(),
-                remedy="choose another address or port with --listen, or under console.listen",
-            ) from None
-        self.port: int = self.socket.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        scheme = "http" if settings.certificate is None else "https"
-        self.base = settings.url or f"{scheme}://{shown}:{self.port}"
-
-    @property
-    def rules(self) -> GuardRules:
-        """What the guard lets through here."""
-        from gemel.console.web.application import OPEN_PATHS
-
-        scheme, _, host = self.base.partition("://")
-        is_secure = scheme == "https"
-        name = f"gemel-console-{self.port}"
-        return GuardRules((host,), (self.base,), f"__Host-{name}" if is_secure else name, OPEN_PATHS, is_secure)
-
-    def serve(self, app: ASGIApp) -> None:
-        """Answer until the process is signalled to stop."""
-        files = [None if path is None else str(path) for path in (self._settings.certificate, self._settings.key)]
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            ws="none",
-            ssl_certfile=files[0],
-            ssl_keyfile=files[1],
-            timeout_graceful_shutdown=_STOP_SECONDS,
-        )
-        with closing(self.socket):
-            uvicorn.Server(config).run([self.socket])
+    `console_of` makes the console of its settings, address and guard's rules, and of what shows a one-time link.
+    """
+    settings = _listening(settings, listen)
+    host, _, port = settings.listen.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        # Bound already, so that its address can be shown and checked.
+        bound = socket.create_server((host, int(port)), family=family, backlog=128)
+    except OSError as error:
+        what = "the console cannot listen"
+        got = (error.strerror or type(error).__name__).lower()
+        remedy = "choose another address or port with --listen, or under console.listen"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=settings.listen, got=got, remedy=remedy) from None
+    own_port = bound.getsockname()[1]
+    scheme = "http" if settings.certificate is None else "https"
+    base = settings.url or f"{scheme}://{f'[{host}]' if ':' in host else host}:{own_port}"
+    typer.echo(f"Console of {whose} at {base}. Ctrl-C ends it.")
+    scheme, _, called = base.partition("://")
+    is_secure = scheme == "https"
+    cookie = f"{'__Host-' if is_secure else ''}gemel-console-{own_port}"
+    rules = GuardRules((called,), (base,), cookie, OPEN_PATHS, is_secure)
+    app = console_of(settings, base, rules, _show_link)
+    files = [None if path is None else str(path) for path in (settings.certificate, settings.key)]
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        ssl_certfile=files[0],
+        ssl_keyfile=files[1],
+        timeout_graceful_shutdown=_STOP_SECONDS,
+    )
+    with closing(bound):
+        uvicorn.Server(config).run([bound])
 
 
-def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConfiguration:
+def _listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConfiguration:
     """A console's settings, with another place to listen if one is given with ``--listen``."""
     if listen is None:
         return settings
     if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a console without single sign-on listens on loopback only",
-            where="--listen",
-            got=listen,
-            remedy="use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md",
-        )
+        what = "a console without single sign-on listens on loopback only"
+        remedy = "use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="--listen", got=listen, remedy=remedy)
     try:
         return type(settings).model_validate({**settings.model_dump(), "listen": listen})
     except ValidationError:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "a console listens on a host and port, with a certificate if it is not loopback",
-            where="--listen",
-            got=listen,
-            remedy="give one such as 127.0.0.1:8710",
-        ) from None
+        what = "a console listens on a host and port, with a certificate if it is not loopback"
+        remedy = "give one such as 127.0.0.1:8710"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="--listen", got=listen, remedy=remedy) from None
 
 
-def show_link(link: str) -> None:
-    """Print a one-time link in the terminal in which a console was started."""
+def _show_link(link: str) -> None:
     typer.echo(f"Open it once by this link, which is for you alone: {link}")
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

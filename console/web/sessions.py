@@ -30,7 +30,6 @@ class Session:
     messages: list[tuple[str, str]] = field(default_factory=list)
 
     def taken_messages(self) -> list[tuple[str, str]]:
-        """The messages, which are then no longer there."""
         taken, self.messages = self.messages, []
         return taken
 
@@ -73,7 +72,6 @@ class Sessions:
             return found
 
     def end(self, cookie: str) -> None:
-        """End a session, if there is one."""
         with self._lock:
             self._open.pop(_name(cookie), None)
 

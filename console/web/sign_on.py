@@ -98,13 +98,10 @@ class SignOn:
         answer.delete_cookie(_COOKIE, httponly=True, samesite="lax", secure=self._is_secure)
 
     def _away(self, error: Exception) -> GemelError:
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            "the provider of the single sign-on does not answer",
-            where=self._settings.issuer,
-            got=type(error).__name__,
-            remedy="try again; if it stays so, ask whoever runs it",
-        )
+        what = "the provider of the single sign-on does not answer"
+        got = type(error).__name__
+        remedy = "try again; if it stays so, ask whoever runs it"
+        return GemelError(ErrorCode.UNAVAILABLE, what, where=self._settings.issuer, got=got, remedy=remedy)
 
 
 def _refused(what: str) -> GemelError:
@@ -118,10 +115,7 @@ def _secret(settings: SignOnConfiguration) -> str | None:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the client's secret cannot be read",
-            where=str(path),
-            got=type(error).__name__,
-            remedy="see console.sign_on.client_secret_file",
-        ) from None
+        what = "the client's secret cannot be read"
+        got = type(error).__name__
+        remedy = "see console.sign_on.client_secret_file"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(path), got=got, remedy=remedy) from None

@@ -61,7 +61,6 @@ def _kept(what: str, days: int) -> str:
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
-    """What Carole may be able to learn at most, who measures it, and what follows above it."""
     allowed = spec.leakage
     if spec.mode == "trusted":
         yield gettext("Nothing is measured in mode trusted: Carole sees the values.")
@@ -115,7 +114,6 @@ def _receives(spec: Specification) -> list[tuple[str, str]]:
 
 
 def _granted(grant: VariableGrant) -> list[str]:
-    """The columns that a recipient receives of each custodian, a clause each."""
     clause = gettext("of {custodian}'s linked records {columns}")
     given = [(side.title(), columns) for side in Side if (columns := grant.columns_of(side))]
     return [clause.format(custodian=side, columns=listed(columns)) for side, columns in given]

@@ -173,15 +173,7 @@ def linked_slope(x: NDArray[np.float64], y: NDArray[np.float64], probability: ND
 def combined_slope(
     draw: NDArray[np.floating], x: NDArray[np.float64], y: NDArray[np.float64], probability: NDArray[np.float64]
 ) -> Combined:
-    """Slope of y on x over the pairs of each draw, combined by Rubin's rules.
-
-    Parameters
-    ----------
-    draw : ndarray, shape (n_drawn_links,)
-        Number of each link's draw.
-    x, y, probability : ndarray of float64, shape (n_drawn_links,)
-        As for `linked_slope`.
-    """
+    """Slope of y on x over the pairs of each draw, by Rubin's rules; `draw` is the number of each link's draw."""
     slopes = []
     for k in np.unique(draw):
         mine = draw == k
@@ -191,9 +183,5 @@ def combined_slope(
 
 
 def _wrong_pairs(expected: str, got: str) -> GemelError:
-    return parameter(
-        "regression",
-        f"expected {expected}",
-        got,
-        "leave out pairs that lack a value, and join x, y and link_probability to the draws",
-    )
+    remedy = "leave out pairs that lack a value, and join x, y and link_probability to the draws"
+    return parameter("regression", f"expected {expected}", got, remedy)

@@ -31,6 +31,9 @@ IDENTIFIER = "identifier"
 IDS = ("link_id", "pair_id")
 OWN = ("link_probability", "linked", "draw")
 """Columns of a share beside ids and identifiers."""
+_JOINS: Mapping[tuple[bool, bool], JoinStrategy]
+_JOINS = {(False, False): "inner", (True, False): "left", (False, True): "right", (True, True): "full"}
+"""How tables are joined, by whether Alice's and Bob's has records without a link, which stay."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,11 @@ class JoinedShare:
         for name in IDS:
             if name in self.table.columns:
                 return name
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            "no column link_id or pair_id",
-            where=self.where,
-            remedy="give a folder of results, or a table that `gemel join` has written",
-        )
+        remedy = "give a folder of results, or a table that `gemel join` has written"
+        raise GemelError(ErrorCode.FIELD_MISSING, "no column link_id or pair_id", where=self.where, remedy=remedy)
 
     @property
     def keys(self) -> list[str]:
-        """The columns by which the two shares are joined."""
         return ["draw", self.id_column] if "draw" in self.table.columns else [self.id_column]
 
     @property
@@ -82,12 +80,9 @@ def with_variables(
             remedy="name the column of identifiers, and the variables, as they stand in the file",
         )
     if IDENTIFIER not in share.table.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            "no column identifier, by which the records of a file are found",
-            where=share.where,
-            remedy="give the folder of results, in which the custodian's identifiers are",
-        )
+        what = "no column identifier, by which the records of a file are found"
+        remedy = "give the folder of results, in which the custodian's identifiers are"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=share.where, remedy=remedy)
     identifiers = own[identifier]
     if repeated := int(identifiers.is_duplicated().sum()):
         raise GemelError(
@@ -99,42 +94,24 @@ def with_variables(
         )
     known = set(identifiers.to_list())
     if strangers := sum(name not in known for name in share.table[IDENTIFIER].unique().to_list()):
-        raise parameter(
-            share.where,
-            "the share names records that the file does not have",
-            f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers",
-            "give the file that was contributed to this run, and its column of identifiers",
-        )
+        what = "the share names records that the file does not have"
+        remedy = "give the file that was contributed to this run, and its column of identifiers"
+        raise parameter(share.where, what, f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers", remedy)
     named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
     if taken := [name for name in selected if name in (*IDS, *OWN, *share.table.columns)]:
         named = named.rename({name: f"{name}_own" for name in taken})
-    if keep:
-        found = named.join(share.table, on=IDENTIFIER, how="left", maintain_order="left")
-    else:
-        found = share.table.join(named, on=IDENTIFIER, how="left", maintain_order="left")
+    first, second = (named, share.table) if keep else (share.table, named)
+    found = first.join(second, on=IDENTIFIER, how="left", maintain_order="left")
     return JoinedShare(found, share.provenance, share.where)
 
 
 def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> pl.DataFrame:
-    """The linked file.
+    """The linked file, of one custodian's share or of both.
 
-    Parameters
-    ----------
-    shares
-        Of one custodian, or of both.
-    identifiers
-        Whether the custodians' identifiers stay, as columns ``alice`` and ``bob``.
-
-    Returns
-    -------
-    DataFrame
-        A row for each link, pair or drawn link: ids, ``link_probability``, identifiers, and both sides' variables; one
-        that both have gets the side's name at its end. Records kept without a link have no id and no probability.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER for shares of two runs, of different tables, or an id on several rows.
+    A row for each link, pair or drawn link: ids, ``link_probability``, identifiers as columns ``alice`` and ``bob``
+    where they stay, and both sides' variables; one that both have gets the side's name at its end. Records kept without
+    a link have no id and no probability. PARAMETER for shares of two runs, of different tables, or an id on several
+    rows.
     """
     parts = {side: _named(share, side, identifiers=identifiers) for side, share in shares.items()}
     if len(shares) == 1:
@@ -154,14 +131,7 @@ def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> p
     left = left.rename({name: f"{name}_alice" for name in variables})
     right = right.rename({name: f"{name}_bob" for name in variables}).drop([n for n in common if n in OWN])
     keep_left, keep_right = (table[a.id_column].null_count() > 0 for table in (left, right))
-    how: JoinStrategy = "inner"
-    if keep_left and keep_right:
-        how = "full"
-    elif keep_left:
-        how = "left"
-    elif keep_right:
-        how = "right"
-    table = left.join(right, on=a.keys, how=how, coalesce=True, maintain_order="left_right")
+    table = left.join(right, on=a.keys, how=_JOINS[keep_left, keep_right], coalesce=True, maintain_order="left_right")
     return _ordered(table, a.keys)
 
 
@@ -172,36 +142,27 @@ def _named(share: JoinedShare, side: Side, *, identifiers: bool) -> pl.DataFrame
 
 
 def _ordered(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Keys, uncertainty and identifiers first, then variables."""
     first = [*keys, *(name for name in OWN if name in table.columns and name not in keys)]
     first += [str(side) for side in Side if str(side) in table.columns]
     return table.select(*first, pl.exclude(first)).sort(keys, nulls_last=True, maintain_order=True)
 
 
 def _require_unique(share: JoinedShare) -> None:
-    """An id is on one row, unless it is that of a person."""
     rows = share.table.drop_nulls(share.id_column)
     keys = [*share.keys, IDENTIFIER] if share.persons and IDENTIFIER in rows.columns else share.keys
     if share.persons and IDENTIFIER not in rows.columns:
         return
     if repeated := rows.height - rows.select(keys).n_unique():
-        raise parameter(
-            share.where,
-            f"an id of column {share.id_column} is on one row only",
-            f"{repeated} rows with an id that another row has",
-            "give the tables as the services wrote them, each once",
-        )
+        what = f"an id of column {share.id_column} is on one row only"
+        remedy = "give the tables as the services wrote them, each once"
+        raise parameter(share.where, what, f"{repeated} rows with an id that another row has", remedy)
 
 
 def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
-    """Refuse shares of two runs, or of two kinds of table."""
     if a.keys != b.keys:
-        raise parameter(
-            f"{a.where} and {b.where}",
-            "the two shares are of different tables",
-            f"{' and '.join(a.keys)}; {' and '.join(b.keys)}",
-            "name with --table one that both custodians were granted: links, pairs or draws",
-        )
+        what = "the two shares are of different tables"
+        remedy = "name with --table one that both custodians were granted: links, pairs or draws"
+        raise parameter(f"{a.where} and {b.where}", what, f"{' and '.join(a.keys)}; {' and '.join(b.keys)}", remedy)
     for name in ("specification_digest", "run"):
         of_a, of_b = (str(getattr(share.provenance, name)) for share in (a, b))
         if of_a != of_b:
@@ -217,12 +178,8 @@ def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
 
 
 def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> GemelError:
-    return parameter(
-        f"{a.where} and {b.where}",
-        "the two shares are not of one run: every run draws ids of its own",
-        got,
-        "give the two custodians' results of the same run, whole",
-    )
+    what = "the two shares are not of one run: every run draws ids of its own"
+    return parameter(f"{a.where} and {b.where}", what, got, "give the two custodians' results of the same run, whole")
 
 
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
@@ -306,11 +263,8 @@ def join(
     paths = {Side(side): Path(path) for side, path in shares.items()}
     parts = {side: read_share_table(path, side, table, alone=len(paths) == 1) for side, path in paths.items()}
     if not parts or set(own) - set(parts):
-        raise parameter(
-            "shares",
-            "a file is joined to its custodian's share",
-            f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
-        )
+        what = "a file is joined to its custodian's share"
+        raise parameter("shares", what, f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}")
     for side, file in own.items():
         frame = _coarsened(read_own_file(file), paths[side])
         parts[side] = with_variables(parts[side], frame, file.identifier, file.variables, keep=file.keep)
@@ -324,13 +278,9 @@ def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = Fals
     file = linked if received else path / f"{table}.parquet" if path.is_dir() else path
     if not file.is_file():
         there = sorted(name.name for name in path.glob("*.parquet")) if path.is_dir() else []
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"{side.title()}'s share has no {table}",
-            where=str(file),
-            got=", ".join(there) or "no table",
-            remedy="give the folder of the run, results/PROJECT/RUN, and a --table that `release` grants",
-        )
+        what = f"{side.title()}'s share has no {table}"
+        remedy = "give the folder of the run, results/PROJECT/RUN, and a --table that `release` grants"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=str(file), got=", ".join(there) or "no table", remedy=remedy)
     provenance = read_provenance(file)
     return JoinedShare(pl.read_parquet(file), provenance, str(path))
 
@@ -357,12 +307,9 @@ def _coarsened(frame: pl.DataFrame, share: Path) -> pl.DataFrame:
     steps = pl.read_csv(path, infer_schema=False)
     for (name,), step in steps.group_by("variable", maintain_order=True):
         if name not in frame.columns:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                f"the result was released with the variable {name} coarsened, and the file has no column of its name",
-                where=str(path),
-                remedy="name the column as the variable of the specification, or leave it out of the file",
-            )
+            what = f"the result was released with the variable {name} coarsened, and the file has no column of its name"
+            remedy = "name the column as the variable of the specification, or leave it out of the file"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=str(path), remedy=remedy)
         groups = {folded_label(label): group for label, group in step.select("category", "released_as").rows()}
         values = [None if value is None else groups.get(folded_label(str(value))) for value in frame[str(name)]]
         frame = frame.with_columns(pl.Series(str(name), values, dtype=pl.String))

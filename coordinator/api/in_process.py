@@ -56,16 +56,9 @@ from gemel.shared.session.local_session import local_parties, together
 
 @dataclass(frozen=True)
 class DecidedPairs:
-    """Pairs that came near to a link.
+    """Pairs that came near to a link, by their rows of the two files, each array of shape (n_pairs,).
 
-    Attributes
-    ----------
-    row_a, row_b : ndarray of int64, shape (n_pairs,)
-        Rows of the two files.
-    probability : ndarray of float64, shape (n_pairs,)
-    linked : ndarray of bool, shape (n_pairs,)
-    draw, drawn : ndarray of int64, shape (n_drawn_links,)
-        Number of the draw, and the pair, where linkages are drawn.
+    `draw` and `drawn`, of shape (n_drawn_links,), are the number of the draw and the pair, where linkages are drawn.
     """
 
     row_a: NDArray[np.int64]
@@ -77,7 +70,6 @@ class DecidedPairs:
 
 
 def decided(linkage: Linkage, rows: tuple[NDArray[np.int64], NDArray[np.int64]]) -> DecidedPairs:
-    """A linkage's pairs by rows of the two files."""
     linked = np.zeros(len(rows[0]), dtype=np.bool_)
     linked[linkage.links] = True
     none = np.empty(0, dtype=np.int64)
@@ -92,7 +84,6 @@ _DIGEST = bytes(32)
 
 Sent = tuple[Encoded, int]
 """What a custodian would send and keep, and the number of its records."""
-
 NamedRows = tuple[Sent, NDArray[np.int64]]
 """The same, and the row of its file of each pair."""
 
@@ -100,7 +91,6 @@ NamedRows = tuple[Sent, NDArray[np.int64]]
 def link_block_keyed(
     alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
 ) -> tuple[DecidedPairs, StatisticsDocument]:
-    """Compare and decide."""
     plan = plan_of(spec)
     sides = alice, bob
     a, b = (contribution_of(encoded.sets, n_records) for encoded, n_records in sides)
@@ -244,7 +234,6 @@ class CustodianRecords:
 
     @property
     def n_records(self) -> int:
-        """Records of the file; rows after these are decoys and dummies."""
         return self.identifiers.len()
 
 
@@ -317,7 +306,6 @@ def _whole(
     known: KnownRecords,
     seconds: dict[str, float],
 ) -> tuple[DecidedPairs, StatisticsDocument]:
-    """Modes open and trusted, as Carole's worker does it."""
     a, b = alice.encoded.sets[0], bob.encoded.sets[0]
     linkage = link(a, b, plan, resources, progress, known)
     records = records_and_decoys(a, spec.decoys)[0], records_and_decoys(b, spec.decoys)[0]
@@ -330,7 +318,6 @@ def _whole(
 def _by_identifiers(
     found: DecidedPairs, alice: CustodianRecords, bob: CustodianRecords, statistics: StatisticsDocument, *, drawn: bool
 ) -> LinkedInProcess:
-    """The pairs of records with both identifiers; decoys and dummies have none."""
     real = (found.row_a < alice.n_records) & (found.row_b < bob.n_records)
     a, b = (
         side.identifiers.gather(np.where(real, rows, 0)) for side, rows in ((alice, found.row_a), (bob, found.row_b))

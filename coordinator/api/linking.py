@@ -18,12 +18,14 @@ from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 from gemel.common.language import LanguageCode
+from gemel.common.missing_module import missing_module
 from gemel.common.parties import Side
 from gemel.common.processes import processors
 from gemel.common.progress import Progress, stages_on_terminal
 from gemel.common.specification import Specification
+from gemel.common.terminal.output import Report
 from gemel.coordinator.api.in_process import Keys, link_in_process
-from gemel.coordinator.api.specifications import AnySpecification, draft, specification_of, table_of
+from gemel.coordinator.api.specifications import AnySpecification, draft, linkage_report, specification_of, table_of
 from gemel.coordinator.rehearsal.link_truth import evaluate
 from gemel.coordinator.truth_columns import Truth
 from gemel.custodian.source.cleaned_file import compared_columns
@@ -31,9 +33,6 @@ from gemel.records.frames import Records
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from gemel.common.terminal.output import Report
-    from gemel.coordinator.reports.linkage import ReportContent
 
 
 @dataclass(frozen=True)
@@ -109,29 +108,17 @@ class LinkedFiles:
         GemelError
             MODULE_MISSING without the extra ``report``.
         """
-        from gemel.common.missing_module import missing_module
-
-        try:
-            from gemel.common.terminal.output import Report
-            from gemel.coordinator.reports.linkage import render_report
-        except ModuleNotFoundError as error:
-            raise missing_module(error) from None
-        return Report(f"Linkage {self.specification.project}", render_report(self._content(evaluation), language))
+        return linkage_report(self.specification, self.statistics, evaluation, language)
 
     def charts(self, evaluation: EvaluationDocument | None = None) -> dict[str, alt.TopLevelMixin]:
         """The report's charts by name, such as ``weights``, ``levels`` and ``histogram``, as Altair objects."""
-        from gemel.common.missing_module import missing_module
-
         try:
+            from gemel.coordinator.rehearsal.output_folder import report_content
             from gemel.coordinator.reports.linkage import charts_of
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
-        return {name: chart.drawing for name, (chart, _) in charts_of(self._content(evaluation)).items()}
-
-    def _content(self, evaluation: EvaluationDocument | None) -> ReportContent:
-        from gemel.coordinator.rehearsal.output_folder import report_content
-
-        return report_content(self.specification, self.statistics, evaluation)
+        content = report_content(self.specification, self.statistics, evaluation)
+        return {name: chart.drawing for name, (chart, _) in charts_of(content).items()}
 
     @property
     def _figures(self) -> list[tuple[str, str]]:

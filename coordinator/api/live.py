@@ -19,7 +19,7 @@ from gemel.common.missing_module import missing_module
 from gemel.common.specification import Specification, dump_specification, load_specification, specification_digest
 from gemel.common.terminal.output import Report
 from gemel.common.wire.project_states import STATE_WORDS
-from gemel.coordinator.api.specifications import AnySpecification, Draft, specification_of
+from gemel.coordinator.api.specifications import AnySpecification, Draft, linkage_report, specification_of
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import RESOLVE
@@ -58,7 +58,6 @@ class ProjectStatus:
 
     @classmethod
     def of(cls, status: project_pb2.ProjectStatus) -> ProjectStatus:
-        """From Carole's message."""
         run = status.run
         done = run.state == project_pb2.RUN_STATE_DONE and not run.links_withheld
         return cls(
@@ -81,13 +80,7 @@ class ReleasedStatistics:
 
     def report(self, language: LanguageCode = "en") -> Report:
         """The report that `gemel project results` writes, in a language: en, de or fr."""
-        try:
-            from gemel.coordinator.rehearsal.output_folder import report_content
-            from gemel.coordinator.reports.linkage import render_report
-        except ModuleNotFoundError as error:
-            raise missing_module(error) from None
-        content = report_content(self.specification, self.statistics, None)
-        return Report(f"Linkage {self.specification.project}", render_report(content, language))
+        return linkage_report(self.specification, self.statistics, None, language)
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -177,13 +170,10 @@ class Client:
         there = specification_digest(load_specification(text, f"{project} at Carole"))
         own = specification_digest(specification_of(spec))
         if there != own:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "Carole has another specification than the one to be approved",
-                where=project,
-                got=f"{there.hex()[:16]} instead of {own.hex()[:16]}",
-                remedy="compare the two: `client.specification(project)`",
-            )
+            what = "Carole has another specification than the one to be approved"
+            got = f"{there.hex()[:16]} instead of {own.hex()[:16]}"
+            remedy = "compare the two: `client.specification(project)`"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=project, got=got, remedy=remedy)
         return ProjectStatus.of(self._coordinator.approve(project, own, status.epoch))
 
     def start(self, project: str) -> str:
@@ -261,7 +251,6 @@ class Client:
 
 
 def _text(spec: AnySpecification, found: Specification) -> str:
-    """The very text, comments too, where there is one."""
     if isinstance(spec, Draft):
         return spec.text
     if isinstance(spec, str) and "\n" in spec:

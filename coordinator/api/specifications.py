@@ -12,6 +12,10 @@ import numpy as np
 import polars as pl
 
 from gemel.carole.engine.run.specified import refuse_unidentified
+from gemel.common.documents.linkage_document import EvaluationDocument
+from gemel.common.documents.model_document import StatisticsDocument
+from gemel.common.language import LanguageCode
+from gemel.common.missing_module import missing_module
 from gemel.common.specification import (
     Specification,
     dump_specification,
@@ -22,6 +26,7 @@ from gemel.common.specification import (
     specification_notes,
 )
 from gemel.common.specification.model.defaults import Mode
+from gemel.common.terminal.output import Report
 from gemel.coordinator.truth_columns import Truth
 from gemel.records.frames import Records, frame_of
 from gemel.records.registry import file_source, read_source
@@ -236,3 +241,15 @@ def check(spec: AnySpecification) -> CheckedSpecification:
     return CheckedSpecification(
         found, tuple(specification_notes(found)), specification_digest(found).hex(), encoding_digest(found).hex()
     )
+
+
+def linkage_report(
+    spec: Specification, statistics: StatisticsDocument, evaluation: EvaluationDocument | None, language: LanguageCode
+) -> Report:
+    """The report on a linkage; MODULE_MISSING without the extra ``report``."""
+    try:
+        from gemel.coordinator.rehearsal.output_folder import report_content
+        from gemel.coordinator.reports.linkage import render_report
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    return Report(f"Linkage {spec.project}", render_report(report_content(spec, statistics, evaluation), language))

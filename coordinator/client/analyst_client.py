@@ -36,8 +36,6 @@ from gemel.records.table import numbers_of
 
 @dataclass(frozen=True)
 class GrantedProject:
-    """A project that grants the analyst columns."""
-
     spec: Specification
     run: str
     due: tuple[Side, ...]
@@ -46,12 +44,10 @@ class GrantedProject:
 
     @property
     def missing(self) -> tuple[Side, ...]:
-        """The custodians whose columns are not there yet."""
         return tuple(side for side in self.due if side not in self.sent)
 
     @property
     def state(self) -> str:
-        """Where it stands, in words."""
         if not self.run:
             return "not released"
         if self.missing:
@@ -59,7 +55,6 @@ class GrantedProject:
         return "received" if self.received >= set(self.due) else "ready to fetch"
 
     def document(self) -> dict[str, Any]:
-        """The same as plain values, for programs."""
         sides = {"due": self.due, "sent": sorted(self.sent), "received": sorted(self.received)}
         plain = {name: [str(side) for side in found] for name, found in sides.items()}
         return {"project": self.spec.project, "run": self.run or None, "state": self.state, **plain}
@@ -86,8 +81,6 @@ class ReceivedFile:
 
 
 class Analyst:
-    """An analyst, connected to Carole."""
-
     def __init__(self, connection: Connection, own: Member, key: SealingKey, members: Members) -> None:
         self._connection = connection
         self._stub: variables_pb2_grpc.AnalysisStub = connection.stub(variables_pb2_grpc.AnalysisStub)
@@ -106,12 +99,9 @@ class Analyst:
         for project in self.projects():
             if project.spec.project == name:
                 return project
-        raise GemelError(
-            ErrorCode.NOT_FOUND,
-            f"no specification of this project grants columns to {self._own.name}",
-            where=name[:80],
-            remedy="see `gemel analyst list`; a project that is erased is not in it",
-        )
+        what = f"no specification of this project grants columns to {self._own.name}"
+        remedy = "see `gemel analyst list`; a project that is erased is not in it"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=name[:80], remedy=remedy)
 
     def fetch(self, project: GrantedProject) -> tuple[ReceivedFile, Mapping[Side, bytes]]:
         """What the custodians have sent, verified and put together; with the digests by which it is acknowledged.
@@ -122,12 +112,9 @@ class Analyst:
         where = f"project {project.spec.project}"
         if not project.run or project.missing:
             waits = " and ".join(side.title() for side in project.missing)
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                f"{waits} has yet to send its columns" if project.run else "no result has been released",
-                where=where,
-                remedy="try again when it has, or ask the coordinator where the project stands",
-            )
+            what = f"{waits} has yet to send its columns" if project.run else "no result has been released"
+            remedy = "try again when it has, or ask the coordinator where the project stands"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=remedy)
         drawn = project.spec.release.drawn_to(Transfer(project.due[0], self._own.name))
         names = (LINKS, DRAWS) if drawn else (LINKS,)
         received, roots = {}, {}
@@ -137,7 +124,6 @@ class Analyst:
         return ReceivedFile(project.spec, project.run, tables), roots
 
     def acknowledge(self, project: GrantedProject, roots: Mapping[Side, bytes]) -> None:
-        """Confirm to Carole that the columns are held."""
         for side, root in roots.items():
             request = variables_pb2.AcknowledgeVariablesRequest(
                 project=project.spec.project, run=project.run, sender=side_to_wire(side), root=root
@@ -165,12 +151,9 @@ class Analyst:
     def _project(self, reported: variables_pb2.VariableTransfers) -> GrantedProject:
         spec = load_specification(reported.specification, f"the specification of project {reported.project}")
         if spec.project != reported.project:
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "Carole shows the specification of another project",
-                where=f"project {reported.project[:80]}",
-                remedy="report it to her operator",
-            )
+            what = "Carole shows the specification of another project"
+            remedy = "report it to her operator"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {reported.project[:80]}", remedy=remedy)
         due = tuple(transfer.sender for transfer in spec.release.transfers if transfer.to == self._own.name)
         sent, received = (frozenset(map(side_from_wire, sides)) for sides in (reported.sent, reported.received))
         return GrantedProject(spec, reported.run, due, sent, received)
@@ -185,7 +168,6 @@ def connect_analyst(config: Path) -> Iterator[Analyst]:
 
 
 def _linked(project: GrantedProject, name: str, received: Mapping[Side, Mapping[str, pl.DataFrame]]) -> pl.DataFrame:
-    """A table of links or of drawn links, with the columns of those that have sent some."""
     key = "link_id" if name == LINKS else "pair_id"
     shares = {}
     for side, tables in received.items():

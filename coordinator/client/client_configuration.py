@@ -39,22 +39,16 @@ _HEADINGS = {
 
 
 class CaroleAddress(Configuration):
-    """Where Carole listens."""
-
     address: str
     """host:port, as this coordinator reaches her."""
 
 
 class ClientObservability(Configuration):
-    """What others may know of this party's calls."""
-
     share_request_ids: bool = False
     """Whether Carole receives the id of each call, where her configuration agrees to it too."""
 
 
 class CoordinatorConfiguration(Configuration):
-    """All of ``coordinator.yaml``."""
-
     version: Literal[1]
     carole: CaroleAddress
     keys: ConfiguredPath
@@ -91,7 +85,6 @@ def template(
 
 
 def configure(joined: Joined) -> str:
-    """The text of ``coordinator.yaml``, ``steward.yaml`` or ``analyst.yaml``."""
     place = joined.place
     return template(
         joined.membership.carole,
@@ -120,7 +113,6 @@ class KeysSection(Configuration):
 
 
 def configured_role(config: Path, what: str) -> Role:
-    """The role of a configuration's member, coordinator or steward."""
     role = _role(config)
     if role not in ROLES:
         raise GemelError(
@@ -134,7 +126,6 @@ def configured_role(config: Path, what: str) -> Role:
 
 
 def _role(config: Path) -> Role:
-    """The role that the certificate in a configuration's folder is for."""
     folder = PartyFolder(load_configuration(config, KeysSection).keys)
     certificate = load_certificate(folder.certificate)
     if names_role(certificate):

@@ -50,16 +50,12 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The party's name in the membership list."""
         for member in self.members:
             if member.identity.hex == self.identity.public.hex:
                 return member.name
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "the membership list does not have this folder's identity",
-            where=str(self.folder.members),
-            remedy="get the current membership list from the linkage unit",
-        )
+        what = "the membership list does not have this folder's identity"
+        remedy = "get the current membership list from the linkage unit"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=str(self.folder.members), remedy=remedy)
 
     def at_present(self) -> Client:
         """The same party, with the list of members as it is now."""
@@ -67,7 +63,6 @@ class Client:
 
     @property
     def released(self) -> ReleasedRuns:
-        """What it keeps of released runs."""
         return ReleasedRuns(self.memory, self.log)
 
 

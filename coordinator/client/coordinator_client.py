@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
-
 WATCH_PAUSE_SECONDS = 0.2
 
 MAX_STATISTICS_BYTES = 64 << 20
@@ -56,14 +55,15 @@ class ReleasedRuns:
                 self.log.check_release(status.project, status.run.run)
                 self.memory.note_released(status.project, status.run.run)
 
-    def note_fetched(self, project: str, run: str, root: bytes) -> None:
-        """Keep the root digest of a share that was fetched."""
-        self.memory.note_released(project, run, root)
-
 
 def listed(connection: Connection, method: Any, request: Callable[..., Any], what: str) -> Iterator[Any]:
-    """The pages of a list, in Carole's order."""
     return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
+
+
+def changed(connection: Connection, method: Any, request: Any) -> project_pb2.ProjectStatus:
+    """The project's status after a call that changes it."""
+    status: project_pb2.ProjectStatus = connection.call(method, request, attempts=3).status
+    return status
 
 
 class Caller:
@@ -75,7 +75,6 @@ class Caller:
         """Members' certificates that end soon, by the last answer about projects."""
 
     def report(self, project: str, run: str) -> Report:
-        """The report on a run's disclosure risk, by which the steward judges."""
         from gemel.coordinator.client.risk_reports import fetch_report
 
         return fetch_report(self._connection, project, run)
@@ -113,9 +112,8 @@ class Coordinator(Caller):
         self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
 
     def create(self, specification: str) -> project_pb2.ProjectStatus:
-        """Create the project that a specification describes."""
         request = coordination_pb2.CreateProjectRequest(specification=specification)
-        return self._status(self._stub.CreateProject, request)
+        return changed(self._connection, self._stub.CreateProject, request)
 
     def approve(self, project: str, digest: bytes, epoch: int = 1) -> project_pb2.ProjectStatus:
         """Sign the specification with `digest` on the coordinator's behalf, for an epoch of the project."""
@@ -125,12 +123,12 @@ class Coordinator(Caller):
             signature=self._identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
             epoch=epoch,
         )
-        return self._status(self._stub.ApproveProject, request)
+        return changed(self._connection, self._stub.ApproveProject, request)
 
     def amend(self, specification: str) -> project_pb2.ProjectStatus:
         """Put another specification with the same encoding in the place of a project's."""
         request = coordination_pb2.AmendProjectRequest(specification=specification)
-        return self._status(self._stub.AmendProject, request)
+        return changed(self._connection, self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
         text = normalized_reason(reason)
@@ -140,7 +138,7 @@ class Coordinator(Caller):
             reason=text,
             signature=sign_new_epoch(self._identity, project, encoding_digest, epoch, text),
         )
-        return self._status(self._stub.NewEpoch, request)
+        return changed(self._connection, self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         response = self._connection.call(
@@ -151,7 +149,6 @@ class Coordinator(Caller):
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
-        """Every project, oldest first."""
         return self._projects(self._stub.ListProjects, coordination_pb2.ListProjectsRequest, "list of projects")
 
     @property
@@ -190,12 +187,9 @@ class Coordinator(Caller):
         from gemel.coordinator.client.resolver import resolve
 
         if self._resolver is None:
-            raise GemelError(
-                ErrorCode.CONFIGURATION,
-                "the run waits for a resolver, and this process has no key to open the custodians' handles with",
-                where=f"project {project}, run {run}",
-                remedy=f"gemel project watch {project}, with the coordinator's configuration",
-            )
+            what = "the run waits for a resolver, and this process has no key to open the custodians' handles with"
+            remedy = f"gemel project watch {project}, with the coordinator's configuration"
+            raise GemelError(ErrorCode.CONFIGURATION, what, where=f"project {project}, run {run}", remedy=remedy)
         resolve(self._connection, self._stub, self._resolver, self._identity, project, run, progress)
 
     def statistics(self, project: str, run: str) -> StatisticsDocument:
@@ -207,15 +201,10 @@ class Coordinator(Caller):
         fetch = Fetch(self._connection, self._stub.GetStatistics, request, project, MAX_STATISTICS_BYTES)
         text = fetch.whole()
         if self._released is not None:
-            self._released.note_fetched(project, run, fetch.root)
+            self._released.memory.note_released(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
-
-    def _status(self, method: Any, request: Any) -> project_pb2.ProjectStatus:
-        """The project's status after a call that changes it."""
-        status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
-        return status
 
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""
         request = coordination_pb2.EraseProjectRequest(project=project)
-        return self._status(self._stub.EraseProject, request)
+        return changed(self._connection, self._stub.EraseProject, request)

@@ -15,6 +15,7 @@ from gemel.common.pki.members import Members
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.coordinator.client.connection import Client
+from gemel.coordinator.client.coordinator_client import changed
 from gemel.protos.linkage.v1 import (
     coordination_pb2,
     coordination_pb2_grpc,
@@ -22,8 +23,6 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2,
     stewardship_pb2_grpc,
 )
-
-_ATTEMPTS = 3
 
 
 def offer_project(
@@ -46,8 +45,7 @@ def offer_project(
     else:
         stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
         request = coordination_pb2.HandOverRequest(**offer)
-    status: project_pb2.ProjectStatus = caller.connection.call(stub.HandOver, request, attempts=_ATTEMPTS).status
-    return status
+    return changed(caller.connection, stub.HandOver, request)
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,8 @@ class OfferedProject:
 
 
 def offered_project(caller: Client, project: str) -> OfferedProject:
-    """What would be taken over now."""
     stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    shown = caller.connection.call(
-        stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
-    )
+    shown = caller.connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
     spec = load_specification(shown.specification, f"{project} at Carole")
     sentences, reason = [], ""
     if shown.HasField("hand_over"):
@@ -98,8 +93,7 @@ def take_project(caller: Client, taken: OfferedProject) -> project_pb2.ProjectSt
         epoch_signature=_opening(caller.identity, taken),
     )
     stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
-    status: project_pb2.ProjectStatus = caller.connection.call(stub.TakeOver, request, attempts=_ATTEMPTS).status
-    return status
+    return changed(caller.connection, stub.TakeOver, request)
 
 
 def _opening(identity: Identity, taken: OfferedProject) -> bytes:
@@ -115,26 +109,20 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, cal
     seen = checkpoint_from_wire(offer.seen)
     seen.verify(caller.linker)
     if (offer.former, offer.successor) != (owner, caller.name):
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            "the offer must be of the project's owner, and to you",
-            where=f"hand-over of {project}",
-            got=f"of {offer.former}, to {offer.successor}",
-            remedy="telephone the owner, and ask Carole's operator",
-        )
+        what = "the offer must be of the project's owner, and to you"
+        got = f"of {offer.former}, to {offer.successor}"
+        remedy = "telephone the owner, and ask Carole's operator"
+        raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     lines = [f'{offer.member} hands over the project of {offer.former} with the reason: "{offer.reason}"']
     if not _is_listed(caller.members, offer.member):
         return [*lines, f"{offer.member} is no longer a member: only Carole has verified its signature."]
     statement = HandOver(project, offer.former, offer.successor, seen, offer.reason)
     signer = caller.members.named(offer.member)
     if signer.role is not Role.STEWARD and offer.member != offer.former:
-        raise GemelError(
-            ErrorCode.SIGNATURE,
-            "an offer is signed by the project's owner or by a steward",
-            where=f"hand-over of {project}",
-            got=f"{offer.member}, a {signer.role}",
-            remedy="telephone the owner, and ask Carole's operator",
-        )
+        what = "an offer is signed by the project's owner or by a steward"
+        got = f"{offer.member}, a {signer.role}"
+        remedy = "telephone the owner, and ask Carole's operator"
+        raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     statement.verify(signer.identity, offer.signature)
     return lines
 

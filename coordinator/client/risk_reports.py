@@ -58,8 +58,6 @@ MAX_REPORT_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Report:
-    """A report on a run's disclosure risk, JSON, and its digest."""
-
     text: bytes
     sha256: bytes
 
@@ -69,7 +67,6 @@ class Report:
 
 
 def fetch_report(connection: Connection, project: str, run: str) -> Report:
-    """The report on a run, whether its result was released or not."""
     stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def request(index: int) -> stewardship_pb2.GetReportRequest:
@@ -80,7 +77,6 @@ def fetch_report(connection: Connection, project: str, run: str) -> Report:
 
 
 def show_report(report: Report, out: Path, language: LanguageCode) -> None:
-    """Print the verdict, and write ``assessment.json`` and ``risk.html`` into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "assessment.json").write_bytes(report.text)
     write_risk_report(out / "risk.html", report.document, sha256=report.sha256, language=language)

@@ -34,7 +34,6 @@ def ending_of(status: project_pb2.ProjectStatus) -> tuple[int, str]:
 
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
-
 _TAKE_PART = "take part in the computation, by `gemel compute`"
 
 STAGE_WORDS = {
@@ -63,7 +62,6 @@ STAGE_WORDS = {
     "seal": "seal each custodian's share",
 }
 """What is done in each stage of a run, in words."""
-
 COMPUTED = ("agree", "compare", "chance", "permute", "open", "name")
 """What the three compute parties do together."""
 
@@ -78,7 +76,6 @@ DOERS = {
 
 
 def bars(*, disable: bool = False) -> Progress:
-    """Progress bars that stay on the screen."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, disable=disable)
 
@@ -173,12 +170,8 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
         status = _awaited(coordinator, name, lambda status: status.state != project_pb2.PROJECT_STATE_HELD)
         code, line = ending_of(status)
     if status.state == project_pb2.PROJECT_STATE_ERASED:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the project is erased",
-            where=f"project {name}",
-            remedy="give the project another name in its specification, and begin again",
-        )
+        remedy = "give the project another name in its specification, and begin again"
+        raise GemelError(ErrorCode.WRONG_STATE, "the project is erased", where=f"project {name}", remedy=remedy)
     if code:
         console.print(line, highlight=False, soft_wrap=True)
     return code
@@ -193,13 +186,10 @@ def _there(coordinator: Coordinator, name: str, text: str, digest: bytes) -> pro
             raise
         status = coordinator.create(text)
     if status.specification_digest != digest:
-        raise GemelError(
-            ErrorCode.EXISTS,
-            "the project is there with another specification",
-            where=f"project {name}",
-            got=status.specification_digest.hex(),
-            remedy="propose this one by `gemel project amend`, or give it another name",
-        )
+        what = "the project is there with another specification"
+        got = status.specification_digest.hex()
+        remedy = "propose this one by `gemel project amend`, or give it another name"
+        raise GemelError(ErrorCode.EXISTS, what, where=f"project {name}", got=got, remedy=remedy)
     return status
 
 

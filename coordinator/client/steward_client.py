@@ -20,8 +20,6 @@ from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, ste
 
 
 class Steward(Caller):
-    """Reads and decides at Carole."""
-
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None
     ) -> None:
@@ -30,7 +28,6 @@ class Steward(Caller):
         self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
-        """Every project whose result has been judged, oldest first."""
         return self._projects(self._stub.ListAssessed, stewardship_pb2.ListAssessedRequest, "list of results")
 
     def judged(self, project: str, remedy: str) -> project_pb2.ProjectStatus:
@@ -74,13 +71,10 @@ class Steward(Caller):
 def _believed(reported: audit_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
     entry = believed_entry(reported, shown)
     if entry.sequence <= after:
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "Carole shows entries of her audit log out of their order",
-            where=f"audit log, entry {entry.sequence}",
-            got=f"after entry {after}",
-            remedy="keep what she has shown, and ask Carole's operator",
-        )
+        what = "Carole shows entries of her audit log out of their order"
+        got = f"after entry {after}"
+        remedy = "keep what she has shown, and ask Carole's operator"
+        raise GemelError(ErrorCode.AUDIT, what, where=f"audit log, entry {entry.sequence}", got=got, remedy=remedy)
     return entry
 
 

@@ -81,7 +81,6 @@ def _at(milliseconds: int) -> str:
 def projects_document(
     projects: Iterable[project_pb2.ProjectStatus], certificates: Iterable[project_pb2.EndingCertificate] = ()
 ) -> dict[str, Any]:
-    """Projects, and members' certificates that end soon, in words."""
     return {
         "projects": [status_document(status) for status in projects],
         "certificates": list(ending_lines(certificates)),
@@ -144,7 +143,6 @@ def _word(enum: Any, number: int, prefix: str) -> str:
 
 console = Console()
 """Where results go."""
-
 ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
 """For whom a run of mode shared waits before it is computed."""
 
@@ -218,14 +216,12 @@ def _signing(status: project_pb2.ProjectStatus) -> list[str]:
 
 
 def _transferred(status: project_pb2.ProjectStatus) -> list[str]:
-    """How far the granted columns have come, once the result is released."""
     if status.state != project_pb2.PROJECT_STATE_RELEASED:
         return []
     return [f"{status.project}: {transfer_words(transfer)}" for transfer in status.transfers]
 
 
 def transfer_words(transfer: project_pb2.GrantedTransfer) -> str:
-    """How far the columns of one custodian for one recipient have come."""
     sender, recipient = side_from_wire(transfer.sender).title(), transfer.recipient
     if transfer.received:
         return f"{recipient} has received columns of {sender}"
@@ -233,7 +229,6 @@ def transfer_words(transfer: project_pb2.GrantedTransfer) -> str:
 
 
 def _former(status: project_pb2.ProjectStatus) -> list[str]:
-    """Released projects of the same custodians, where there are any."""
     if not status.former_projects:
         return []
     n = status.former_projects

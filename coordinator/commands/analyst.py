@@ -59,12 +59,8 @@ def fetch(
     from gemel.coordinator.client.analyst_client import connect_analyst
 
     if not force and (there := [name for name in LINKED_FILES.values() if (out / name).exists()]):
-        raise GemelError(
-            ErrorCode.EXISTS,
-            "the file exists",
-            where=str(out / there[0]),
-            remedy="choose another folder with --out, or use --force",
-        )
+        remedy = "choose another folder with --out, or use --force"
+        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out / there[0]), remedy=remedy)
     with connect_analyst(config) as connected:
         granted = connected.project(project)
         received, roots = connected.fetch(granted)

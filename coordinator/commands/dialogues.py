@@ -42,7 +42,6 @@ def show(
     as_json: bool,
     certificates: Iterable[project_pb2.EndingCertificate] = (),
 ) -> None:
-    """Projects as a table, or as a document."""
     from gemel.coordinator.client.terminal import projects_document, show_endings, show_projects
 
     if as_json:
@@ -63,7 +62,6 @@ def hand_over(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Offer a project, show it, and name the next command."""
     from gemel.coordinator.client.connection import client
     from gemel.coordinator.client.ownership import offer_project
     from gemel.coordinator.client.terminal import console

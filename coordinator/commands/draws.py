@@ -77,12 +77,8 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     for name in names:
         numbers = table[name].cast(pl.Float64, strict=False)
         if numbers.null_count():
-            raise parameter(
-                f"{path}, column {name}",
-                "expected a number in every row",
-                f"{numbers.null_count()} rows without",
-                "leave these rows out",
-            )
+            got = f"{numbers.null_count()} rows without"
+            raise parameter(f"{path}, column {name}", "expected a number in every row", got, "leave these rows out")
         found[name] = numbers.to_numpy()
     return found
 

@@ -115,7 +115,6 @@ def _propose(
     dry_run: bool,
     as_json: bool,
 ) -> str:
-    """Read a specification, show its mode, bring it to Carole; the project's name."""
     from gemel.carole.engine.run.specified import refuse_unidentified
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.terminal import show_mode
@@ -295,7 +294,6 @@ def results(
 def _fetch_results(
     coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
 ) -> None:
-    """What is granted to the coordinator of the newest run, as files."""
     from gemel.common.specification import load_specification
     from gemel.coordinator.client.run_progress import pairs_compared
     from gemel.coordinator.client.terminal import console
@@ -334,12 +332,9 @@ def report(
         except GemelError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the project's newest run has no report on disclosure risk",
-                where=project,
-                remedy="see `gemel project status`: a run is assessed at its end, where the specification requests it",
-            ) from None
+            what = "the project's newest run has no report on disclosure risk"
+            remedy = "see `gemel project status`: a run is assessed at its end, where the specification requests it"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=project, remedy=remedy) from None
     if as_json:
         print_json(fetched.document)
     show_report(fetched, out, report_language(config, language))

@@ -32,7 +32,6 @@ MaxUploadOption = Annotated[str, typer.Option("--max-upload", help="The estimate
 MaxRowsOption = Annotated[int, typer.Option("--max-rows", help="The estimate's limits.max_rows of Carole's.")]
 MEMORY, MAX_UPLOAD, MAX_ROWS = "3GiB", "2GiB", 5_000_000
 """The defaults of Carole's configuration."""
-
 ProjectName = Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")]
 Block = Annotated[
     bool | None,
@@ -253,7 +252,6 @@ def draft(
 
 
 def _show_draft(out: Path, spec: Specification, comments: Mapping[str, str]) -> None:
-    """The drafted mode, and what the custodians' gates were found to accept."""
     from gemel.coordinator.client.terminal import console, show_mode
     from gemel.coordinator.draft.specification_draft import SAME_RECORDS
 

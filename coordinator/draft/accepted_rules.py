@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from functools import cached_property
 
 import polars as pl
 
@@ -39,7 +41,6 @@ PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)
 """Most pairs per row of a rule, one after the other until the gates accept; narrower rules lose more matches."""
 MAX_WITHHELD = 0.25
 """Share of what a rule compares besides its keys, in bits of agreement, that it withholds before it is narrowed."""
-
 FEWEST = 2
 """Fields that a rule compares besides its keys, whatever it withholds."""
 
@@ -92,21 +93,16 @@ def _undesirable(judged: JudgedRules) -> tuple[bool, float]:
     return not judged.accepted, 0.0 if judged.worst is None else judged.worst[1].above_chance
 
 
+@dataclass
 class _Search:
     """Measures rules, changes those that a gate refuses, and states each change."""
 
-    def __init__(
-        self,
-        fields: Sequence[FieldSpec],
-        cleaned: Mapping[Side, Columns],
-        with_rules: Callable[[Sequence[Proposal]], Specification],
-        gate: KeyedGate | None,
-        measured: Mapping[Side, Columns],
-    ) -> None:
-        self._fields, self._cleaned, self._with_rules = fields, cleaned, with_rules
-        self._gate, self._measured = gate, measured
-        self._steps: list[str] = []
-        self._matches: CertainMatches | None = None
+    _fields: Sequence[FieldSpec]
+    _cleaned: Mapping[Side, Columns]
+    _with_rules: Callable[[Sequence[Proposal]], Specification]
+    _gate: KeyedGate | None
+    _measured: Mapping[Side, Columns]
+    _steps: list[str] = dataclass_field(default_factory=list)
 
     def judged(self, proposals: Sequence[Proposal]) -> JudgedRules:
         """What the gates find under some rules; rules that withhold a field come last, since a pair that several rules
@@ -115,9 +111,8 @@ class _Search:
         spec = self._with_rules(ordered)
         if self._gate is None or not ordered or not spec.leakage.refuses(spec.mode):
             return JudgedRules(ordered, {})
-        return JudgedRules(
-            ordered, {side: self._gate(self._measured[side], spec, {}) for side in Side}, tuple(self._steps)
-        )
+        reports = {side: self._gate(self._measured[side], spec, {}) for side in Side}
+        return JudgedRules(ordered, reports, tuple(self._steps))
 
     def withholding(self, judged: JudgedRules, maximum: float) -> JudgedRules:
         """The rules without the fields that their keys give away, up to a share of what they compare besides keys."""
@@ -137,7 +132,6 @@ class _Search:
             judged = self.judged(changed)
 
     def narrower(self, before: JudgedRules, after: Sequence[Proposal]) -> None:
-        """State that rules gave way to others."""
         gone = [proposal.rule.name for proposal in before.proposals if proposal not in after]
         new = [proposal.rule.name for proposal in after if proposal not in before.proposals]
         others = f"narrower rules ({', '.join(new)})" if new else "the others"
@@ -187,11 +181,9 @@ class _Search:
         )
         return f"{rule.name} withholds {worth}{only}."
 
-    @property
+    @cached_property
     def _certain(self) -> CertainMatches:
-        if self._matches is None:
-            self._matches = CertainMatches(self._fields, *(self._cleaned[side] for side in Side))
-        return self._matches
+        return CertainMatches(self._fields, *(self._cleaned[side] for side in Side))
 
     def _lost(self, before: Sequence[Proposal], after: Sequence[Proposal]) -> str:
         lost = self._certain.lost([p.rule for p in before], [p.rule for p in after])
@@ -210,7 +202,6 @@ BLURRED = ((64, 0.0), (64, 0.1))
 """Bits and randomised response tried against registers, one after the other."""
 MAX_LEFT_OUT = 3
 """Fields left out at most: with fewer still, a person who knows the data should choose."""
-
 Specify = Callable[[Sequence[FieldSpec], Sequence[Proposal]], Specification]
 
 
@@ -273,7 +264,6 @@ def accepted_fields(
 
 
 def _identified(fields: Sequence[FieldSpec], specify: Specify) -> bool:
-    """Whether a model of these fields can be determined."""
     try:
         refuse_unidentified(specify(fields, ()))
     except GemelError:
@@ -283,12 +273,8 @@ def _identified(fields: Sequence[FieldSpec], specify: Specify) -> bool:
 
 def blurred(field: FieldSpec, bits: int, randomised_response: float) -> FieldSpec:
     """A field in signatures of at most so many bits, inverted with some probability, and levels they can tell apart."""
-    short = field.model_copy(
-        update={
-            "bits": min(bits, field.bits),
-            "randomised_response": max(randomised_response, field.randomised_response),
-        }
-    )
+    noise = max(randomised_response, field.randomised_response)
+    short = field.model_copy(update={"bits": min(bits, field.bits), "randomised_response": noise})
     return short.model_copy(update={"levels": short.tolerant_bounds(field.bounds)})
 
 

@@ -98,17 +98,14 @@ def propose_rules(
 
 
 def is_within_any(proposal: Proposal, others: Sequence[Proposal]) -> bool:
-    """Whether another rule compares every pair of a rule."""
     return any(_within(proposal.rule, other.rule) for other in others)
 
 
 def _within(narrow: BlockingRule, wide: BlockingRule) -> bool:
-    """Whether every pair of one rule is also one of another."""
     return all(any(_implies(mine, key) for mine in narrow.keys) for key in wide.keys)
 
 
 def _implies(mine: BlockingKey, key: BlockingKey) -> bool:
-    """Whether records that agree on one part of a key agree on another."""
     if mine.field != key.field or (mine.part, mine.prefix) == (None, None):
         return mine.field == key.field
     if mine.part is not None:
@@ -156,7 +153,6 @@ def _whole(keys: Sequence[str], name: str) -> list[Key]:
 
 
 def count_pairs(rule: BlockingRule, alice: dict[str, pl.Series], bob: dict[str, pl.Series]) -> int:
-    """How many pairs agree on all keys of a rule."""
     ours, theirs = _key_counts(rule, alice), _key_counts(rule, bob)
     joined = ours.join(theirs, on=[column for column in ours.columns if column != "n"], how="inner")
     return int((joined["n"] * joined["n_right"]).sum())
@@ -241,7 +237,6 @@ def _first_names_first(fields: Sequence[FieldSpec], names: Sequence[str]) -> lis
 
 
 def _year_of_birth(fields: Sequence[FieldSpec]) -> Key | None:
-    """The year of birth, of a date or by itself; of another date where no column names a birth."""
     dates = sorted((f for f in fields if f.kind == "date"), key=lambda field: _meaning(field) != "birth_date")
     if dates and _meaning(dates[0]) == "birth_date":
         return dates[0].name, "year"
@@ -252,7 +247,6 @@ def _year_of_birth(fields: Sequence[FieldSpec]) -> Key | None:
 
 
 def _meaning(field: FieldSpec) -> str:
-    """What the names of a field's columns mean."""
     columns = [column for side in Side for column in field.columns_of(side)]
     return next(filter(None, map(meaning_of, columns)), "")
 
@@ -277,7 +271,6 @@ CERTAIN = 10.0
 """Bits beyond the number of pairs from which agreement is no chance: one in a thousand files has such a pair."""
 PERSONAL = 5.0
 """Of these bits, those of personal fields at least: what a common given name and a sex bring."""
-
 Columns = Mapping[str, pl.Series]
 
 
@@ -320,7 +313,6 @@ class CertainMatches:
         return None if len(of_all) < 20 else 1 - float(np.isin(of_all, self._union(after)).mean())
 
     def bits_of(self, field: str) -> float:
-        """Bits that agreement on a field brings."""
         return self._bits[field]
 
     def _union(self, rules: Sequence[BlockingRule]) -> NDArray[np.int64]:

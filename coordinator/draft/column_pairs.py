@@ -213,7 +213,6 @@ def _same_meanings(alice: Texts, bob: Texts) -> list[Pair]:
 
 
 def _dates(alice: Texts, bob: Texts) -> list[Pair]:
-    """Dates in parts in both files, or in parts in one and in one column in the other."""
     ours, theirs = dates_in_parts(alice), dates_in_parts(bob)
     whole = {"alice": _whole_dates(alice), "bob": _whole_dates(bob)}
     pairs: list[Pair] = []
@@ -255,7 +254,6 @@ def _same_date(date: Composed, others: Sequence[Composed], taken: Collection[str
 
 
 def _wholes(alice: Texts, bob: Texts) -> list[Pair]:
-    """A name or an address in one column in one file and in several in the other."""
     pairs = []
     for one, other, turned in ((alice, bob, False), (bob, alice, True)):
         named = _by(meaning_of, one)
@@ -271,8 +269,6 @@ def _wholes(alice: Texts, bob: Texts) -> list[Pair]:
 
 @dataclass(frozen=True)
 class _Distinctive:
-    """A column whose content distinguishes it: its kind by itself, its mean length, its values."""
-
     kind: Kind
     length: float
     text: pl.Series = field(repr=False)
@@ -296,7 +292,6 @@ def _same_content(alice: Texts, bob: Texts) -> list[Pair]:
 
 
 def _distinctive(texts: Texts) -> dict[str, _Distinctive]:
-    """Columns whose content shows what they are."""
     found = {}
     for column, text in texts.items():
         if text is None or is_own_number(column):

@@ -46,8 +46,6 @@ MIN_WORDS = 0.05
 
 @dataclass
 class ProposedFields:
-    """The fields of a draft."""
-
     bits: int | None
     randomised_response: float
     separate: bool
@@ -103,7 +101,6 @@ def _if_shared(pair: Pair) -> str:
 
 
 def _consider(drafted: ProposedFields, pair: Pair) -> None:
-    """Add a pair of columns as a field, or note why it is left out."""
     ours, theirs = pair.alice_text, pair.bob_text
     if ours is None or theirs is None:
         drafted.left_out.append(f"{pair.labels[0]}: holds no single values.")
@@ -189,7 +186,6 @@ def _pairing(pair: Pair) -> str:
 
 
 def _signature(kind: Kind, drafted: ProposedFields) -> dict[str, Any]:
-    """Attributes of a field's signatures, where they differ from the default."""
     default = KINDS[kind]
     bits = BITS_IN_BLOCKS.get(kind, default.bits) if drafted.separate else default.bits
     if kind not in ("name", "text") or (drafted.bits is None and not drafted.randomised_response):

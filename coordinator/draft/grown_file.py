@@ -45,8 +45,6 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class ValueUrn:
-    """An urn."""
-
     discount: float
     strength: float
 
@@ -78,25 +76,10 @@ class ValueUrn:
         return (seen + unseen) / ((n + theta) * (n + theta + 1))
 
     def drawn(self, codes: NDArray[np.int64], n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw further rows.
+        """For each of `n_rows` rows one before it with the same value, or itself: of a new value, or the sample's.
 
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (n,)
-            Value of each row of the sample, from 0, each number there.
-        n_rows
-            Rows altogether.
-        rng
-            Draws them.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_rows,)
-            For each row one before it with the same value; the row itself if the value is new, or it is the sample's.
-
-        Notes
-        -----
-        O(n_rows); 30 milliseconds for a million rows.
+        `codes` are the values of the sample's rows, numbers from 0, each of them there. O(n_rows); 30 milliseconds for
+        a million rows.
         """
         found: NDArray[np.int64] = _drawn(codes, n_rows, self.discount, self.strength, rng)
         return found
@@ -147,17 +130,7 @@ DRAWS = (BEGINNING, BEGINNING, BEGINNING, 1, 1, 1)
 def grown(columns: Mapping[str, pl.Series], n_rows: int, rng: np.random.Generator) -> dict[str, pl.Series]:
     """A file of `n_rows` records with the shares and dependences of a smaller one, its values and further ones.
 
-    Parameters
-    ----------
-    columns
-        Cleaned values by field, null where missing.
-    n_rows
-        Returned as it is if the file has so many.
-    rng
-        Draws the records.
-
-    Notes
-    -----
+    `columns` are cleaned values by field, null where missing; returned as they are if the file has so many records.
     O(n_rows) for each field.
     """
     n = len(next(iter(columns.values())))

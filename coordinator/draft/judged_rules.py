@@ -24,13 +24,10 @@ from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Findin
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
 be above it."""
-
 KeyedGate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]
 """A `Gate` with its throw-away keys: what is measured of two drafts differs by the drafts alone."""
-
 WITH_REGISTER = (REGISTER, EVERYBODY)
 """Those who have people of the file in clear."""
-
 LITTLE = 0.05
 """Share of a register's people up to which the draft says nothing of it."""
 
@@ -48,8 +45,6 @@ def keyed(gate: Gate, keys: AssessmentKeys) -> KeyedGate:
 
 @dataclass(frozen=True)
 class JudgedRules:
-    """Proposed rules, and what the custodians' gates find under them."""
-
     proposals: Sequence[Proposal]
     reports: Mapping[Side, LeakageReport]
     """Empty where no gate was given, or it would not refuse."""
@@ -60,18 +55,15 @@ class JudgedRules:
 
     @property
     def accepted(self) -> bool:
-        """Whether no custodian would refuse."""
         return not any(report.exceeds for report in self.reports.values())
 
     @property
     def kept(self) -> list[Proposal]:
-        """The rules under which no field is near the limit."""
         refused = {finding.rule for finding in self.near}
         return [proposal for proposal in self.proposals if proposal.rule.name not in refused]
 
     @property
     def near(self) -> list[Finding]:
-        """What is near a limit, or above it."""
         return [
             finding
             for report in self.reports.values()
@@ -141,7 +133,6 @@ STEP = 0.05
 """Limits are multiples of it."""
 ERRORS = 3.0
 """Standard errors between a figure and its limit: blocks and keys are drawn, and the custodians measure again."""
-
 _NAMES: dict[Attacker, str] = {REGISTER: "partial_register", EVERYBODY: "full_register"}
 
 

@@ -72,7 +72,6 @@ PARTS: dict[str, frozenset[str]] = {
     "day": _words("day dd d tag t jour dia giorno dag"),
 }
 """Words for the parts of a date, by the part."""
-
 _BIRTH = _words("birth born dob b birthdate dateofbirth geburt geburts geb naissance nacimiento nac nascita geboorte")
 _FILLERS = _words("of de del della di da der des van d la le il el")
 _LONG = 3
@@ -85,7 +84,6 @@ def words_of(column: str) -> list[str]:
 
 
 def bare(column: str) -> str:
-    """A column's name without case, blanks and punctuation."""
     return "".join(words_of(column))
 
 
@@ -207,12 +205,10 @@ class Shape:
 
     @property
     def filled(self) -> float:
-        """Share of rows with a value."""
         return self.present / self.rows if self.rows else 0.0
 
     @property
     def unique(self) -> bool:
-        """Whether every row has a value of its own."""
         return self.rows > 1 and self.distinct == self.rows
 
 
@@ -223,7 +219,6 @@ def is_own_number(column: str) -> bool:
 
 
 def is_number(column: str) -> bool:
-    """Whether a column's name is a number's: ``member_no``, ``Kundennummer``, ``KundenNr``, ``numéro_client``."""
     words = [without_accents(word) for word in words_of(column)]
     return bool(words) and (
         words[0] in _NUMBER_WORDS or words[-1] in _NUMBER_WORDS or words[-1].endswith(("nummer", "number", "nr"))
@@ -231,7 +226,6 @@ def is_number(column: str) -> bool:
 
 
 def hint_of(column: str) -> str:
-    """The kind that a column's name indicates: own, shared_number, date, code, text, name, number or nothing."""
     words = set(words_of(column)) | {bare(column)}
     hints = dict(_HINTS)
     if words & hints["shared_number"]:
@@ -346,7 +340,6 @@ def identifier_of(frame: pl.DataFrame, texts: dict[str, pl.Series | None]) -> st
 
 
 def field_name(column: str, taken: Iterable[str]) -> str:
-    """A field's name made of a column's."""
     stem = "_".join(re.findall(r"[a-z0-9]+", "_".join(words_of(column))))[:56] or "field"
     stem = stem if stem[0].isalpha() else f"field_{stem}"
     used = {name.casefold() for name in taken}

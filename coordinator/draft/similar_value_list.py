@@ -37,10 +37,7 @@ def similar_list(
     added = table.group_by("value").agg(pl.col("count").sum()).sort("count", "value", descending=[True, False])
     kept = added[drop_commonest:].filter(pl.col("count") >= minimum)["value"].head(maximum).to_list()
     if not kept:
-        raise parameter(
-            "the counts",
-            "no value is left to list",
-            f"{added.height:,} values",
-            "drop fewer of the commonest, or give a smaller --minimum",
-        )
+        what = "no value is left to list"
+        got = f"{added.height:,} values"
+        raise parameter("the counts", what, got, "drop fewer of the commonest, or give a smaller --minimum")
     return kept

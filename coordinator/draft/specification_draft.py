@@ -118,19 +118,14 @@ def draft(
     leakage: LeakageSpec = _LEAKAGE,
     seed: int = 1,
 ) -> Drafted:
-    """Propose a specification for linking two files.
+    """Propose a specification for linking two files, or samples of them with the same columns.
 
     Parameters
     ----------
-    alice, bob
-        The two files, or samples of them with the same columns.
-    project
-        The project's name.
     block
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
-        open; or block_keyed or shared, which are nothing without blocking rules; None: block_keyed where rules are
-        proposed.
+        None: block_keyed where rules are proposed, else open.
     bits, randomised_response
         Length of the signatures of names and texts (None: as their kind has it, and shorter in modes block_keyed and
         shared) and the probability with which their bits are inverted. Their levels are those that can then be
@@ -146,11 +141,6 @@ def draft(
         Limits that the draft must meet. Limits for registers that it does not have are drafted from what is measured.
     seed
         Draws the gate's throw-away keys and what it measures; the same files, options and seed give the same draft.
-
-    Returns
-    -------
-    Drafted
-        With a valid specification.
 
     Raises
     ------
@@ -172,12 +162,10 @@ def draft(
     if truth is not None:
         drafted.left_out.insert(0, f"{' and '.join(dict.fromkeys((truth.alice, truth.bob)))}: names the person.")
     if not drafted.fields:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "the files share no column that is worth comparing",
-            got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
-            remedy="give columns that hold the same the same name, or write the specification by hand",
-        )
+        what = "the files share no column that is worth comparing"
+        got = f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}"
+        remedy = "give columns that hold the same the same name, or write the specification by hand"
+        raise GemelError(ErrorCode.SPECIFICATION, what, got=got, remedy=remedy)
     unblocked = _specification(project, identifiers, drafted.fields, (), "open", LinkSpec())
     refuse_unidentified(unblocked)
     if hold_the_same(alice, bob, drafted.fields):
@@ -244,23 +232,15 @@ def drafted_mode(mode: str | None, where: str) -> Mode | None:
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
     if not re.fullmatch(PROJECT_PATTERN, project):
-        raise parameter(
-            "project",
-            "this cannot be a project's name",
-            repr(project[:80]),
-            "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
-        )
+        remedy = "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit"
+        raise parameter("project", "this cannot be a project's name", repr(project[:80]), remedy)
     if mode in IN_BLOCKS and block is False:
         raise parameter(
             "mode", f"mode {mode} needs blocking rules", "no blocking", "let it propose rules, or draft for mode open"
         )
     if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
-        raise parameter(
-            "bits",
-            "signatures have a multiple of 64 bits, from 64 to 8192",
-            str(bits),
-            "give 1024, or 256 to let Carole see less",
-        )
+        remedy = "give 1024, or 256 to let Carole see less"
+        raise parameter("bits", "signatures have a multiple of 64 bits, from 64 to 8192", str(bits), remedy)
 
 
 def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFrame:
@@ -273,26 +253,20 @@ def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFram
     if truth is None:
         return frame.select(named)
     if truth.of(side) not in frame.columns:
-        raise GemelError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {truth.of(side)!r}",
-            where=f"{side}'s file",
-            got=f"columns {', '.join(frame.columns[:40])}",
-            remedy="name the column of the truth as it stands in the file",
-        )
+        what = f"there is no column {truth.of(side)!r}"
+        got = f"columns {', '.join(frame.columns[:40])}"
+        remedy = "name the column of the truth as it stands in the file"
+        raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", got=got, remedy=remedy)
     return frame.select(column for column in named if column != truth.of(side))
 
 
 def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: Side) -> str:
     identifier = identifier_of(frame, texts)
     if identifier is None:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "no column identifies the rows: none has a value of its own in every row",
-            where=f"{side}'s file",
-            got=f"the columns {', '.join(frame.columns[:40])}",
-            remedy="add a column with a number of its own for each row, named id",
-        )
+        what = "no column identifies the rows: none has a value of its own in every row"
+        got = f"the columns {', '.join(frame.columns[:40])}"
+        remedy = "add a column with a number of its own for each row, named id"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=f"{side}'s file", got=got, remedy=remedy)
     return identifier
 
 

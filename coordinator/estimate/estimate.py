@@ -44,12 +44,9 @@ class CaroleLimits:
             return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
         except ValidationError as error:
             key = str(error.errors()[0]["loc"][0])
-            raise parameter(
-                f"--{key.replace('_', '-')}",
-                "this is no limit of Carole's",
-                str(getattr(self, key))[:40],
-                "write sizes as 512MiB or 3GiB, and at least one row",
-            ) from None
+            what = "this is no limit of Carole's"
+            remedy = "write sizes as 512MiB or 3GiB, and at least one row"
+            raise parameter(f"--{key.replace('_', '-')}", what, str(getattr(self, key))[:40], remedy) from None
 
 
 def exceeded(
@@ -61,21 +58,14 @@ def exceeded(
         where = f"{each.side}'s contribution"
         rows = max(each.records, *each.layout.rule_rows.values())
         if rows > granted.max_rows:
-            yield GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"Carole takes at most {granted.max_rows:,} rows of a file, and refuses it after it was signed",
-                where=where,
-                got=f"{rows:,} rows",
-                remedy=f"have her raise limits.max_rows to {rows} or more, or link parts of the files",
-            )
+            what = f"Carole takes at most {granted.max_rows:,} rows of a file, and refuses it after it was signed"
+            remedy = f"have her raise limits.max_rows to {rows} or more, or link parts of the files"
+            yield GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=f"{rows:,} rows", remedy=remedy)
         if each.upload > granted.max_upload_bytes:
-            yield GemelError(
-                ErrorCode.UPLOAD_LIMIT,
-                f"Carole takes at most {mebibytes(granted.max_upload_bytes)}, and refuses it after it was signed",
-                where=where,
-                got=f"{'' if each.counted else 'up to '}{mebibytes(each.upload)}",
-                remedy=f"have her raise limits.max_upload to {_raised(each.upload)}, or {SHORTER}",
-            )
+            what = f"Carole takes at most {mebibytes(granted.max_upload_bytes)}, and refuses it after it was signed"
+            got = f"{'' if each.counted else 'up to '}{mebibytes(each.upload)}"
+            remedy = f"have her raise limits.max_upload to {_raised(each.upload)}, or {SHORTER}"
+            yield GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)
     if linkage.minimum > granted.worker_bytes:
         yield GemelError(
             ErrorCode.MEMORY,
@@ -88,12 +78,9 @@ def exceeded(
     if spec.in_blocks:  # in mode open such a block is split or left out, with a warning
         for found, rule in zip(linkage.rules, spec.keyed_rules, strict=False):
             if found.largest > rule.limit:
-                yield parameter(
-                    f"blocking.{rule.name}",
-                    f"a block may have at most {rule.limit:,} pairs",
-                    f"one of {found.largest:,}",
-                    "block more finely, name a field to split the rule by, or raise its limit",
-                )
+                what = f"a block may have at most {rule.limit:,} pairs"
+                remedy = "block more finely, name a field to split the rule by, or raise its limit"
+                yield parameter(f"blocking.{rule.name}", what, f"one of {found.largest:,}", remedy)
 
 
 def refuse_exceeded(errors: Sequence[GemelError]) -> None:
@@ -111,15 +98,12 @@ def _raised(n_bytes: int) -> str:
 
 Columns = Mapping[str, pl.Series]
 """Cleaned values by field."""
-
 GROWN = 300_000
 """Records up to which a sample is grown; above them what was counted is scaled."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a specification costs both custodians and Carole, and the limits that would refuse it."""
-
     specification: Specification
     custodians: tuple[CustodianCost, ...]
     linkage: LinkageCost
@@ -127,7 +111,6 @@ class Estimate:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The estimate in words."""
         counted = all(each.counted for each in self.custodians)
         records = " and ".join(f"{each.records:,}" for each in self.custodians)
         yield f"Estimate for files of {records} records{'' if counted else ', upper bounds'}; seconds of one core:"
@@ -153,7 +136,6 @@ class Estimate:
         yield f"          compares {compared}; links in at most {_time(made.seconds)}"
 
     def _computing(self) -> Iterator[str]:
-        """In mode shared: what each of the three computes and sends."""
         made = self.linkage.computing
         if made is None:
             return
@@ -168,7 +150,6 @@ class Estimate:
         )
 
     def document(self) -> dict[str, Any]:
-        """The estimate as plain values: bytes, seconds of one core, pairs; the limits exceeded, in words."""
         custodians = {
             str(each.side): {
                 "records": each.records,
@@ -262,12 +243,8 @@ def both_files(
 ) -> Frames:
     """Both files, whose form is shown where it is unusual."""
     if alice is None or bob is None:
-        raise parameter(
-            "--alice" if alice is None else "--bob",
-            "pairs are counted in two files",
-            "none",
-            "give both, or only --rows",
-        )
+        remedy = "give both, or only --rows"
+        raise parameter("--alice" if alice is None else "--bob", "pairs are counted in two files", "none", remedy)
     forms = CsvOptions.of_files(list(encoding or []), list(separator or []))
     sources = [file_source(path, form) for path, form in zip((alice, bob), forms, strict=True)]
     show_form(*sources)
@@ -276,7 +253,6 @@ def both_files(
 
 
 def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[str, pl.Series]]:
-    """The cleaned values of both files."""
     return {side: clean(frame, spec, side).columns for side, frame in zip(Side, frames, strict=True)}
 
 

@@ -38,7 +38,6 @@ from gemel.coordinator.estimate.custodian_cost import (
     CustodianCost,
 )
 from gemel.custodian.encoding.blocking_keys import key_text
-from gemel.shared.gates.output_bits import PairComparison
 from gemel.shared.run.compared_rows import PERMUTED_COPIES
 from gemel.shared.run.comparisons import comparison_of
 
@@ -83,30 +82,20 @@ _THREADS = 2
 
 @dataclass(frozen=True)
 class SharedCost:
-    """What a run of mode shared costs each of the three.
-
-    Attributes
-    ----------
-    pair_gates
-        Gates of a pair of each rule, by its name.
-    chance_pairs
-        Pairs of the samples.
-    gates
-        Of all pairs, the samples' with them; None where the pairs are not known.
-    sent
-        Bytes that each party sends, and receives; None likewise.
-    seconds
-        Of each party, on one core; None likewise.
-    memory
-        That it holds at a time for all pairs, in bytes; None likewise.
-    """
+    """What a run of mode shared costs each of the three; None where that takes the pairs, and they are not known."""
 
     pair_gates: dict[str, int]
+    """Gates of a pair of each rule, by its name."""
     chance_pairs: int
+    """Pairs of the samples."""
     gates: int | None = None
+    """Of all pairs, the samples' with them."""
     sent: int | None = None
+    """Bytes that each party sends, and receives."""
     seconds: float | None = None
+    """Of each party, on one core."""
     memory: int | None = None
+    """That it holds at a time for all pairs, in bytes."""
 
 
 def shared_cost(
@@ -118,15 +107,15 @@ def shared_cost(
     plan = plan_of(spec)
     # A set of each rule, and the samples: all sets of a rule have the same words.
     first, second = ({part.rule: part for part in each.layout.sets} for each in custodians)
-    comparisons = {
-        rule.name: comparison_of(plan, first[rule.name], second[rule.name], rule.name) for rule in plan.rules
-    }
+    names = [rule.name for rule in plan.rules]
+    comparisons = {name: comparison_of(plan, first[name], second[name], name) for name in names}
     of_samples = comparison_of(plan, first[SAMPLES], second[SAMPLES], None)
     chance = first[SAMPLES].rows * second[SAMPLES].rows // GROUPS
     pair_gates = {name: comparison.gates for name, comparison in comparisons.items()}
     if len(rules) != len(comparisons):
         return SharedCost(pair_gates, chance)
-    width = max(map(_permuted_words, comparisons.values()))
+    # Of a pair: its levels, and its row numbers.
+    width = 1 + max(comparison.output.total_words for comparison in comparisons.values())
     pairs = sum(rule.pairs for rule in rules)
     gates = sum(rule.pairs * pair_gates[rule.rule] for rule in rules) + chance * of_samples.gates
     words = pairs * width + chance * of_samples.output.total_words
@@ -140,50 +129,32 @@ def shared_cost(
     )
 
 
-def _permuted_words(comparison: PairComparison) -> int:
-    """Of a pair: its levels, and its row numbers."""
-    return comparison.output.total_words + 1
-
-
 PASSES = 2
 """Over the pairs: they are counted, then kept."""
 
 
 @dataclass(frozen=True)
 class LinkageCost:
-    """What a run of two contributions costs Carole.
-
-    Attributes
-    ----------
-    stored
-        Bytes of both contributions, encrypted.
-    held
-        Memory that is held for the whole run, with that of a unit of work, in bytes.
-    minimum
-        Memory that a run must be granted, in bytes, on one thread, with a kept pair for each record.
-    maximum
-        Memory that it takes at most, with two threads where it may, if all pairs are kept, up to `MAX_PAIRS`.
-    process
-        The same with the worker's interpreter.
-    rules
-        Pairs of each rule; none without files.
-    pairs
-        Of all rules, or of both files without rules; None where they cannot be known.
-    seconds
-        Of linking on one core, at most; None where the pairs are not known. In mode shared without the comparisons.
-    computing
-        In mode shared: what the comparisons cost each of the three who compute.
-    """
+    """What a run of two contributions costs Carole; memory in bytes."""
 
     stored: int
+    """Bytes of both contributions, encrypted."""
     held: int
+    """Memory that is held for the whole run, with that of a unit of work."""
     minimum: int
+    """Memory that a run must be granted, on one thread, with a kept pair for each record."""
     maximum: int
+    """Memory that it takes at most, with two threads where it may, if all pairs are kept, up to `MAX_PAIRS`."""
     process: int
+    """The same with the worker's interpreter."""
     rules: tuple[RulePairs, ...]
+    """Pairs of each rule; none without files."""
     pairs: int | None
+    """Of all rules, or of both files without rules; None where they cannot be known."""
     seconds: float | None
+    """Of linking on one core, at most; None where the pairs are not known. In mode shared without the comparisons."""
     computing: SharedCost | None = None
+    """In mode shared: what the comparisons cost each of the three who compute."""
 
 
 def linkage_cost(

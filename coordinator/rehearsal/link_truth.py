@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.evaluation.link_quality import (
     UNKNOWN,
+    Quality,
     best_threshold,
     calibration,
     expected_precision_recall,
@@ -44,35 +45,28 @@ def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob:
     probability = pairs["link_probability"].to_numpy()
     evaluation: dict[str, Any] = {
         "matches": n_matches,
-        "at_decision": {
-            "links": decision.links,
-            "true_links": decision.true_links,
-            "precision": decision.precision,
-            "recall": decision.recall,
-            "f1": decision.f1,
-        },
+        "at_decision": {"links": decision.links, "true_links": decision.true_links, **_rates(decision)},
         "at_best": {"threshold": 1.0, "precision": 1.0, "recall": 0.0, "f1": 0.0},
         "candidate_recall": float(found.sum() / n_matches) if n_matches else None,
     }
     if pairs.height:
         best = best_threshold(probability, found, n_matches)
-        evaluation["at_best"] = {
-            "threshold": best.threshold,
-            "precision": best.quality.precision,
-            "recall": best.quality.recall,
-            "f1": best.quality.f1,
-        }
+        evaluation["at_best"] = {"threshold": best.threshold, **_rates(best.quality)}
     # Pairs below the floor were not scored one by one; together they are one last class.
     curve = expected_precision_recall(probability, found, n_matches, alice.height * bob.height - pairs.height)
+    calibrated = calibration(probability, found)
     evaluation |= {
         "auc": curve.auc,
         "auc_trapezium": curve.auc_trapezium,
         "curve": _thinned(recall=curve.recall, precision=curve.precision),
+        "calibration": _thinned(expected=calibrated.expected, observed=calibrated.observed),
+        "calibration_largest_gap": calibrated.largest_gap,
     }
-    calibrated = calibration(probability, found)
-    evaluation["calibration"] = _thinned(expected=calibrated.expected, observed=calibrated.observed)
-    evaluation["calibration_largest_gap"] = calibrated.largest_gap
     return EvaluationDocument.of(evaluation, "evaluation")
+
+
+def _rates(found: Quality) -> dict[str, float]:
+    return {"precision": found.precision, "recall": found.recall, "f1": found.f1}
 
 
 def summary(evaluation: EvaluationDocument) -> str:
@@ -97,12 +91,11 @@ def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64]
 
 
 def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
-    """The row of the file that each identifier stands for."""
     places = table.select("identifier").with_row_index("place")
-    selected = identifiers.rename("identifier").to_frame()
-    return (
-        selected.join(places, on="identifier", how="left", maintain_order="left")["place"].to_numpy().astype(np.int64)
+    selected = (
+        identifiers.rename("identifier").to_frame().join(places, on="identifier", how="left", maintain_order="left")
     )
+    return selected["place"].to_numpy().astype(np.int64)
 
 
 def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
@@ -114,8 +107,11 @@ def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
 
 
 def links_and_pairs(shares: dict[Side, Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The links and all pairs, from the folders of the two custodians' shares."""
-    pairs = _joined(shares)
+    alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in Side)
+    both = alice.rename({"identifier": "alice"}).join(bob.select("pair_id", bob="identifier"), on="pair_id")
+    pairs = both.select("alice", "bob", "link_probability", "linked").sort(
+        ["link_probability", "alice", "bob"], descending=[True, False, False]
+    )
     return pairs.filter("linked").drop("linked"), pairs
 
 
@@ -126,22 +122,8 @@ def persons_of(source: Source, spec: Specification, side: Side, truth: Truth) ->
     table = read_source(source, None).frame
     for name in (column, identifier):
         if name not in table.columns:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                f"there is no column {name!r}",
-                where=f"{side}'s file",
-                got=f"columns {', '.join(table.columns)}",
-                remedy="name the column of the truth and of the identifier as they stand in the file",
-            )
+            what = f"there is no column {name!r}"
+            got = f"columns {', '.join(table.columns)}"
+            remedy = "name the column of the truth and of the identifier as they stand in the file"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", got=got, remedy=remedy)
     return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
-
-
-def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
-    """The pairs with both identifiers, from the two custodians' shares of them."""
-    alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in (Side.ALICE, Side.BOB))
-    own = alice.rename({"identifier": "alice"}).join(
-        bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"
-    )
-    return own.select("alice", "bob", "link_probability", "linked").sort(
-        ["link_probability", "alice", "bob"], descending=[True, False, False]
-    )

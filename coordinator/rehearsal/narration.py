@@ -12,8 +12,6 @@ from gemel.coordinator.client.terminal import console
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a linkage."""
-
     title: str
     explanation: str
 
@@ -133,5 +131,4 @@ class Narrator:
         console.print(text, highlight=False)
 
     def warn(self, warnings: Iterable[ResultWarning]) -> None:
-        """Print the warnings that may need action."""
         show_warnings(warnings)

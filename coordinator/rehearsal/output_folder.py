@@ -45,7 +45,6 @@ AGREEMENT_ALONE = "agreement alone"
 
 
 def compared(scheme: str, evaluation: EvaluationDocument) -> SchemeResult:
-    """What a scheme's evaluation gives to the comparison of schemes."""
     return SchemeResult(
         scheme=scheme,
         **evaluation.at_decision.plain(),
@@ -96,25 +95,13 @@ def rehearse_into(
 ) -> None:
     """Rehearse a linkage and write its results into the folder `out`.
 
-    Parameters
-    ----------
-    truth
-        Where the files name the person, to judge the links by; none: no evaluation.
-    threads
-        0: one for each core.
-    schemes
-        Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare; and by
-        agreement alone, where the specification has a latent step. `alone`: by this only.
-    forms
-        Encoding and separator of Alice's and of Bob's file, as far as they are given; the rest is found.
-    known
-        Files that the specification names by their digest.
+    `truth` is where the files name the person, to judge the links by; without it there is no evaluation. With `schemes`
+    the same files are linked by the other schemes too, each in a rehearsal of its own, and by agreement alone where the
+    specification has a latent step; with `alone` by this only. `forms` are of Alice's and of Bob's file, as far as they
+    are given; `known` are files that the specification names by their digest. `threads` of 0: one for each core.
 
-    Raises
-    ------
-    GemelError
-        As `rehearse`; FIELD_MISSING if a truth column is not there; SPECIFICATION if it is linked by; NOT_IDENTIFIED
-        if the specification compares too little.
+    Errors as `rehearse`; FIELD_MISSING if a truth column is not there; SPECIFICATION if it is linked by; NOT_IDENTIFIED
+    if the specification compares too little.
     """
     refuse_unidentified(spec)
     if truth is not None:
@@ -259,12 +246,8 @@ def check_memory(text: str) -> None:
 
 def _require_file(path: Path, option: str) -> None:
     if not path.is_file():
-        raise GemelError(
-            ErrorCode.SOURCE,
-            "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
-            where=str(path),
-            remedy=f"check {option}",
-        )
+        what = "there is a folder of this name, and no file" if path.is_dir() else "there is no such file"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=f"check {option}")
 
 
 @contextmanager
@@ -295,7 +278,6 @@ def _whole(out: Path) -> Iterator[Path]:
 
 
 def _linked_files(*folders: Path) -> list[str]:
-    """The names of the linked files that recipients of granted columns have received."""
     return sorted({path.name for folder in folders for path in folder.glob("linked-*.parquet")})
 
 

@@ -39,8 +39,6 @@ AT_HOME = ("version", "project", "mode", "custodians", "fields", "blocking", "sw
 
 @dataclass(frozen=True)
 class OwnDuplicates:
-    """The duplicates of a file."""
-
     persons: pl.DataFrame
     records: int
     statistics: StatisticsDocument
@@ -49,7 +47,6 @@ class OwnDuplicates:
 def own_duplicates(
     source: Source, spec: Specification, side: Side, resources: Resources, progress: Progress
 ) -> OwnDuplicates:
-    """Find the people who are in a file more than once."""
     started = time.perf_counter()
     spec = at_home(spec)
     read = read_cleaned(source, spec, side)

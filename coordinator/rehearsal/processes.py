@@ -76,7 +76,6 @@ class ServiceProcess:
         raise self._error(f"did not become ready within {START_SECONDS:.0f} s")
 
     def check(self) -> None:
-        """Raise `GemelError` if the service has ended by itself."""
         if self._process is None or self._process.poll() is not None:
             status = None if self._process is None else self._process.returncode
             raise self._error(f"ended by itself with status {status}")
@@ -139,17 +138,12 @@ class ServiceProcess:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def lines(self) -> list[str]:
-        """What it has printed and logged so far."""
         return self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
 
     def _error(self, what: str) -> GemelError:
         last = self.lines()[-1:]
-        return GemelError(
-            ErrorCode.UNAVAILABLE,
-            f"the service {what}",
-            where=self.party,
-            remedy=f"its log ends: {last[0] if last else 'empty'}",
-        )
+        remedy = f"its log ends: {last[0] if last else 'empty'}"
+        return GemelError(ErrorCode.UNAVAILABLE, f"the service {what}", where=self.party, remedy=remedy)
 
 
 class Services:
@@ -192,13 +186,11 @@ class Services:
             service.dismiss()
 
     def check(self) -> None:
-        """Raise `GemelError` if any service has ended by itself."""
         for service in self._running:
             service.check()
 
     @property
     def all(self) -> Sequence[ServiceProcess]:
-        """The services, in the order they were started."""
         return tuple(self._running)
 
 

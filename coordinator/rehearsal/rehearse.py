@@ -48,17 +48,13 @@ from gemel.shared.parties.computing_screen import DONE
 POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0
 """Longest time one step may take before the rehearsal gives up."""
-
 REHEARSED = "a rehearsal: no one receives anything, and all of it is deleted at the end"
 """Why the rehearsal's steward releases what the policy holds."""
-
 STATE = project_pb2.ProjectState
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What Carole may use."""
-
     memory: str
     threads: int
     max_upload: str = "2GiB"
@@ -146,7 +142,6 @@ class _Rehearsal:
 
     @property
     def _computing(self) -> dict[str, Role]:
-        """The members who compute with Carole in mode shared, by their names."""
         if self._spec.mode != "shared":
             return {}
         return {self._spec.compute.coordinator: Role.COORDINATOR, self._spec.compute.steward: Role.STEWARD}
@@ -182,7 +177,6 @@ class _Rehearsal:
         return address
 
     def _start_computing(self, made: Provisioned, address: str) -> None:
-        """In mode shared: the two processes that compute on shares with Carole."""
         started = []
         for name, role in self._computing.items():
             path = made.parties[name].path / f"{role}.yaml"
@@ -240,7 +234,6 @@ class _Rehearsal:
     def _exchanged(
         self, coordinator: Coordinator, made: Provisioned, shares: dict[Side, Path], run: str
     ) -> dict[str, Path]:
-        """The linked file of each recipient of granted columns, once all have theirs."""
         spec, project = self._spec, self._spec.project
         self._wait_until(coordinator, lambda status: all(each.sent for each in status.transfers))
         linked = {}
@@ -261,7 +254,6 @@ class _Rehearsal:
         return linked
 
     def _judged(self, coordinator: Coordinator, made: Provisioned, run: str) -> dict[str, Any]:
-        """The report on the risk; what the policy holds is released by the steward, whom this person plays too."""
         project = self._spec.project
         self._narrator.step("assess")
         folder = made.parties["steward"]
@@ -318,7 +310,6 @@ class _Rehearsal:
         raise GemelError(ErrorCode.UNAVAILABLE, late)
 
     def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
-        """The project as this custodian's own operator sees it."""
         waiting = operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
         projects = self._operators[side].status().projects
         return next((project for project in projects if project.project == self._spec.project), waiting)

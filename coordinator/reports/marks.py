@@ -20,14 +20,11 @@ LINES = "split(datum.label, '\\n')"
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart and its text alternative."""
-
     drawing: alt.TopLevelMixin
     alt_text: str
 
 
 def wrapped(label: str, width: int) -> str:
-    """A label in lines of so many characters at most."""
     return "\n".join(wrap(label, width, break_long_words=False, break_on_hyphens=False))
 
 
@@ -60,20 +57,10 @@ def named_bars(
     figures: Mapping[str, Any] | None = None,
     **bar: Any,
 ) -> tuple[alt.Chart, alt.Chart]:
-    """A bar for each row by its ``name``, and its ``text`` behind the bar's end.
+    """A bar for each row by its ``name``, and its ``text`` behind the bar's end, at a distance of `dx` pixels.
 
-    Parameters
-    ----------
-    width, step
-        Pixels of the chart, and of each row.
-    band
-        Share of a row that its bar fills.
-    axis, title
-        Of the names.
-    dx, figures
-        Pixels between bar and text, and properties of the text.
-    bar
-        Properties of the bars.
+    `width` and `step` are pixels of the chart and of each row, `band` the share of a row that its bar fills; `axis` and
+    `title` are of the names, `figures` properties of the text, `bar` of the bars.
     """
     y = alt.Y("name:N", sort=[row["name"] for row in rows], title=title, axis=axis)
     base = of_rows(rows, width=width, height={"step": step}).encode(y=y, x=x)

@@ -82,13 +82,11 @@ def insert(value: str, at: float, choice: float) -> str:
 
 
 def delete(value: str, at: float, choice: float) -> str:
-    """Leave a character out, of a value that has at least two."""
     i = int(at * len(value))
     return value[:i] + value[i + 1 :] if len(value) > 1 else value
 
 
 def substitute(value: str, at: float, choice: float) -> str:
-    """Strike the key beside the right one."""
     i = int(at * len(value))
     near = NEIGHBOURS.get(value[i].lower(), "eations")
     key = near[int(choice * len(near))]
@@ -288,7 +286,7 @@ def _make_sure(
 
 
 def _move(columns: Columns, here: Rows, rng: np.random.Generator) -> None:
-    elsewhere = draw_addresses(len(here), rng).at(np.arange(len(here)))
+    elsewhere, _ = draw_addresses(len(here), rng)
     far = rng.random(len(here)) < 0.5
     # Half of those who move stay in their town, and the postcode with them.
     for name, values in elsewhere.items():

@@ -52,10 +52,8 @@ def driver_network() -> BayesianNetwork:
 
 ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 """What Alice knows in addition to the key, as Smith and Elliot (2017) divide the variables."""
-
 BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
 """What Bob knows in addition to the key."""
-
 KEY = "DrivQuality"
 """What both know, each by a record of its own."""
 
@@ -63,23 +61,11 @@ KEY = "DrivQuality"
 def with_traits(
     alice: pl.DataFrame, bob: pl.DataFrame, rng: np.random.Generator, *, changed: float = 0.1, missing: float = 0.02
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give the people of two files a driver's traits.
+    """Give the people of two files, as `two_files` makes them, a driver's traits; who is in both has one set.
 
-    Parameters
-    ----------
-    alice, bob : DataFrame
-        As `two_files` makes them; a person who is in both has one set of traits.
-    rng : numpy.random.Generator
-        Decides everything.
-    changed : float
-        Share of Bob's records whose key is another category than the person's.
-    missing : float
-        Share of the values of each trait that a file does not have.
-
-    Returns
-    -------
-    DataFrame, DataFrame
-        Alice's with columns `ALICES` and `KEY`, Bob's with `BOBS` and `KEY`, as text.
+    Alice's file gets the columns `ALICES` and `KEY`, Bob's `BOBS` and `KEY`, as text. `changed` is the share of Bob's
+    records whose key is another category than the person's, `missing` that of the values of each trait that a file
+    lacks.
     """
     network = driver_network()
     persons = pl.concat([alice[TRUTH], bob[TRUTH]]).unique().sort()
@@ -117,7 +103,6 @@ RULES: tuple[Mapping[str, Any], ...] = (
     MappingProxyType({"name": "sex-and-driving", "keys": [{"field": "sex"}, {"field": KEY}]}),
 )
 """Blocking in mode block_keyed: by what is in few categories, so that nearly all matches are candidates."""
-
 LENIENT: Mapping[str, Any] = MappingProxyType({"leakage": {"above": "warn"}, "resolution": {"max_joins": 1}})
 """In mode block_keyed. So little is compared that blocks are large and nearly every row is in a candidate pair: the
 driving quality can be guessed from its similarities, and handles join the rows of nearly all records."""
@@ -163,10 +148,8 @@ def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gon
 
 KEYS = ("Age", "SocioEcon", "MakeModel", "HomeBase")
 """What an intruder may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
-
 SENSITIVE = ("RiskAversion",)
 """What no intruder should learn of a driver."""
-
 SAMPLED = 0.05
 """Share of the invented population that is in either file, as `two_files` has it."""
 

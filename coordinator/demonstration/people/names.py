@@ -25,15 +25,7 @@ _CODED = re.compile(r"(\d)([a-z]*)")
 
 @dataclass(frozen=True)
 class NameTable:
-    """Names of one group and the weight of each.
-
-    Parameters
-    ----------
-    names : ndarray of str objects, shape (n_names,)
-        Capitalised, commonest first.
-    weights : ndarray of int64, shape (n_names,)
-        People in ten million.
-    """
+    """Names of one group, capitalised, the commonest first, and the weight of each: people in ten million."""
 
     names: NDArray[np.object_]
     weights: NDArray[np.int64]
@@ -70,7 +62,6 @@ def _capitalised(name: str) -> str:
 
 @cache
 def name_tables() -> dict[str, NameTable]:
-    """Return the shipped tables: ``surname``, ``female`` and ``male``."""
     packed = files(__package__).joinpath(TABLE).read_bytes()
     return decode(lzma.decompress(packed).decode("ascii"))
 
@@ -105,16 +96,9 @@ _FIRST_POSTCODE = 2_000
 
 @dataclass(frozen=True)
 class Country:
-    """Towns with their postcodes, and streets.
+    """Towns and streets by name, the largest first, with shares that sum to 1.
 
-    Parameters
-    ----------
-    towns, streets : ndarray of str objects
-        Names, largest first.
-    town_weights, street_weights : ndarray of float64
-        Shares that sum to 1.
-    first_postcode, postcodes : ndarray of int64, shape (n_towns,)
-        A town has the codes ``first_postcode`` to ``first_postcode + postcodes - 1``.
+    A town has the postcodes ``first_postcode`` to ``first_postcode + postcodes - 1``.
     """
 
     towns: NDArray[np.object_]
@@ -123,26 +107,6 @@ class Country:
     postcodes: NDArray[np.int64]
     streets: NDArray[np.object_]
     street_weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Addresses:
-    """Where households live; one element per household, phone area codes beside."""
-
-    house_number: NDArray[np.object_]
-    street: NDArray[np.object_]
-    town: NDArray[np.object_]
-    postcode: NDArray[np.object_]
-    area: NDArray[np.int64]
-
-    def at(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.object_]]:
-        """Return the address columns of the given households."""
-        return {
-            "house_number": self.house_number[rows],
-            "street": self.street[rows],
-            "town": self.town[rows],
-            "postcode": self.postcode[rows],
-        }
 
 
 @cache
@@ -161,20 +125,18 @@ def country() -> Country:
     )
 
 
-def draw_addresses(n: int, rng: np.random.Generator) -> Addresses:
-    """Draw `n` addresses, towns and streets by size and house numbers with low ones commoner. O(n log n_towns)."""
+def draw_addresses(n: int, rng: np.random.Generator) -> tuple[dict[str, NDArray[np.object_]], NDArray[np.int64]]:
+    """Draw `n` addresses, towns and streets by size and house numbers with low ones commoner. O(n log n_towns).
+
+    Their columns by name, and beside them the areas of their telephones.
+    """
     land = country()
     town = _draw(land.town_weights, n, rng)
     street = _draw(land.street_weights, n, rng)
     code = land.first_postcode[town] + rng.integers(0, land.postcodes[town])
     number = np.minimum(1 + np.floor(rng.exponential(45.0, size=n)), 999).astype(np.int64)
-    return Addresses(
-        house_number=_as_text(number),
-        street=land.streets[street],
-        town=land.towns[town],
-        postcode=_as_text(code),
-        area=town % 89 + 10,
-    )
+    place = {"street": land.streets[street], "town": land.towns[town], "postcode": _as_text(code)}
+    return {"house_number": _as_text(number), **place}, town % 89 + 10
 
 
 def _zipf(n: int, flat: float) -> NDArray[np.float64]:

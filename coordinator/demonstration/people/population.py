@@ -20,16 +20,8 @@ from gemel.coordinator.demonstration.people.names import draw_addresses, name_ta
 
 #: Columns of a generated person, all text, in order.
 COLUMNS = (
-    "person_id",
-    "given_name",
-    "surname",
-    "sex",
-    "date_of_birth",
-    "house_number",
-    "street",
-    "town",
-    "postcode",
-    "phone",
+    *("person_id", "given_name", "surname", "sex", "date_of_birth"),
+    *("house_number", "street", "town", "postcode", "phone"),
 )
 
 #: The day on which the invented people are counted.
@@ -82,14 +74,14 @@ def generate(n: int, rng: np.random.Generator, *, sampled: float = 1.0) -> pl.Da
     given = np.empty(n, dtype=object)
     for group, named in (("female", female), ("male", ~female)):
         given[named] = name_tables()[group].draw(int(named.sum()), rng)
-    addresses = draw_addresses(n_homes, rng)
+    addresses, areas = draw_addresses(n_homes, rng)
     people = {
         "given_name": given,
         "surname": np.where(shares_name, surnames[home], own),
         "sex": np.where(female, "F", "M").astype(object),
         "date_of_birth": _birthdays(age, rng),
-        **addresses.at(home),
-        "phone": _phones(home, age, addresses.area, rng),
+        **{name: column[home] for name, column in addresses.items()},
+        "phone": _phones(home, age, areas, rng),
     }
     width = max(6, len(str(n)))
     frame = {"person_id": [f"P{i:0{width}d}" for i in range(1, n + 1)]}
@@ -154,13 +146,8 @@ def _phones(
     own = (rng.random(n) < _OWN_PHONE) & (age >= 14)
     none = rng.random(n) < _NO_PHONE
     shared = [f"0{code} {number:06d}" for code, number in zip(area.tolist(), line.tolist(), strict=True)]
-    phones = np.array(
-        [
-            f"07{number:08d}" if has_own else shared[house]
-            for number, has_own, house in zip(mobile.tolist(), own.tolist(), home.tolist(), strict=True)
-        ],
-        dtype=object,
-    )
+    phones = np.array(shared, dtype=object)[home]
+    phones[own] = [f"07{number:08d}" for number in mobile[own].tolist()]
     phones[none] = None
     return phones
 

@@ -79,7 +79,6 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
 
 
 def chances_chart(histogram: Mapping[str, Any]) -> Chart:
-    """How many records have how great a chance to be matched to their person."""
     edges, records = histogram["edges"], histogram["records"]
     rows = [{"from": edges[k], "to": edges[k + 1], "records": number} for k, number in enumerate(records)]
     x = alt.X("from:Q", bin="binned", title=gettext("chance to be matched to the right person"), axis=_percent())
@@ -92,7 +91,6 @@ def chances_chart(histogram: Mapping[str, Any]) -> Chart:
 
 
 def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
-    """How many records share their keys with how many."""
     rows = [
         {
             "name": _size_label(size["from"], size["to"]),
@@ -143,7 +141,6 @@ def linking_chart(document: Mapping[str, Any]) -> Chart:
 
 
 def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
-    """How much each key variable adds to records' being singled out."""
     rows = [
         {"name": row["variable"], "share": row["share"], "text": written(row["share"], ".0%")}
         for row in sorted(shares, key=lambda row: -row["share"])

@@ -21,15 +21,10 @@ _LARGEST = 3
 
 
 def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document that can be shown."""
     found = document.get("version") if isinstance(document, Mapping) else None
     if found != VERSION:
-        raise parameter(
-            "assessment.json",
-            f"expected a risk assessment of version {VERSION}",
-            f"version {found!r}"[:60],
-            "use the version of Gemel that Carole runs",
-        )
+        what = f"expected a risk assessment of version {VERSION}"
+        raise parameter("assessment.json", what, f"version {found!r}"[:60], "use the version of Gemel that Carole runs")
     return AssessmentDocument.of(document, "assessment").plain()
 
 
@@ -48,7 +43,6 @@ def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
-    """One measure, ready to be shown."""
     interval = None
     if measure["lower"] is not None and measure["upper"] is not None:
         interval = gettext("{low} to {high}").format(
@@ -135,7 +129,6 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def highest_risk_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sets of key variables that single most records out."""
     found = document["identification"].get("highest_risk_records", [])
     rows = sorted(found, key=lambda row: (-row["records"], len(row["variables"])))[:_COMBINATIONS]
     records = document["records"] or 1
@@ -216,7 +209,6 @@ def _change(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _before(document: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The judged measures with a limit, before and after."""
     former, measures = found["before"]["measures"], document["measures"]
     rows = []
     for name, value in former.items():

@@ -37,8 +37,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
 
 @dataclass(frozen=True)
 class Made:
-    """When and by what a page was made, and from which file."""
-
     date: str
     version: str
     document_sha256: str | None
@@ -63,7 +61,6 @@ def render_risk_report(
     sha256: bytes | None = None,
     language: LanguageCode | Language = "en",
 ) -> str:
-    """Return the report as HTML; see `write_risk_report`."""
     with in_language(language):
         return _rendered(document, invented=invented, sha256=sha256)
 

@@ -177,7 +177,6 @@ def role(name: str) -> str:
 
 
 def protection(table: Mapping[str, Any]) -> str:
-    """How a table is protected, in words."""
     words = gettext(_METHOD_WORDS.get(table["protection"], table["protection"]))
     if table["base"] is None:
         return words
@@ -185,7 +184,6 @@ def protection(table: Mapping[str, Any]) -> str:
 
 
 def earlier_runs(difference: Mapping[str, Any]) -> str:
-    """The runs that a table was compared with, in words."""
     named = [
         gettext("run {run} of {project}").format(run=run[:12], project=project or gettext("another coordinator"))
         for run, project in zip(difference["runs"], difference["projects"], strict=True)
@@ -194,7 +192,6 @@ def earlier_runs(difference: Mapping[str, Any]) -> str:
 
 
 def number(value: int) -> str:
-    """A small number as a word."""
     return gettext(_NUMBERS[value]) if value < len(_NUMBERS) else wording.count(value)
 
 
@@ -205,7 +202,6 @@ def headline(document: Mapping[str, Any]) -> str:
 
 
 def coarsened(document: Mapping[str, Any]) -> bool:
-    """Whether what was linked was coarsened to meet the policy."""
     found = document.get("protection")
     return found is not None and found["outcome"] == "coarsened"
 

@@ -16,15 +16,11 @@ MISSING = -1  #: the level of a field that either record lacks
 
 
 class File(Part):
-    """One custodian's file."""
-
     title: str
     records: Count
 
 
 class Files(Part):
-    """The two files."""
-
     alice: File
     bob: File
 
@@ -57,8 +53,6 @@ class RunDescription(Document):
 
 @dataclass(frozen=True)
 class ReportContent:
-    """Everything a report shows."""
-
     run: RunDescription
     model: ModelDocument
     linkage: LinkageDocument

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -13,17 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gemel.common.documents.model_document import FieldErrors, KinClass
-from gemel.common.language import (
-    Language,
-    LanguageCode,
-    clauses,
-    gettext,
-    in_language,
-    listed,
-    marked,
-    moment,
-    written,
-)
+from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, marked, moment, written
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
 from gemel.coordinator.reports.marks import Chart
@@ -41,8 +31,6 @@ _SHARED = 0.5
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn chart with its caption."""
-
     drawing: Markup
     reading: str
 
@@ -75,7 +63,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 
 
 def render_report(content: ReportContent, language: LanguageCode | Language = "en") -> str:
-    """Return the report as HTML, in a language."""
     with in_language(language):
         return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
 
@@ -86,11 +73,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
     created = datetime.fromisoformat(run.created)
     return {
         "content": content,
-        "run": run,
-        "model": model,
-        "linkage": linkage,
-        "evaluation": content.evaluation,
-        "timings": content.timings,
+        **vars(content),
         "created": moment(created),
         "mode": wording.mode_name(run),
         "mode_meaning": wording.mode_meaning(run),
@@ -123,13 +106,11 @@ def _view(content: ReportContent) -> dict[str, Any]:
 
 
 def _latent_pairs(content: ReportContent) -> str:
-    """The variables that depend on each other, by twos."""
     found = content.linkage.latent.dependences if content.linkage.latent else []
     return ", ".join(listed(list(pair)) for pair in found) or gettext("none")
 
 
 def _p_estimate(content: ReportContent) -> str:
-    """p and its standard error, where there is one."""
     model = content.model
     error = model.standard_errors.p if model.standard_errors else None
     p = wording.quantity(model.p)
@@ -231,19 +212,11 @@ def _parameters(content: ReportContent) -> list[dict[str, Any]]:
         labels = wording.level_labels(field.bounds)
         nothing: list[float | None] = [None] * len(labels)
         errors = field.standard_errors or FieldErrors(m=nothing, u=nothing)
+        columns: dict[str, Sequence[Any]] = {"label": labels, "m": field.m, "u": field.u, "weight": field.weights}
+        columns |= {"m_error": errors.m, "u_error": errors.u}
         levels = [
-            {
-                "label": label,
-                "m": m,
-                "u": u,
-                "weight": weight,
-                "m_error": m_error,
-                "u_error": u_error,
-                "untaken": place in field.untaken,
-            }
-            for place, (label, m, u, weight, m_error, u_error) in enumerate(
-                zip(labels, field.m, field.u, field.weights, errors.m, errors.u, strict=True)
-            )
+            {name: column[place] for name, column in columns.items()} | {"untaken": place in field.untaken}
+            for place in range(len(labels))
         ]
         rows.append({"name": field.name, "levels": levels[::-1], "missing": field.missing})
     return rows

@@ -25,7 +25,6 @@ from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 COMMONEST = "one of the commonest"
 """What an example is that is there for its frequency alone."""
-
 _SLIGHT = 0.005
 """Bits below which the fields' dependence changes nothing."""
 
@@ -160,7 +159,6 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
 
 
 def schemes_chart(schemes: list[SchemeResult]) -> Chart:
-    """Draw precision against recall of each scheme on the same files."""
     names = [PHRASES.plain(one.scheme) for one in schemes]
     rows = [
         {"recall": recall, "precision": precision, "scheme": name}
@@ -220,7 +218,6 @@ def _threshold() -> alt.X:
 
 
 def _over_threshold(rows: list[dict[str, Any]], y: alt.Y, of: str, names: list[str], *, height: int) -> alt.Chart:
-    """Two lines over the threshold, by the column `of`."""
     chart = of_rows(rows, width=FULL_WIDTH - 120, height=height)
     lines: alt.Chart = chart.mark_line(point=True, size=2).encode(
         x=_threshold(), y=y, color=series(of, names, (TEAL, OCHRE))

@@ -72,14 +72,12 @@ _JOINED = (
 
 
 def mode_name(run: RunDescription) -> str:
-    """A run's mode, as the report heads it."""
     if run.joined:
         return gettext("{mode} mode, joined by Carole").format(mode=run.mode)
     return gettext("{mode} mode").format(mode=run.mode)
 
 
 def mode_meaning(run: RunDescription) -> str:
-    """What Carole could see in a run."""
     if run.one_file:
         return gettext("Nothing: the file was read, signed with a key drawn for this run, and compared on one machine.")
     sentences = _JOINED if run.joined else _MODES.get(run.mode, ())
@@ -282,7 +280,6 @@ def _quality(precision: float, recall: float) -> dict[str, str]:
 
 
 def _duplicates_verdict(content: ReportContent) -> str:
-    """The duplicates of one file and their quality in one sentence."""
     linkage, file = content.linkage, content.run.files.alice
     figures = {
         "several": count(file.records - linkage.unlinked.alice),
