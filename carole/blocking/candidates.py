@@ -8,7 +8,7 @@ its two rows, so nothing needs to be remembered between parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -54,8 +54,12 @@ class Blocks(NamedTuple):
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all blocks."""
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    def above(self, rule: int, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, as blocks of the rule of this number."""
+        large = np.flatnonzero(self.size_a * self.size_b > pairs)
+        return [Block(rule, int(self.size_a[k]), int(self.size_b[k])) for k in large]
 
 
 @njit(nogil=True, cache=True)
@@ -125,7 +129,6 @@ class Block(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """Pairs in the block."""
         return self.rows_a * self.rows_b
 
 
@@ -151,11 +154,9 @@ class AllPairs:
         self.n_pairs = n_a * n_b
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the product into parts of at most `size` pairs."""
         return stretches(0, 0, self.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write a part's pairs; return how many there are."""
         n = all_pairs(part.start, part.stop, self._n_b, row_a, row_b)
         mask[:n] = 0
         return n
@@ -170,7 +171,6 @@ class AscendingPairs:
         self.parts = source.parts
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write a part's ascending pairs; return how many there are."""
         n = self._source.write(part, row_a, row_b, mask)
         ascending = np.flatnonzero(row_a[:n] < row_b[:n])
         for column in (row_a, row_b, mask):
@@ -181,33 +181,19 @@ class AscendingPairs:
 class CandidatePairs:
     """The pairs that share a blocking key under at least one rule, each of them once.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
-    max_rules : int
-        More than `MAX_RULES` only for callers that do not use the masks, which have no bits for them.
+    `keys_a`, `keys_b` (uint64, shape (n_rows,) per rule): `NO_KEY` matches nothing; `max_rules`: more than `MAX_RULES`
+    only for callers that do not use the masks, which have no bits for them. Raises PARAMETER if there are no rules,
+    more than `max_rules`, or arrays of different length on one side.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER if there are no rules, more than `MAX_RULES`, or arrays of different length on one side.
-
-    Notes
-    -----
     Building sorts each rule's keys. Memory: see `index_bytes`.
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
-            raise parameter(
-                "blocking",
-                f"1 to {max_rules} blocking rules expected, the same on both sides",
-                f"{len(keys_a)} and {len(keys_b)}",
-                "give both sides the specification's rules",
-            )
-        self._keys_a = by_row(keys_a)
-        self._keys_b = by_row(keys_b)
+            what = f"1 to {max_rules} blocking rules expected, the same on both sides"
+            got = f"{len(keys_a)} and {len(keys_b)}"
+            raise parameter("blocking", what, got, "give both sides the specification's rules")
+        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
         self._rules = [blocks_of(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
 
     @staticmethod
@@ -233,19 +219,13 @@ class CandidatePairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
-        return (int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum()))
+        return int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum())
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        blocks = [
-            Block(number, int(rule.size_a[k]), int(rule.size_b[k]))
-            for number, rule in enumerate(self._rules)
-            for k in np.flatnonzero(rule.size_a * rule.size_b > pairs)
-        ]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
+        return largest_first(block for number, rule in enumerate(self._rules) for block in rule.above(number, pairs))
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
             yield from stretches(number, 0, rule.n_pairs, size)
 
@@ -262,6 +242,10 @@ class CandidatePairs:
         return block_pairs(
             part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
         )
+
+
+def largest_first(blocks: Iterable[Block]) -> list[Block]:
+    return sorted(blocks, key=lambda block: (-block.pairs, block))
 
 
 def blocks_of(keys_a: U64, keys_b: U64) -> Blocks:
@@ -284,13 +268,10 @@ def _grouped(keys: U64) -> tuple[I32, U64, I64, I64]:
 
 def by_row(keys: Sequence[U64]) -> U64:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
-    if len({len(column) for column in keys}) != 1:
-        raise parameter(
-            "blocking",
-            "every blocking rule must have one key per row",
-            f"arrays of {sorted({len(column) for column in keys})} keys",
-            "contribute again",
-        )
+    lengths = {len(column) for column in keys}
+    if len(lengths) != 1:
+        got = f"arrays of {sorted(lengths)} keys"
+        raise parameter("blocking", "every blocking rule must have one key per row", got, "contribute again")
     return np.ascontiguousarray(np.stack(keys, axis=1))
 
 
@@ -310,17 +291,9 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
 class BlockKeyedPairs:
     """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
 
-    Parameters
-    ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
-    start, stop : int
-        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
-
-    Raises
-    ------
-    GemelError
-        PARAMETER if the arrays of a side differ in length.
+    `keys_a`, `keys_b` (uint64, shape (n_rows,) per rule): digests of blocks for the rule itself, tags for the others;
+    `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the
+    end. Raises PARAMETER if the arrays of a side differ in length.
     """
 
     def __init__(
@@ -342,11 +315,9 @@ class BlockKeyedPairs:
         return self._stop - self._start
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the stretch into parts of at most `size` pairs."""
         return stretches(self._rule, self._start, self._stop, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         return block_pairs(
             part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
         )
@@ -355,5 +326,4 @@ class BlockKeyedPairs:
 def shared_blocks(rule: int, digests_a: U64, digests_b: U64, above: int) -> tuple[int, list[Block]]:
     """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
     blocks = blocks_of(digests_a, digests_b)
-    large = np.flatnonzero(blocks.size_a * blocks.size_b > above)
-    return blocks.n_pairs, [Block(rule, int(blocks.size_a[k]), int(blocks.size_b[k])) for k in large]
+    return blocks.n_pairs, blocks.above(rule, above)

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import I32, I64, U32, U64, Flags
-from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part
+from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part, largest_first, stretches
 from gemel.carole.blocking.value_relation import ValuePairs
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
@@ -55,11 +55,9 @@ class KeyedRule:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of all its blocks."""
         return self._pairs.n_pairs
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
-        """Write the pairs numbered `start` to `stop`; return how many there are."""
         n = 0
         ignored = np.empty(stop - start, dtype=np.uint32)
         key = int(np.searchsorted(self._ends, start, side="right"))
@@ -72,11 +70,9 @@ class KeyedRule:
         return n
 
     def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
-        """Set a bit in the masks of those of the first `n` pairs that share a key."""
         _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
 
     def blocks_above(self, number: int, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs."""
         return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
     def without_key(self) -> tuple[Flags, Flags]:
@@ -104,15 +100,12 @@ class ValueRule:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of rows with related values."""
         return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
-        """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
         return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
 
     def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
-        """Set a bit in the masks of those of the first `n` pairs whose values are related."""
         _mark_related(
             row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
         )
@@ -126,7 +119,6 @@ class ValueRule:
         return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
     def without_key(self) -> tuple[Flags, Flags]:
-        """Rows without a value."""
         return self._codes_a < 0, self._codes_b < 0
 
 
@@ -203,12 +195,8 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
 
 
 class UnionPairs:
-    """The pairs that satisfy at least one rule.
+    """The pairs that satisfy at least one of at most `MAX_RULES` rules.
 
-    `rules`: at most `MAX_RULES`.
-
-    Notes
-    -----
     As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
     other rule tests, so that nothing is remembered between parts.
     """
@@ -227,25 +215,20 @@ class UnionPairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that no rule can pair with any row."""
-        sides = [rule.without_key() for rule in self._rules]
-        return (
-            int(np.logical_and.reduce([a for a, _ in sides]).sum()),
-            int(np.logical_and.reduce([b for _, b in sides]).sum()),
-        )
+        sides = zip(*(rule.without_key() for rule in self._rules), strict=True)
+        in_a, in_b = (int(np.logical_and.reduce(without).sum()) for without in sides)
+        return in_a, in_b
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        blocks = [block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
+        rules = enumerate(self._rules)
+        return largest_first(block for number, rule in rules for block in rule.blocks_above(number, pairs))
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
-            for start in range(0, rule.n_pairs, size):
-                yield Part(number, start, min(start + size, rule.n_pairs))
+            yield from stretches(number, 0, rule.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
         n = self._rules[part.rule].write(part.start, part.stop, row_a, row_b)
         self.mark(row_a, row_b, n, mask)
         return int(_without(n, np.uint32((1 << part.rule) - 1), row_a, row_b, mask))
@@ -293,24 +276,14 @@ MAX_BITS = 63
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 
-    Raises PARAMETER if the signatures have fewer bits than the bands need.
-
-    Notes
-    -----
-    O(bands * (distinct values + rows)).
+    Raises PARAMETER if the signatures have fewer bits than the bands need. O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
-        raise parameter(
-            "blocking.lsh",
-            f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
-            f"{bands} bands of {bits} bits for signatures of {field.bits}",
-            "use fewer bands or bits, or longer signatures",
-        )
-    keys = []
-    for band in range(bands):
-        of_value = np.append(_bits(field.signatures, band * bits, bits) + np.uint64(1), np.uint64(NO_KEY))
-        keys.append(of_value[field.codes])
-    return keys
+        what = f"expected bands of 1 to {MAX_BITS} bits that fit into the signature"
+        got = f"{bands} bands of {bits} bits for signatures of {field.bits}"
+        raise parameter("blocking.lsh", what, got, "use fewer bands or bits, or longer signatures")
+    of_values = (_bits(field.signatures, band * bits, bits) + np.uint64(1) for band in range(bands))
+    return [np.append(of_value, np.uint64(NO_KEY))[field.codes] for of_value in of_values]
 
 
 def _bits(signatures: U64, start: int, n: int) -> U64:

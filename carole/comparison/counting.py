@@ -73,11 +73,6 @@ class PatternCounter:
         self._used = np.zeros(1, dtype=np.int64)
         self._allocate(min(1 << 12, _capacity(maximum)))
 
-    @property
-    def n_keys(self) -> int:
-        """Keys in the table."""
-        return int(self._used[0])
-
     def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
         """Add to the values of the first `n` keys.
 
@@ -86,11 +81,11 @@ class PatternCounter:
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:
-            if self.n_keys >= self._maximum:
+            if self._used[0] >= self._maximum:
                 return False
             self._grow()
             done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
-        return self.n_keys <= self._maximum
+        return bool(self._used[0] <= self._maximum)
 
     def find(self, code: I64, mask: U32, n: int, position: I32, value: I32) -> int:
         """Write the positions of those of the first `n` keys that are here, and their values less 1."""
@@ -137,7 +132,6 @@ class Tally:
         self._held: list[tuple[int, Counts]] = []
 
     def add(self, counts: Counts) -> None:
-        """Add some counts."""
         parts = 1
         while self._held and self._held[-1][0] == parts:
             counts = summed([self._held.pop()[1], counts])

@@ -7,7 +7,7 @@ more work than comparing the candidate pairs themselves; `FieldComparison` then 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar
 
@@ -49,12 +49,8 @@ _ROUNDING = 1e-9
 
 
 def similarity_table(a: Sequence[str], b: Sequence[str], comparator: Comparator, threads: int = 1) -> F64:
-    """Similarity of every pair of values.
+    """Similarity of every pair of values, from 0 to 1: float64, shape (len(a), len(b)).
 
-    Returns float64, shape (len(a), len(b)): from 0 to 1.
-
-    Notes
-    -----
     O(len(a) * len(b)) comparisons, about 5 million a second and core for names.
 
     References
@@ -118,48 +114,48 @@ def level_table(
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
 ) -> I8:
-    """Level of every pair of distinct signatures, or values, of a field.
+    """Level of every pair of distinct signatures, or values, of a field: int8, shape (a.n_distinct, b.n_distinct).
 
-    Parameters
-    ----------
-    a, b : FieldSignatures
-        The field on both sides, with equal numbers of bits.
-    comparator : {"jaccard", "jaro", "jaro_winkler"}
-        The last two for values, in trusted mode.
-    randomised_response : float
-        Probability with which each bit was randomised on either side.
+    `a`, `b`: the field on both sides, with equal numbers of bits; `comparator`: jaro and jaro_winkler for values, in
+    trusted mode; `randomised_response`: probability with which each bit was randomised on either side.
 
-    Returns
-    -------
-    ndarray of int8, shape (a.n_distinct, b.n_distinct)
-
-    Notes
-    -----
     O(a.n_distinct * b.n_distinct * bits / 64) word operations; beside the table, a copy of `b`'s signatures.
     """
     table = np.empty((a.n_distinct, b.n_distinct), dtype=np.int8)
     if table.size == 0:
         return table
+    compared = _blocks_of_levels(a, b, bounds, comparator, randomised_response)
+
+    def compare(rows: slice) -> None:
+        table[rows] = compared(rows)
+
+    for _ in pool.map(compare, _row_blocks(a)):
+        pass
+    return table
+
+
+def _row_blocks(a: FieldSignatures) -> list[slice]:
+    return [slice(first, first + ROWS_PER_BLOCK) for first in range(0, a.n_distinct, ROWS_PER_BLOCK)]
+
+
+def _blocks_of_levels(
+    a: FieldSignatures, b: FieldSignatures, bounds: Sequence[float], comparator: AnyComparator,
+    randomised_response: float,
+) -> Callable[[slice], I8]:  # fmt: skip
+    """Gives the levels of some of A's distinct values with all of B's."""
     if comparator != "jaccard":
-        values = [unpack_values(side.signatures, "comparison") for side in (a, b)]
-
-        def compare_values(first: int) -> None:
-            rows = slice(first, first + ROWS_PER_BLOCK)
-            table[rows] = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
-
-        for _ in pool.map(compare_values, range(0, a.n_distinct, ROWS_PER_BLOCK)):
-            pass
-        return table
+        in_a, in_b = (unpack_values(side.signatures, "comparison") for side in (a, b))
+        return lambda rows: levels_of(similarity_table(in_a[rows], in_b, comparator), bounds)
     limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
     tiles = read_only(word_major_tiles(b.signatures))
 
-    def compare(first: int) -> None:
-        rows = slice(first, first + ROWS_PER_BLOCK)
-        level_block(read_only(padded_words(a.signatures[rows])), tiles, limits, table[rows])
+    def by_signatures(rows: slice) -> I8:
+        signatures = read_only(padded_words(a.signatures[rows]))
+        levels = np.empty((len(signatures), b.n_distinct), dtype=np.int8)
+        level_block(signatures, tiles, limits, levels)
+        return levels
 
-    for _ in pool.map(compare, range(0, a.n_distinct, ROWS_PER_BLOCK)):
-        pass
-    return table
+    return by_signatures
 
 
 def level_counts(
@@ -182,26 +178,14 @@ def level_counts(
     total = np.zeros(n_levels, dtype=np.int64)
     if a.n_distinct == 0 or b.n_distinct == 0:
         return total
-    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
-    trusted = comparator != "jaccard"
-    tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
-    values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
+    compared = _blocks_of_levels(a, b, bounds, comparator, randomised_response) if table is None else table.__getitem__
 
-    def count(first: int) -> I64:
-        rows = slice(first, first + ROWS_PER_BLOCK)
-        if table is not None:
-            levels = table[rows]
-        elif comparator != "jaccard":
-            levels = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
-        else:
-            signatures = read_only(padded_words(a.signatures[rows]))
-            levels = np.empty((len(signatures), b.n_distinct), dtype=np.int8)
-            level_block(signatures, tiles, limits, levels)
+    def count(rows: slice) -> I64:
         counts = np.zeros(n_levels, dtype=np.int64)
-        weighted_level_counts(levels, weight_a[rows], weight_b, counts)
+        weighted_level_counts(compared(rows), weight_a[rows], weight_b, counts)
         return counts
 
-    for counts in pool.map(count, range(0, a.n_distinct, ROWS_PER_BLOCK)):
+    for counts in pool.map(count, _row_blocks(a)):
         total += counts
     return total
 
@@ -222,9 +206,7 @@ class FieldComparison:
         randomised_response: float = 0.0,
     ) -> None:
         self.n_levels = len(bounds)
-        self._values: ValuePairs | None = None
-        if comparator != "jaccard" and table is None:
-            self._values = ValuePairs(a, b, bounds, comparator)
+        self._values = ValuePairs(a, b, bounds, comparator) if comparator != "jaccard" and table is None else None
         self._table = None if table is None else read_only(table)
         self._sides = field_rows(a), field_rows(b)
         self._levels = read_only(levels_by_disagreement(a.bits, bounds, randomised_response))
@@ -269,8 +251,6 @@ class ValuePairs:
 def equal_pairs(a: FieldSignatures, b: FieldSignatures) -> int:
     """Exact number of pairs of rows with equal signatures of a field: equal values, unless bits are randomised.
 
-    Notes
-    -----
     A linear hash of each signature finds the common ones, which are then compared in full. Two different
     signatures with one hash (chance below n**2/2**64) could hide an equal pair; they cannot invent one.
     """
@@ -299,21 +279,11 @@ def level_distribution(
 ) -> F64:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
-    Parameters
-    ----------
-    exact_limit : int
-        Up to so many pairs of distinct values the numbers are those of all pairs.
-    sample : int
-        Above that, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
-        slower than signatures, so a sixteenth of both limits applies to them.
+    `exact_limit`: up to so many pairs of distinct values the numbers are those of all pairs; `sample`: above that,
+    number of random pairs of rows, and the sum of what is returned; values are compared a hundred times slower than
+    signatures, so a sixteenth of both limits applies to them. Returns float64, shape (n_levels,): pairs with a value on
+    both sides.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_levels,)
-        Pairs with a value on both sides; zeros when there are none.
-
-    Notes
-    -----
     A sample has next to no information on equality in a field with many values, yet u matters most there. So
     the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled. Where bits are
     randomised, equal values no longer have equal signatures, and u of the top level has the error of the sample.

@@ -63,7 +63,6 @@ class CheckedPairs:
         return np.asarray(((self.likeness == FAR) | (self.likeness == NEAR)).sum(axis=1), dtype=np.int64)
 
     def rows(self, selected: Flags) -> CheckedPairs:
-        """Some of the pairs."""
         return CheckedPairs(self.likeness[selected], self.weight[selected], self.agrees[selected])
 
 
@@ -109,16 +108,10 @@ of several kin is linked depends a little on how alike they are in the check fie
 class FalseLinks:
     """The share of false links.
 
-    Parameters
-    ----------
-    share, lower, upper : float
-        Estimate and 95 % interval, in [0, 1].
-    m, u : float
-        Mean probability of agreement in the check field: of the links if true, and of those in doubt if false.
-    links, in_doubt : int
-        Links that have the check field, and those of them that are not sure.
-    unseen : int
-        Links in doubt that would agree on the check field nearly as often if false.
+    `share`, `lower`, `upper`: estimate and 95 % interval, in [0, 1]; `m`, `u`: mean probability of agreement in the
+    check field: of the links if true, and of those in doubt if false; `links`, `in_doubt`: links that have the check
+    field, and those of them that are not sure; `unseen`: links in doubt that would agree on the check field nearly as
+    often if false.
     """
 
     share: float
@@ -142,28 +135,13 @@ def false_links(
 ) -> FalseLinks | None:
     """Estimate the share of false links by a check field.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_links,)
-        What the model claims of each link.
-    known_false : CheckedPairs
-        Pairs one of whose records has a sure link with another record.
-    strangers : float
-        Share of all pairs of records that agree in the check field, in (0, 1).
+    `probability` (float64, shape (n_links,)): what the model claims of each link; `known_false`: pairs one of whose
+    records has a sure link with another record; `strangers`: share of all pairs of records that agree in the check
+    field, in (0, 1).
 
-    Returns
-    -------
-    FalseLinks or None
-        None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that are known to
-        be false, and are as likely links, agree on it about as often as true ones.
+    None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that are known to be false, and
+    are as likely links, agree on it about as often as true ones. Raises PARAMETER if the inputs disagree.
 
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the inputs disagree.
-
-    Notes
-    -----
     Cost is that of a logistic regression on at most `MAX_KNOWN_FALSE` pairs.
 
     References
@@ -213,16 +191,9 @@ def false_links(
     draws += rng.poisson(claimed, DRAWS)
     total = len(links.agrees)
     lower, upper = np.clip(np.quantile(draws / total, (0.025, 0.975)), 0, 1)
-    return FalseLinks(
-        share=min(max((number + claimed) / total, 0.0), 1.0),
-        lower=float(lower),
-        upper=float(upper),
-        m=float(true[0][np.minimum(links.differing, MAX_DIFFERING)].mean()),
-        u=float(false.mean()),
-        links=total,
-        in_doubt=in_doubt,
-        unseen=unseen,
-    )
+    share = min(max((number + claimed) / total, 0.0), 1.0)
+    mean_m = float(true[0][np.minimum(links.differing, MAX_DIFFERING)].mean())
+    return FalseLinks(share, float(lower), float(upper), mean_m, float(false.mean()), total, in_doubt, unseen)
 
 
 def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[F64, F64]:
@@ -233,7 +204,7 @@ def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[F6
     d = np.minimum(sure.differing, MAX_DIFFERING)
     pairs = np.bincount(d, minlength=MAX_DIFFERING + 1)
     errors = np.bincount(d, sure.agrees == 0, minlength=MAX_DIFFERING + 1)
-    error = 1 / (1 + np.exp(-(_LOG_ODDS[:, None, None] + _SLOPES[None, :, None] * np.arange(MAX_DIFFERING + 1))))
+    error = expit(_LOG_ODDS[:, None, None] + _SLOPES[None, :, None] * np.arange(MAX_DIFFERING + 1))
     log_posterior = (errors * np.log(error) + (pairs - errors) * np.log1p(-error)).sum(axis=2)
     log_posterior += 0.5 * (np.log(error[:, :, 0]) + np.log1p(-error[:, :, 0])) - 0.5 * (_SLOPES / _SLOPE_SCALE) ** 2
     weight = np.exp(log_posterior - log_posterior.max()).ravel()

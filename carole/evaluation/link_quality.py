@@ -24,18 +24,9 @@ class TiedClasses:
 
 
 def tied_classes(probability: F64, is_match: Flags) -> TiedClasses:
-    """Group pairs by their probability.
+    """Group pairs by their probability, or any score that rises with it; both of shape (n_pairs,).
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Or any score that rises with it.
-    is_match : ndarray of bool, shape (n_pairs,)
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the arrays differ in length or a probability is not a number.
+    Raises PARAMETER if the arrays differ in length or a probability is not a number.
     """
     if probability.shape != is_match.shape or probability.ndim != 1:
         raise wrong("one probability and one truth per pair", f"{probability.shape} and {is_match.shape}")
@@ -56,7 +47,6 @@ def check_matches(n_matches: int, found: float) -> None:
 
 
 def wrong(expected: str, got: str) -> GemelError:
-    """The error for inconsistent inputs."""
     return parameter("evaluation", f"expected {expected}", got, "score the pairs again")
 
 
@@ -96,10 +86,7 @@ class BestThreshold:
 
 
 def quality(is_match: Flags, n_matches: int) -> Quality:
-    """Quality of links.
-
-    `is_match` (bool, shape (n_links,)): whether each link is a match.
-    """
+    """Quality of links, of each of which is known whether it is a match."""
     true_links = int(np.count_nonzero(is_match))
     check_matches(n_matches, true_links)
     return Quality(len(is_match), true_links, n_matches)
@@ -108,20 +95,7 @@ def quality(is_match: Flags, n_matches: int) -> Quality:
 def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThreshold:
     """Threshold at which linking every pair of at least that probability gives the greatest F1.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-    is_match : ndarray of bool, shape (n_pairs,)
-
-    Returns
-    -------
-    BestThreshold
-        The highest threshold among equals; 1 where there is no pair.
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the inputs disagree.
+    The highest among equals; 1 where there is no pair. Raises PARAMETER if the inputs disagree.
     """
     classes = tied_classes(probability, is_match)
     if len(probability) == 0:
@@ -166,18 +140,9 @@ def expected_precision_recall(
 ) -> PrecisionRecall:
     """Expected precision and recall at every threshold, and the area under them.
 
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Match or link probabilities, or any score that rises with them.
-    is_match : ndarray of bool, shape (n_pairs,)
-    n_unscored : int
-        Unscored pairs below the floor, treated as one last class that holds the remaining matches. With 0,
-        matches without a score are never reached, and the curve ends before recall 1.
-
-    Notes
-    -----
-    O(n_pairs log n_pairs).
+    `probability`: match or link probabilities, or any score that rises with them; `n_unscored`: unscored pairs below
+    the floor, treated as one last class that holds the remaining matches. With 0, matches without a score are never
+    reached, and the curve ends before recall 1. O(n_pairs log n_pairs).
     """
     return curve_of(tied_classes(probability, is_match), n_matches, n_unscored)
 
@@ -226,10 +191,6 @@ class Calibration:
 def calibration(probability: F64, is_match: Flags) -> Calibration:
     """Cumulative probability against cumulative matches.
 
-    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,)).
-
-    Notes
-    -----
     O(n_pairs log n_pairs). The order inside a class is arbitrary, so the curve has one point per class; its observed
     values are the expectation over the orders (Smith and Elliot 2017, figure 2).
     """
@@ -258,17 +219,6 @@ def number_of_matches(person_a: Ints, person_b: Ints) -> int:
 
 
 def matching_pairs(person_a: Ints, person_b: Ints, row_a: Ints, row_b: Ints) -> Flags:
-    """Whether each pair of rows is a match.
-
-    Parameters
-    ----------
-    person_a, person_b : ndarray of int, shape (n_a,) and (n_b,)
-        As for `number_of_matches`.
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-
-    Returns
-    -------
-    ndarray of bool, shape (n_pairs,)
-    """
+    """Whether each pair of rows is a match; the persons as for `number_of_matches`."""
     of_a, of_b = person_a[row_a], person_b[row_b]
     return np.asarray((of_a == of_b) & (of_a != UNKNOWN))

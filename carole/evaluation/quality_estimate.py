@@ -12,7 +12,6 @@ from gemel.carole.arrays import F64
 from gemel.carole.evaluation.link_quality import wrong
 
 CONFIDENCE = 0.95
-"""Of every interval."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,6 @@ class Interval:
     upper: float
 
     def excludes(self, claim: float) -> bool:
-        """Whether a claim lies outside."""
         return not self.lower <= claim <= self.upper
 
 
@@ -32,14 +30,8 @@ class Interval:
 class QualityEstimate:
     """How good the links are, by one method.
 
-    Attributes
-    ----------
-    method
-        Which: a check field, decoys, or a bootstrap of the fitted model.
-    recall
-        Share of the matches among the compared pairs that are linked; None where the method does not give it.
-    observations
-        What the interval rests on: links in doubt that were checked, decoys, or replicates.
+    `recall`: share of the matches among the compared pairs that are linked; None where the method does not give it;
+    `observations`: what the interval rests on: links in doubt that were checked, decoys, or replicates.
     """
 
     method: Literal["check_field", "decoys", "bootstrap"]
@@ -60,25 +52,13 @@ class Claim:
 def corrected_claim(claim: float, claimed: F64, true: F64) -> Interval:
     """A claim corrected by what the same claim was worth in simulations.
 
-    Parameters
-    ----------
-    claim : float
-        Of the real links, in [0, 1].
-    claimed, true : ndarray of float64, shape (n_replicates,)
-        What the refitted model claimed in each simulation, and what was true in it.
+    `claim`: of the real links, in [0, 1]; `claimed`, `true` (float64, shape (n_replicates,)): what the refitted model
+    claimed in each simulation, and what was true in it.
 
-    Returns
-    -------
-    Interval
-        The claim less the mean excess of claims over truth, between the claim less the k-th largest and the k-th
-        smallest excess. If the excess of the real claim is exchangeable with the simulated ones, it lies between those
-        with probability (n + 1 - 2 k) / (n + 1), whatever their distribution; k is the largest for which this is at
-        least `CONFIDENCE`. With 39 replicates k is 1.
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` with fewer than 39 replicates.
+    Returns the claim less the mean excess of claims over truth, between the claim less the k-th largest and the k-th
+    smallest excess. If the excess of the real claim is exchangeable with the simulated ones, it lies between those with
+    probability (n + 1 - 2 k) / (n + 1), whatever their distribution; k is the largest for which this is at least
+    `CONFIDENCE`. With 39 replicates k is 1; with fewer PARAMETER is raised.
     """
     n = len(claimed)
     k = int((n + 1) * (1 - CONFIDENCE) / 2 + 1e-9)
@@ -137,35 +117,16 @@ class DecoyCount:
 
     @property
     def unlinked(self) -> int:
-        """Records without a link."""
         return self.records - self.linked_records
 
 
 def precision_by_decoys(
     sides: Sequence[DecoyCount], links: int, missed: float, rng: np.random.Generator
 ) -> Interval | None:
-    """The precision of a run's links.
+    """The precision of a run's links; None where the records without a link are too few in both files (`MIN_ABSENT`).
 
-    Parameters
-    ----------
-    links : int
-        Links of the run, at least 1.
-    missed : float
-        Matches among records without a link, as the model expects.
-
-    Returns
-    -------
-    Interval or None
-        None where the records without a link are too few in both files (`MIN_ABSENT`).
-
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` without a link, or for a negative number of missed matches.
-
-    Notes
-    -----
-    O(1).
+    `missed`: matches among records without a link, as the model expects. Raises PARAMETER without a link, or for a
+    negative number of missed matches.
     """
     if links < 1 or missed < 0:
         raise wrong("at least one link, and no negative number of missed matches", f"{links} and {missed}")

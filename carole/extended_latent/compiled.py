@@ -124,8 +124,10 @@ class BayesFactors:
         # Tables refer to the model's variables; from here on a variable is its column among the configurations.
         place = [names.index(str(name)) for name in match.names]
         potentials = [_renamed(factor, place) for factor in conditionals(match)]
-        a = _Side(alice, values.configurations_a, _own(values, "alice"), sets, names)
-        b = _Side(bob, values.configurations_b, _own(values, "bob"), sets, names)
+        a, b = (
+            _Side(model, file, _own(values, side), sets, names)
+            for model, file, side in zip((alice, bob), values.configurations, SIDES, strict=True)
+        )
         eliminations: dict[tuple[int, ...], list[Factor]] = {}
         plans = []
         for (in_a, known_a), (in_b, known_b) in product(enumerate(a.shapes.known), enumerate(b.shapes.known)):
@@ -147,13 +149,9 @@ class _Side:
     """One file's configurations, their shapes, and what its own values contribute to each case."""
 
     def __init__(
-        self,
-        model: FittedModel,
-        file: Configurations,
-        own: Sequence[int],
-        sets: Sequence[Sequence[int]],
+        self, model: FittedModel, file: Configurations, own: Sequence[int], sets: Sequence[Sequence[int]],
         names: Sequence[str],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.file, self.own, self.shapes = file, own, _shapes(file, own)
         self._terms: list[F64] = []
         # log P(own values, x_S) of each configuration, for each set S of keys.
@@ -171,7 +169,6 @@ class _Side:
             self._terms.append(np.where(np.isneginf(below), -np.inf, above - below) + constant)
 
     def layout(self, alone: I32) -> FileLayout:
-        """All of it as flat arrays."""
         starts = np.cumsum([0, *(len(terms) for terms in self._terms)])[:-1].astype(np.int64)
         shapes = self.shapes
         return FileLayout(
@@ -184,8 +181,8 @@ SIDES = ("alice", "bob")
 
 def check_cases(values: Values) -> None:
     """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
-    files = values.configurations_a, values.configurations_b
-    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in zip(SIDES, files, strict=True)]
+    sides = zip(SIDES, values.configurations, strict=True)
+    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in sides]
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
         raise GemelError(
@@ -297,7 +294,6 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
 
 
 def _no_joint_model() -> tuple[FileLayout, JointLayout]:
-    """Layouts without a joint model, and without keys that stand alone."""
     rows, codes, numbers, reals = np.zeros(0, np.int32), np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0)
     return (
         FileLayout(rows, codes, numbers, numbers, reals, numbers, codes),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.carole.comparison.counting import PatternCounter, merged
 from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from gemel.carole.extended_latent.settings import P
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
@@ -40,8 +41,6 @@ BOUNDS = (0.5, 1.0)
 class AllPairs:
     """The product of both files.
 
-    Notes
-    -----
     O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
     """
 
@@ -50,13 +49,9 @@ class AllPairs:
         self._n_b = len(files.released)
         self.n_pairs = len(files.known) * self._n_b
         if self.n_pairs > MAX_PAIRS:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"more than {MAX_PAIRS:,} pairs",
-                where="files",
-                got=f"{self.n_pairs:,}",
-                remedy="attack a sample of the known people: the risk per person does not depend on their number",
-            )
+            what, got = f"more than {MAX_PAIRS:,} pairs", f"{self.n_pairs:,}"
+            remedy = "attack a sample of the known people: the risk per person does not depend on their number"
+            raise GemelError(ErrorCode.MEMORY, what, where="files", got=got, remedy=remedy)
         if len(keys) > _MAX_KEYS:
             raise parameter("keys", f"at most {_MAX_KEYS} keys", str(len(keys)))
         levels = [files.levels[q] + 1 for q in keys]
@@ -65,25 +60,13 @@ class AllPairs:
         first_b, self._of_b = distinct_rows(b + 1, levels)
         self._distinct_a, self._distinct_b = a[first_a], b[first_b]
         weight_a, weight_b = np.bincount(self._of_a), np.bincount(self._of_b)
-        totals = np.zeros(3 ** len(keys), dtype=np.int64) if len(keys) <= 12 else None
-        found: dict[int, int] = {}
+        counter = PatternCounter(3 ** len(keys))
         step = max(1, _PART // len(first_b))
         for start in range(0, len(first_a), step):
-            code = self._pattern_codes(slice(start, start + step))
-            weight = weight_a[start : start + step, None] * weight_b
-            if totals is not None:
-                totals += np.bincount(code.ravel(), weight.ravel(), len(totals)).astype(np.int64)
-                continue
-            own, inverse = np.unique(code, return_inverse=True)
-            sums = np.bincount(inverse.ravel(), weight.ravel()).astype(np.int64)
-            for pattern, count in zip(own.tolist(), sums.tolist(), strict=True):
-                found[pattern] = found.get(pattern, 0) + count
-        if totals is not None:
-            self._codes = np.flatnonzero(totals)
-            counts = totals[self._codes]
-        else:
-            self._codes = np.array(sorted(found), dtype=np.int64)
-            counts = np.array([found[x] for x in self._codes.tolist()], dtype=np.int64)
+            code = self._pattern_codes(slice(start, start + step)).ravel()
+            weight = (weight_a[start : start + step, None] * weight_b).ravel()
+            counter.add(code, np.zeros(len(code), dtype=np.uint32), weight, len(code))
+        self._codes, _, counts = merged([counter])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
         self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
 
@@ -131,14 +114,9 @@ _LOG2 = math.log(2.0)
 class Suspicions:
     """An intruder's estimate: pairs and their probabilities.
 
-    Parameters
-    ----------
-    person, record : ndarray of int32, shape (n_pairs,)
-        Rows of the people known and of the release.
-    probability : ndarray of float64, shape (n_pairs,)
-        That the record is the person's; pairs below `FLOOR` are left out.
-    expected_matches
-        Estimated number of the known people in the release.
+    `person`, `record` (int32, shape (n_pairs,)): rows of the people known and of the release; `probability` (float64,
+    shape (n_pairs,)): that the record is the person's; pairs below `FLOOR` are left out; `expected_matches`: estimated
+    number of the known people in the release.
     """
 
     method: str
@@ -159,17 +137,10 @@ def fellegi_sunter_attack(
 ) -> Suspicions:
     """Link by agreement of the keys.
 
-    Parameters
-    ----------
-    u
-        How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
-    dependence
-        ``none``: keys agree independently, given whether a pair is a match, as in SE17; ``pairwise`` or
-        ``decomposable``: dependences are estimated (streets lie in towns).
-    one_to_one
-        Evaluate pairs jointly, each person and record in one match at most. SE17 evaluates each pair separately.
-    expected_matches
-        Number of the known people expected in the release, where EM starts.
+    `u`: how it is estimated (`Estimation`); ``all_pairs`` is SE17's; `dependence`: ``none``: keys agree independently,
+    given whether a pair is a match, as in SE17; ``pairwise`` or ``decomposable``: dependences are estimated (streets
+    lie in towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most. SE17 evaluates
+    each pair separately; `expected_matches`: number of the known people expected in the release, where EM starts.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -182,9 +153,9 @@ def fellegi_sunter_attack(
         at = np.flatnonzero(high[pattern])
         return person[at], record[at], scores[pattern[at]]
 
-    found = [np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True)]
+    person, record, weight = (np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True))
     warnings = (*fitted.model.warnings, *fitted.warnings)
-    return _suspicions("Fellegi-Sunter", files, found[0], found[1], found[2], prior, one_to_one, warnings)
+    return _suspicions("Fellegi-Sunter", files, person, record, weight, prior, one_to_one, warnings)
 
 
 def extended_attack(
@@ -200,28 +171,16 @@ def extended_attack(
 ) -> Suspicions:
     """Link by agreement, by how common values are, and by which values occur together.
 
-    Parameters
-    ----------
-    training : ndarray of int32, shape (n, n_variables), optional
-        Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
-        the files.
-    prevalence
-        Whether the share of matches is held at the Fellegi-Sunter estimate.
-    seed
-        Seed of the random draws.
+    Beside the options of `fellegi_sunter_attack`: `training` (int32, shape (n, n_variables)): records of other people
+    with all variables, -1 missing: what an intruder knows beforehand. By default those of the files; `prevalence`:
+    whether the share of matches is held at the Fellegi-Sunter estimate.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
-    values = _values(files)
     fit = fit_extended(
-        values,
-        pairs,
-        pairs.patterns,
-        fitted,
-        [BOUNDS] * len(files.keys),
-        ExtendedSettings(seed=seed, p=prevalence),
-        training=files.training if training is None else training,
-    )
+        _values(files), pairs, pairs.patterns, fitted, [BOUNDS] * len(files.keys),
+        ExtendedSettings(seed=seed, p=prevalence), training=files.training if training is None else training,
+    )  # fmt: skip
     prior = fit.log_prior_odds
     minimum = _minimum(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
     kept = fit.keep(pairs, pairs.patterns, minimum)
@@ -234,15 +193,9 @@ def _fellegi_sunter(
     files: AttackedFiles, pairs: AllPairs, u: U, dependence: str, expected_matches: float | None
 ) -> FittedScheme:
     settings = Estimation(u=u, expected_matches=expected_matches, refuse_unidentified=False)
-    fitted = fit_scheme(
-        DEFAULT_SCHEME,
-        pairs.patterns,
-        [files.names[q] for q in files.keys],
-        [BOUNDS] * len(files.keys),
-        len(files.known),
-        len(files.released),
-        settings,
-    )
+    names, bounds = [files.names[q] for q in files.keys], [BOUNDS] * len(files.keys)
+    n_a, n_b = len(files.known), len(files.released)
+    fitted = fit_scheme(DEFAULT_SCHEME, pairs.patterns, names, bounds, n_a, n_b, settings)
     if dependence == "none" or len(files.keys) < 3:
         return fitted
     model, joint, _ = fit_joint(fitted.model, pairs.patterns, dependence, settings)
@@ -262,7 +215,7 @@ def _values(files: AttackedFiles) -> Values:
         else:
             holder: Holder = "alice" if (files.known[:, q] >= 0).any() else "bob"
             variables.append(Variable(name, holder, levels))
-    if not any(not v.stands_alone for v in variables):
+    if all(v.stands_alone for v in variables):
         raise parameter("files", "no variable can enter the value model")
     return Values(tuple(variables), files.known, files.released)
 
@@ -287,30 +240,18 @@ def _minimum(prior: float, one_to_one: bool, weights: F64, counts: Ints | NDArra
 
 
 def _suspicions(
-    method: str,
-    files: AttackedFiles,
-    person: I32,
-    record: I32,
-    weight: F64,
-    prior: float,
-    one_to_one: bool,
+    method: str, files: AttackedFiles, person: I32, record: I32, weight: F64, prior: float, one_to_one: bool,
     warnings: tuple[ResultWarning, ...],
-) -> Suspicions:
+) -> Suspicions:  # fmt: skip
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
+    believed = logistic(weight * _LOG2 + prior)
     if one_to_one and len(person):
         links = link_probabilities(person, record, weight, len(files.known), len(files.released))
         if links.expected_links >= MIN_LINKED * expected:
-            high = links.probability >= FLOOR
-            return Suspicions(
-                f"{method}, one to one",
-                person[high],
-                record[high],
-                links.probability[high],
-                links.expected_links,
-                (*warnings, *links.warnings),
-            )
-        # An intruder who finds nothing by joint evaluation still has a probability for each pair.
-        warnings = (*warnings, result_warning("judged_pair_by_pair"))
-    believed = logistic(weight * _LOG2 + prior)
+            method, believed, expected = f"{method}, one to one", links.probability, links.expected_links
+            warnings = (*warnings, *links.warnings)
+        else:
+            # An intruder who finds nothing by joint evaluation still has a probability for each pair.
+            warnings = (*warnings, result_warning("judged_pair_by_pair"))
     high = believed >= FLOOR
     return Suspicions(method, person[high], record[high], believed[high], expected, warnings)

@@ -31,8 +31,6 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
     a decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
     with everything else from another record: the record is no longer unique.
 
-    Notes
-    -----
     The truth does not change: no person's record is a dummy. The release's owner must inform users of the data, or
     remove dummies from every count; their cost is their share of the records.
     """
@@ -117,19 +115,9 @@ def _claims(claims: Claims) -> dict[str, Any]:
 def assess(
     files: AttackedFiles, *, minimum: float = 0.5, dummies: Sequence[float] = (), kind: Kind = "twins", seed: int = 1
 ) -> dict[str, Any]:
-    """Attack a release with each intruder.
+    """Attack a release with each intruder: a result ready for JSON, with no record and no value in it.
 
-    Parameters
-    ----------
-    dummies
-        Numbers of dummy records to try, as shares of the release.
-    seed
-        Seed of the random draws.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; no record and no value is in it.
+    `dummies`: numbers of dummy records to try, as shares of the release.
     """
     found: dict[str, Any] = {
         "people": len(files.known),
@@ -139,19 +127,15 @@ def assess(
         "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
         "training": 0 if files.training is None else len(files.training),
         "truth_known": files.record_of is not None,
-        "intruders": {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()},
+        "intruders": _attacked(files, minimum),
         "dummies": [],
     }
     for share in dummies:
         rng = np.random.default_rng((seed, round(1e6 * share)))
         changed = with_dummies(files, round(share * len(files.released)), rng, kind)
-        found["dummies"].append(
-            {
-                "share": share,
-                "kind": kind,
-                "intruders": {
-                    name: judged(changed, intruder(changed), minimum) for name, intruder in INTRUDERS.items()
-                },
-            }
-        )
+        found["dummies"].append({"share": share, "kind": kind, "intruders": _attacked(changed, minimum)})
     return found
+
+
+def _attacked(files: AttackedFiles, minimum: float) -> dict[str, Any]:
+    return {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()}

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gemel.carole.evaluation.link_quality import calibration
-from gemel.carole.fellegi_sunter.model import match_probabilities
 from gemel.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
 from gemel.carole.intruder.attack import FLOOR, AllPairs
 from gemel.common.errors import GemelError
@@ -52,7 +51,7 @@ def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
         len(FILES.released), Estimation(),
     ).model  # fmt: skip
     gamma = (FILES.known[:, None, KEYS] == FILES.released[None][:, :, KEYS]).reshape(-1, 3).astype(np.int8)
-    probability = match_probabilities(gamma, model.m, model.u, model.p)
+    probability = model.match_probabilities(gamma)
     high = probability >= FLOOR
     assert len(found.probability) == high.sum()
     np.testing.assert_allclose(found.probability, probability[high], rtol=1e-9)
