@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, Ints
-from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement, renamed
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
 from gemel.common.errors import ErrorCode, GemelError
@@ -122,8 +122,8 @@ class BayesFactors:
         keys = [q for q, v in enumerate(values.model_columns) if values.variables[v].is_key]
         sets = [[k for i, k in enumerate(keys) if s >> i & 1] for s in range(1 << len(keys))]
         # Tables refer to the model's variables; from here on a variable is its column among the configurations.
-        place = [names.index(str(name)) for name in match.names]
-        potentials = [_renamed(factor, place) for factor in conditionals(match)]
+        place = {v: names.index(str(name)) for v, name in enumerate(match.names)}
+        potentials = [renamed(factor, place) for factor in conditionals(match)]
         a, b = (
             _Side(model, file, _own(values, side), sets, names)
             for model, file, side in zip((alice, bob), values.configurations, SIDES, strict=True)
@@ -221,18 +221,6 @@ def _shapes(file: Configurations, own: Sequence[int]) -> _Shapes:
         rank[rows] = np.arange(len(rows))
     known = [[q for q, has in zip(own, pattern, strict=True) if has] for pattern in patterns]
     return _Shapes(known, of_row, rank, members)
-
-
-def _renamed(factor: Factor, place: Sequence[int]) -> Factor:
-    """The same table over the columns of the configurations."""
-    columns = [place[v] for v in factor.variables]
-    order = np.argsort(columns)
-    return Factor(
-        tuple(int(columns[i]) for i in order),
-        tuple(factor.levels[i] for i in order),
-        np.ascontiguousarray(factor.cells[:, order]),
-        factor.values,
-    )
 
 
 def _sorted_out(
