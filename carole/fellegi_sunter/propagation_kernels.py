@@ -157,7 +157,7 @@ def _listed(waits: Flags, records: I32) -> int:
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _answer(
     record: int, edges: I32, weight: F64, scale: float, heard: F64, message: F64, other: I32, side: Side, waits: Flags,
     waiting: I32, n_waiting: int, tolerance: float,
