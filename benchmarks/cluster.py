@@ -32,7 +32,8 @@ from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.projects.project import Grant, KeyReport, Policy
+from gemel.carole.projects.operations.consent import approve, report_keys
+from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.registry import NewProject
@@ -206,9 +207,11 @@ class StoredFiles:
         new = NewProject(PROJECT, "a specification", _DIGEST, b"\2" * 32, grants, Policy.NONE, 7, 30)
         self._store.projects.create(new, "coordinator")
         for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-            self._store.projects.approve(PROJECT, role, str(role), _DIGEST, b"s" * 64)
+            given = Approval(str(role), _DIGEST, b"s" * 64)
+            self._store.apply(PROJECT, lambda project, _, role=role, given=given: approve(project, role, given))
         for side in Side:
-            self._store.projects.report_keys(PROJECT, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+            report = side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32)
+            self._store.apply(PROJECT, lambda project, _, report=report: report_keys(project, *report))
 
     def _contribute(self, side: Side, sets: tuple[SignatureSet, ...], n_records: int) -> None:
         payload = b"".join(to_bytes(sets))

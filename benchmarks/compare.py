@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._figures import print_spread, ratios
-from gemel.carole.comparison.levels import level_table
+from gemel.carole.comparison.levels import FieldComparison
 from gemel.common.signatures.signature_sets import FieldSignatures
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
@@ -54,10 +54,10 @@ def _measure(bits: int, options: argparse.Namespace, rng: np.random.Generator, p
     a, b = FieldSignatures(bits, side_a, rows), FieldSignatures(bits, side_b, rows)
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(options.threads) as several:
         # What is ready before the clock starts: the compiled kernel, and anonlink's bit arrays.
-        level_table(a, b, EM8, one)
+        FieldComparison(a, b, EM8).level_table(one)
         runs: dict[str, Callable[[], Any]] = {
-            "gemel, 1 thread": lambda: level_table(a, b, EM8, one),
-            f"gemel, {options.threads} threads": lambda: level_table(a, b, EM8, several),
+            "gemel, 1 thread": lambda: FieldComparison(a, b, EM8).level_table(one),
+            f"gemel, {options.threads} threads": lambda: FieldComparison(a, b, EM8).level_table(several),
         }
         if peer is not None:
             filters = _bit_arrays(side_a), _bit_arrays(side_b)

@@ -49,7 +49,6 @@ def command(
 
 
 def add_console(app: typer.Typer, party: Party) -> None:
-    """Give a custodian's commands a console."""
     default = Path(os.environ.get(f"GEMEL_{party.name.upper()}", f"{party.name}.yaml"))
 
     @app.command()

@@ -30,7 +30,6 @@ class Truth:
         )
 
     def of(self, side: Side) -> str:
-        """The column of one file."""
         return self.alice if side is Side.ALICE else self.bob
 
     def require_unused(self, spec: Specification) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.comparison.levels import level_table, levels_of, similarity_table
+from gemel.carole.comparison.levels import FieldComparison, levels_of, similarity_table
 from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, Shade, fit_scheme, log_ratio_shaded, ratio_shaded
@@ -128,7 +128,7 @@ def by_signature(a: Sequence[str], b: Sequence[str], rng: np.random.Generator) -
 
     def levels(bounds: Sequence[float]) -> NDArray[np.int8]:
         with ThreadPoolExecutor(1) as pool:
-            return level_table(first, second, bounds, pool)
+            return FieldComparison(first, second, bounds).level_table(pool)
 
     return Compared(first.codes.astype(np.int64), second.codes.astype(np.int64), estimate(agreeing, BITS), levels)
 

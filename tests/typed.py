@@ -1,4 +1,4 @@
-"""A command of `gemel` as it is typed, in the tests' own process: what it prints and the status with which it ends."""
+"""A command of `gemel` as it is typed, in the tests' own process: what it prints and how it ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
-from gemel.command import main
+from typer.testing import CliRunner
+
+from gemel.command import app, main
+from gemel.common.errors import GemelError
 
 
 def typed(*arguments: object, folder: Path, status: int = 0) -> str:
@@ -30,3 +33,19 @@ def typed(*arguments: object, folder: Path, status: int = 0) -> str:
     if status:
         assert errors.getvalue(), "errors go to standard error"
     return printed
+
+
+def printed(*words: object) -> str:
+    """What ``gemel WORDS`` prints, as it stands there, once it has ended well; its error is raised."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def error_of(*words: object) -> GemelError:
+    """The error with which ``gemel WORDS`` ends."""
+    error = CliRunner().invoke(app, [str(word) for word in words]).exception
+    assert isinstance(error, GemelError), error
+    return error

@@ -57,7 +57,7 @@ class Blocks(NamedTuple):
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def above(self, rule: int, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, as blocks of the rule of this number."""
+        """The blocks of more than `pairs` pairs, as those of the rule of that number."""
         large = np.flatnonzero(self.size_a * self.size_b > pairs)
         return [Block(rule, int(self.size_a[k]), int(self.size_b[k])) for k in large]
 
@@ -132,6 +132,11 @@ class Block(NamedTuple):
         return self.rows_a * self.rows_b
 
 
+def largest_first(blocks: Iterable[Block]) -> list[Block]:
+    """Blocks by the number of their pairs."""
+    return sorted(blocks, key=lambda block: (-block.pairs, block))
+
+
 class PairSource(Protocol):
     """Pairs of rows, written part by part."""
 
@@ -181,11 +186,9 @@ class AscendingPairs:
 class CandidatePairs:
     """The pairs that share a blocking key under at least one rule, each of them once.
 
-    `keys_a`, `keys_b` (uint64, shape (n_rows,) per rule): `NO_KEY` matches nothing; `max_rules`: more than `MAX_RULES`
-    only for callers that do not use the masks, which have no bits for them. Raises PARAMETER if there are no rules,
-    more than `max_rules`, or arrays of different length on one side.
-
-    Building sorts each rule's keys. Memory: see `index_bytes`.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows; `NO_KEY` matches nothing. More
+    rules than `MAX_RULES` (`max_rules`) only for callers that do not use the masks, which have no bits for them. Raises
+    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`.
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
@@ -219,7 +222,8 @@ class CandidatePairs:
     @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
-        return int((self._keys_a == NO_KEY).all(axis=1).sum()), int((self._keys_b == NO_KEY).all(axis=1).sum())
+        in_a, in_b = (int((keys == NO_KEY).all(axis=1).sum()) for keys in self.keys_by_row)
+        return in_a, in_b
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
@@ -242,10 +246,6 @@ class CandidatePairs:
         return block_pairs(
             part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
         )
-
-
-def largest_first(blocks: Iterable[Block]) -> list[Block]:
-    return sorted(blocks, key=lambda block: (-block.pairs, block))
 
 
 def blocks_of(keys_a: U64, keys_b: U64) -> Blocks:
@@ -291,9 +291,9 @@ def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
 class BlockKeyedPairs:
     """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
 
-    `keys_a`, `keys_b` (uint64, shape (n_rows,) per rule): digests of blocks for the rule itself, tags for the others;
-    `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the
-    end. Raises PARAMETER if the arrays of a side differ in length.
+    `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows: digests of blocks for the rule
+    itself, tags for the others; `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's
+    rows and B's rows. Raises PARAMETER if the arrays of a side differ in length.
     """
 
     def __init__(

@@ -21,8 +21,6 @@ from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 
 class Rule(Protocol):
-    """One blocking rule."""
-
     @property
     def n_pairs(self) -> int:
         """Pairs it numbers: at least as many as it writes."""
@@ -76,7 +74,6 @@ class KeyedRule:
         return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
     def without_key(self) -> tuple[Flags, Flags]:
-        """Rows that have no key at all."""
         keys_a, keys_b = self._pairs.keys_by_row
         return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
 
@@ -195,10 +192,10 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
 
 
 class UnionPairs:
-    """The pairs that satisfy at least one of at most `MAX_RULES` rules.
+    """The pairs that satisfy at least one rule.
 
-    As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
-    other rule tests, so that nothing is remembered between parts.
+    `rules`: at most `MAX_RULES`. As `CandidatePairs` does for rules with one key each: a pair is written by the first
+    rule it satisfies, which every other rule tests, so that nothing is remembered between parts.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -216,13 +213,13 @@ class UnionPairs:
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that no rule can pair with any row."""
         sides = zip(*(rule.without_key() for rule in self._rules), strict=True)
-        in_a, in_b = (int(np.logical_and.reduce(without).sum()) for without in sides)
+        in_a, in_b = (int(np.logical_and.reduce(of_rules).sum()) for of_rules in sides)
         return in_a, in_b
 
     def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        rules = enumerate(self._rules)
-        return largest_first(block for number, rule in rules for block in rule.blocks_above(number, pairs))
+        return largest_first(
+            block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)
+        )
 
     def parts(self, size: int) -> Iterator[Part]:
         for number, rule in enumerate(self._rules):
@@ -234,7 +231,6 @@ class UnionPairs:
         return int(_without(n, np.uint32((1 << part.rule) - 1), row_a, row_b, mask))
 
     def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-        """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
         for number, rule in enumerate(self._rules):
             rule.mark(row_a, row_b, n, np.uint32(1 << number), mask)

@@ -37,9 +37,10 @@ _QUERIES = 256
 
 
 class MultibitTree:
-    """A multibit tree over distinct signatures (uint64, shape (n, words)).
+    """A multibit tree.
 
-    Built in O(n * depth * words) and n/4 nodes of two signatures each, at most twice that.
+    `signatures` (uint64, shape (n, words)): distinct. Built in O(n * depth * words) and n/4 nodes of two signatures
+    each, at most twice that.
     """
 
     def __init__(self, signatures: U64) -> None:
@@ -205,14 +206,13 @@ def canopy_pairs(
     a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, maximum: int,
     progress: StageProgress, randomised_response: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
-    """Pairs of values that lie in a common canopy.
+    """Pairs of values that lie in a common canopy; MEMORY if there are more than `maximum`.
 
     A value that is still free is picked at random; all values of estimated similarity `loose` or more to it form a
     canopy, and those of `tight` or more, itself included, are no longer free. This is repeated until none is free.
 
-    ``loose <= tight``; `randomised_response`: probability with which each bit was randomised, in both files. Raises
-    MEMORY if there are more than `maximum`.
-
+    Notes
+    -----
     O(canopies * distinct values * bits / 64), and the sum over canopies of A's values times B's.
 
     References
@@ -252,7 +252,6 @@ def canopy_pairs(
 
 @njit(nogil=True, cache=True)
 def _distances(values: U64, centre: U64) -> I64:
-    """Disagreeing bits of each value with one."""
     out = np.zeros(len(values), dtype=np.int64)
     for i in range(len(values)):
         out[i] = disagreeing_bits(values[i], centre)

@@ -29,8 +29,6 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """What a worker says of itself."""
-
     installed: Mapping[str, str]
     error: GemelError | None
 
@@ -51,7 +49,6 @@ def forget() -> None:
 
 
 def carried_out(expected: Mapping[str, str], function: Callable[..., Value], *arguments: Any) -> Value:
-    """Work on a unit."""
     if different := differences(expected, installed()):
         raise other_installation("a worker", different)
     try:
@@ -151,8 +148,6 @@ MIN_IN_FLIGHT = 16
 
 
 class ClusterUnits:
-    """Units on the workers of a scheduler."""
-
     def __init__(self, client: Client, engine: DaskEngine, threads: Sequence[int]) -> None:
         self.executor: Executor = ClusterExecutor(client, engine.address, installed())
         self._client = client

@@ -68,7 +68,6 @@ class DaskEngine(Credentials):
 
     @property
     def worker_bytes(self) -> int:
-        """`worker_memory` as a number."""
         return size_in_bytes(self.worker_memory)
 
 

@@ -244,9 +244,8 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
     import threading
 
     from gemel.carole.configuration import load_carole
-    from gemel.carole.notification.courier import send
     from gemel.carole.notification.message import Event, Message
-    from gemel.carole.notification.ways import DeliveryError
+    from gemel.carole.notification.ways import DeliveryError, send
     from gemel.carole.store.store import milliseconds
     from gemel.common.errors import GemelError
 

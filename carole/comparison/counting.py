@@ -73,6 +73,10 @@ class PatternCounter:
         self._used = np.zeros(1, dtype=np.int64)
         self._allocate(min(1 << 12, _capacity(maximum)))
 
+    @property
+    def n_keys(self) -> int:
+        return int(self._used[0])
+
     def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
         """Add to the values of the first `n` keys.
 
@@ -81,11 +85,11 @@ class PatternCounter:
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:
-            if self._used[0] >= self._maximum:
+            if self.n_keys >= self._maximum:
                 return False
             self._grow()
             done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
-        return bool(self._used[0] <= self._maximum)
+        return self.n_keys <= self._maximum
 
     def find(self, code: I64, mask: U32, n: int, position: I32, value: I32) -> int:
         """Write the positions of those of the first `n` keys that are here, and their values less 1."""

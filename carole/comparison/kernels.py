@@ -200,10 +200,11 @@ def add_compared_levels(
 def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int16]:
     """Largest number of disagreeing bits with which a pair still exceeds each bound but the last.
 
-    `bits`: length of the signatures, at most 8192; `bounds`: inclusive upper bounds of the levels, ascending, the last
-    of them 1; `randomised_response`: probability r with which each bit was randomised on either side. Returns int16,
-    shape (len(bounds) - 1,): a pair with `d` disagreeing bits has level `sum(d <= limits)`. A bound that no pair can
-    exceed has a limit of -1. `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
+    For signatures of up to 8192 bits, each randomised with probability `randomised_response` on either side; `bounds`
+    are the levels' inclusive upper bounds, ascending to 1. Returns int16, shape (len(bounds) - 1,): a pair with `d`
+    disagreeing bits has level `sum(d <= limits)`; a bound that no pair can exceed has a limit of -1.
+
+    `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
     """
     contrast = (1 - 2 * Fraction(str(randomised_response))) ** 2
     exceeded = [math.floor(bits * (1 + contrast * Fraction(str(bound))) / 2) + 1 for bound in bounds[:-1]]

@@ -106,12 +106,11 @@ of several kin is linked depends a little on how alike they are in the check fie
 
 @dataclass(frozen=True)
 class FalseLinks:
-    """The share of false links.
+    """The share of false links, with its 95 % interval, in [0, 1].
 
-    `share`, `lower`, `upper`: estimate and 95 % interval, in [0, 1]; `m`, `u`: mean probability of agreement in the
-    check field: of the links if true, and of those in doubt if false; `links`, `in_doubt`: links that have the check
-    field, and those of them that are not sure; `unseen`: links in doubt that would agree on the check field nearly as
-    often if false.
+    `m`, `u`: mean probability of agreement in the check field: of the links if true, and of those in doubt if false;
+    `links`, `in_doubt`: links that have the check field, and those of them that are not sure; `unseen`: links in doubt
+    that would agree on the check field nearly as often if false.
     """
 
     share: float
@@ -137,11 +136,12 @@ def false_links(
 
     `probability` (float64, shape (n_links,)): what the model claims of each link; `known_false`: pairs one of whose
     records has a sure link with another record; `strangers`: share of all pairs of records that agree in the check
-    field, in (0, 1).
+    field, in (0, 1). Returns None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that
+    are known to be false, and are as likely links, agree on it about as often as true ones. Raises PARAMETER if the
+    inputs disagree.
 
-    None where fewer than `FEWEST_SURE` sure links have the field, or where most pairs that are known to be false, and
-    are as likely links, agree on it about as often as true ones. Raises PARAMETER if the inputs disagree.
-
+    Notes
+    -----
     Cost is that of a logistic regression on at most `MAX_KNOWN_FALSE` pairs.
 
     References

@@ -24,9 +24,10 @@ class TiedClasses:
 
 
 def tied_classes(probability: F64, is_match: Flags) -> TiedClasses:
-    """Group pairs by their probability, or any score that rises with it; both of shape (n_pairs,).
+    """Group pairs by their probability, or any score that rises with it.
 
-    Raises PARAMETER if the arrays differ in length or a probability is not a number.
+    `probability`, `is_match` (float64 and bool, shape (n_pairs,)). Raises PARAMETER if the arrays differ in length or a
+    probability is not a number.
     """
     if probability.shape != is_match.shape or probability.ndim != 1:
         raise wrong("one probability and one truth per pair", f"{probability.shape} and {is_match.shape}")
@@ -73,7 +74,6 @@ class Quality:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
         return 2 * self.true_links / (self.links + self.matches) if self.links + self.matches else 1.0
 
 
@@ -95,7 +95,8 @@ def quality(is_match: Flags, n_matches: int) -> Quality:
 def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThreshold:
     """Threshold at which linking every pair of at least that probability gives the greatest F1.
 
-    The highest among equals; 1 where there is no pair. Raises PARAMETER if the inputs disagree.
+    `probability`, `is_match` (float64 and bool, shape (n_pairs,)). Returns the highest threshold among equals; 1 where
+    there is no pair. Raises PARAMETER if the inputs disagree.
     """
     classes = tied_classes(probability, is_match)
     if len(probability) == 0:
@@ -140,9 +141,10 @@ def expected_precision_recall(
 ) -> PrecisionRecall:
     """Expected precision and recall at every threshold, and the area under them.
 
-    `probability`: match or link probabilities, or any score that rises with them; `n_unscored`: unscored pairs below
-    the floor, treated as one last class that holds the remaining matches. With 0, matches without a score are never
-    reached, and the curve ends before recall 1. O(n_pairs log n_pairs).
+    `probability` (float64, shape (n_pairs,)): match or link probabilities, or any score that rises with them;
+    `is_match` (bool, shape (n_pairs,)); `n_unscored`: unscored pairs below the floor, treated as one last class that
+    holds the remaining matches. With 0, matches without a score are never reached, and the curve ends before recall 1.
+    O(n_pairs log n_pairs).
     """
     return curve_of(tied_classes(probability, is_match), n_matches, n_unscored)
 
@@ -191,8 +193,9 @@ class Calibration:
 def calibration(probability: F64, is_match: Flags) -> Calibration:
     """Cumulative probability against cumulative matches.
 
-    O(n_pairs log n_pairs). The order inside a class is arbitrary, so the curve has one point per class; its observed
-    values are the expectation over the orders (Smith and Elliot 2017, figure 2).
+    `probability` (float64, shape (n_pairs,)); `is_match` (bool, shape (n_pairs,)). O(n_pairs log n_pairs). The order
+    inside a class is arbitrary, so the curve has one point per class; its observed values are the expectation over the
+    orders (Smith and Elliot 2017, figure 2).
     """
     classes = tied_classes(probability, is_match)
     expected = np.cumsum(classes.probability * classes.pairs)
@@ -219,6 +222,6 @@ def number_of_matches(person_a: Ints, person_b: Ints) -> int:
 
 
 def matching_pairs(person_a: Ints, person_b: Ints, row_a: Ints, row_b: Ints) -> Flags:
-    """Whether each pair of rows is a match; the persons as for `number_of_matches`."""
+    """Whether each pair of rows (int, shape (n_pairs,)) is a match; persons as for `number_of_matches`."""
     of_a, of_b = person_a[row_a], person_b[row_b]
     return np.asarray((of_a == of_b) & (of_a != UNKNOWN))

@@ -12,6 +12,7 @@ from gemel.carole.arrays import F64
 from gemel.carole.evaluation.link_quality import wrong
 
 CONFIDENCE = 0.95
+"""Of every interval."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,13 @@ class Claim:
 
 
 def corrected_claim(claim: float, claimed: F64, true: F64) -> Interval:
-    """A claim corrected by what the same claim was worth in simulations.
+    """A claim of the real links, in [0, 1], corrected by what the same claim was worth in simulations.
 
-    `claim`: of the real links, in [0, 1]; `claimed`, `true` (float64, shape (n_replicates,)): what the refitted model
-    claimed in each simulation, and what was true in it.
-
-    Returns the claim less the mean excess of claims over truth, between the claim less the k-th largest and the k-th
-    smallest excess. If the excess of the real claim is exchangeable with the simulated ones, it lies between those with
-    probability (n + 1 - 2 k) / (n + 1), whatever their distribution; k is the largest for which this is at least
-    `CONFIDENCE`. With 39 replicates k is 1; with fewer PARAMETER is raised.
+    `claimed`, `true` (float64, shape (n_replicates,)): what the refitted model claimed in each simulation, and what was
+    true in it. The result is the claim less the mean excess of claims over truth, between the claim less the k-th
+    largest and the k-th smallest excess. If the excess of the real claim is exchangeable with the simulated ones, it
+    lies between those with probability (n + 1 - 2 k) / (n + 1), whatever their distribution; k is the largest for which
+    this is at least `CONFIDENCE`. With 39 replicates k is 1; with fewer there is an error (PARAMETER).
     """
     n = len(claimed)
     k = int((n + 1) * (1 - CONFIDENCE) / 2 + 1e-9)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,15 +60,16 @@ class AllPairs:
         first_b, self._of_b = distinct_rows(b + 1, levels)
         self._distinct_a, self._distinct_b = a[first_a], b[first_b]
         weight_a, weight_b = np.bincount(self._of_a), np.bincount(self._of_b)
-        counter = PatternCounter(3 ** len(keys))
+        table = PatternCounter(3 ** len(keys))
         step = max(1, _PART // len(first_b))
+        no_rules = np.zeros(step * len(first_b), dtype=np.uint32)
         for start in range(0, len(first_a), step):
-            code = self._pattern_codes(slice(start, start + step)).ravel()
-            weight = (weight_a[start : start + step, None] * weight_b).ravel()
-            counter.add(code, np.zeros(len(code), dtype=np.uint32), weight, len(code))
-        self._codes, _, counts = merged([counter])
+            code = self._pattern_codes(slice(start, start + step))
+            weight = weight_a[start : start + step, None] * weight_b
+            table.add(code.ravel(), no_rules, weight.ravel(), code.size)
+        self._codes, masks, counts = merged([table])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
-        self.patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), counts)
+        self.patterns = PatternCounts(gamma, masks, counts)
 
     def _pattern_codes(self, rows: slice) -> I64:
         """The pattern of each distinct combination of A in `rows` with each of B: a digit for each key, missing 0."""
@@ -110,19 +111,19 @@ _LINK_FLOOR = -9.0
 _LOG2 = math.log(2.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Suspicions:
-    """An intruder's estimate: pairs and their probabilities.
+    """An intruder's estimate: pairs and their probabilities; arrays of shape (n_pairs,).
 
-    `person`, `record` (int32, shape (n_pairs,)): rows of the people known and of the release; `probability` (float64,
-    shape (n_pairs,)): that the record is the person's; pairs below `FLOOR` are left out; `expected_matches`: estimated
-    number of the known people in the release.
+    `person`, `record` (int32): rows of the people known and of the release; `probability` (float64): that the record is
+    the person's; pairs below `FLOOR` are left out; `expected_matches`: estimated number of the known people in the
+    release.
     """
 
     method: str
-    person: I32 = field(repr=False)
-    record: I32 = field(repr=False)
-    probability: F64 = field(repr=False)
+    person: I32
+    record: I32
+    probability: F64
     expected_matches: float
     warnings: tuple[ResultWarning, ...]
 
@@ -137,10 +138,10 @@ def fellegi_sunter_attack(
 ) -> Suspicions:
     """Link by agreement of the keys.
 
-    `u`: how it is estimated (`Estimation`); ``all_pairs`` is SE17's; `dependence`: ``none``: keys agree independently,
-    given whether a pair is a match, as in SE17; ``pairwise`` or ``decomposable``: dependences are estimated (streets
-    lie in towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most. SE17 evaluates
-    each pair separately; `expected_matches`: number of the known people expected in the release, where EM starts.
+    `u`: how u is estimated (`Estimation`); "all_pairs" is SE17's; `dependence`: "none": keys agree independently, given
+    whether a pair is a match, as in SE17; "pairwise" or "decomposable": dependences are estimated (streets lie in
+    towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most; SE17 evaluates each pair
+    separately; `expected_matches`: number of the known people expected in the release, where EM starts.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -169,11 +170,12 @@ def extended_attack(
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
-    """Link by agreement, by how common values are, and by which values occur together.
+    """Link by agreement, by how common values are, and by which values occur together; options as
+    `fellegi_sunter_attack`.
 
-    Beside the options of `fellegi_sunter_attack`: `training` (int32, shape (n, n_variables)): records of other people
-    with all variables, -1 missing: what an intruder knows beforehand. By default those of the files; `prevalence`:
-    whether the share of matches is held at the Fellegi-Sunter estimate.
+    `training` (int32, shape (n, n_variables)): records of other people with all variables, -1 missing: what an intruder
+    knows beforehand; by default those of the files; `prevalence`: whether the share of matches is held at the
+    Fellegi-Sunter estimate.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,10 +29,9 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
 
     `kind`: ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from
     a decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
-    with everything else from another record: the record is no longer unique.
-
-    The truth does not change: no person's record is a dummy. The release's owner must inform users of the data, or
-    remove dummies from every count; their cost is their share of the records.
+    with everything else from another record: the record is no longer unique. The truth does not change: no person's
+    record is a dummy. The release's owner must inform users of the data, or remove dummies from every count; their cost
+    is their share of the records.
     """
     if kind not in get_args(Kind):
         raise parameter("kind", f"must be one of {', '.join(get_args(Kind))}", kind)
@@ -109,16 +108,20 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
 
 
 def _claims(claims: Claims) -> dict[str, Any]:
-    return {"number": claims.number, "claimed": claims.claimed, "true": claims.true, "correct": claims.correct}
+    return asdict(claims) | {"correct": claims.correct}
 
 
 def assess(
     files: AttackedFiles, *, minimum: float = 0.5, dummies: Sequence[float] = (), kind: Kind = "twins", seed: int = 1
 ) -> dict[str, Any]:
-    """Attack a release with each intruder: a result ready for JSON, with no record and no value in it.
+    """Attack a release with each intruder; `dummies`: numbers of dummy records to try, as shares of the release.
 
-    `dummies`: numbers of dummy records to try, as shares of the release.
+    Ready for JSON; no record and no value is in it.
     """
+
+    def by_each(attacked: AttackedFiles) -> dict[str, Any]:
+        return {name: judged(attacked, intruder(attacked), minimum) for name, intruder in INTRUDERS.items()}
+
     found: dict[str, Any] = {
         "people": len(files.known),
         "records": len(files.released),
@@ -127,15 +130,11 @@ def assess(
         "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
         "training": 0 if files.training is None else len(files.training),
         "truth_known": files.record_of is not None,
-        "intruders": _attacked(files, minimum),
+        "intruders": by_each(files),
         "dummies": [],
     }
     for share in dummies:
         rng = np.random.default_rng((seed, round(1e6 * share)))
         changed = with_dummies(files, round(share * len(files.released)), rng, kind)
-        found["dummies"].append({"share": share, "kind": kind, "intruders": _attacked(changed, minimum)})
+        found["dummies"].append({"share": share, "kind": kind, "intruders": by_each(changed)})
     return found
-
-
-def _attacked(files: AttackedFiles, minimum: float) -> dict[str, Any]:
-    return {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,24 +15,23 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 NO_PERSON = -1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttackedFiles:
     """Both files as level numbers, -1 where a value is missing or the file does not have the variable.
 
-    `known` (int32, shape (n_people, n_variables)): the people known to the intruder; `released` (int32, shape
-    (n_records, n_variables)); `keys`: positions of the variables that are compared: those that both files have;
-    `record_of` (int64, shape (n_people,)): the truth: the record of each person, or `NO_PERSON`. Only the owner of the
-    release has it; `training` (int32, shape (n_training, n_variables)): records of other people whom the intruder knows
-    with all variables, -1 where missing.
+    `known`, `released` (int32, shape (n_people, n_variables), (n_records, n_variables)); `keys`: positions of the
+    variables that are compared, those that both files have; `record_of` (int64, shape (n_people,)): the truth: the
+    record of each person, or `NO_PERSON`; only the owner of the release has it; `training` (int32, shape (n_training,
+    n_variables)): records of other people whom the intruder knows with all variables.
     """
 
     names: tuple[str, ...]
     levels: tuple[int, ...]
-    known: I32 = field(repr=False)
-    released: I32 = field(repr=False)
+    known: I32
+    released: I32
     keys: tuple[int, ...]
-    record_of: I64 | None = field(default=None, repr=False)
-    training: I32 | None = field(default=None, repr=False)
+    record_of: I64 | None = None
+    training: I32 | None = None
 
     def __post_init__(self) -> None:
         given = [("known people", self.known), ("released records", self.released)]
@@ -65,11 +64,11 @@ class AttackedFiles:
         training: Mapping[str, Any] | None = None,
         missing_values: Sequence[str] = ("", "NA"),
     ) -> AttackedFiles:
-        """Code columns of values; values are compared as text.
+        """Code columns of values, which are compared as text.
 
         `keys`: the variables compared; by default all that both files have; `ids`: the person of each row of both
         files, where the attack is to be compared with the truth; `training`: columns of records of other people, by the
-        names that they have in the files. Further columns are ignored, and what a record lacks is missing.
+        names that they have in the files; further columns are ignored, and what a record lacks is missing.
         """
         shared = [name for name in known if name in released]
         chosen = shared if keys is None else list(keys)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from gemel.carole.notification import ways as command
-from gemel.carole.notification import ways as mail
-from gemel.carole.notification import ways as webhook
 from gemel.carole.notification.message import Message
-from gemel.carole.notification.section import CommandWay, MailWay, WayConfiguration
-from gemel.carole.notification.ways import DeliveryError
+from gemel.carole.notification.section import WayConfiguration
+from gemel.carole.notification.ways import DeliveryError, send
 from gemel.carole.store.outbox import Notice, Outbox
 from gemel.common.errors import GemelError
 from gemel.common.logging_setup import log, place_of
@@ -29,20 +26,6 @@ STOP_SECONDS = 3.0
 def pause(attempts: int) -> float:
     """Seconds until a message is tried again that was tried so often: twice as long each time, up to the longest."""
     return min(FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), LONGEST_PAUSE_SECONDS)
-
-
-def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> None:
-    """Send a message by its way.
-
-    Raises `DeliveryError` if it was not taken, or not in time. Raises CONFIGURATION for a file of the way's that cannot
-    be used.
-    """
-    if isinstance(way, CommandWay):
-        command.run(way, message, stopping)
-    elif isinstance(way, MailWay):
-        mail.send(way, message, stopping)
-    else:
-        webhook.post(way, message, stopping)
 
 
 class Courier:

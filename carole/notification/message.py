@@ -64,22 +64,23 @@ class Message:
     @property
     def sentence(self) -> str:
         """For people."""
-        run = f"Run {self.run} of project {self.project}"
-        whom = ", ".join(self.waiting_for)
-        if self.event is Event.HELD:
-            return f"{run} is held and waits for a steward: {whom}."
-        if self.event is Event.FAILED:
-            return f"{run} has failed; {whom} decides how to go on."
-        if self.event is Event.REFUSED:
-            return f"The result of run {self.run} of project {self.project} is refused; {whom} decides how to go on."
-        if self.event is Event.RELEASED:
-            return f"{run} is released."
-        if self.event is Event.WAITING:
-            return f"Project {self.project} waits for approval by {whom}."
-        if self.event is Event.CERTIFICATE:
-            verb = "ended" if self.state == "ended" else "ends"
-            return f"The certificate of {whom} {verb} on {iso(self.ends)}: have it renewed."
-        return "A trial: this way of notification works."
+        return _SENTENCES[self.event].format(
+            run=self.run,
+            project=self.project,
+            whom=", ".join(self.waiting_for),
+            ends=f"{'ended' if self.state == 'ended' else 'ends'} on {iso(self.ends)}",
+        )
+
+
+_SENTENCES = {
+    Event.HELD: "Run {run} of project {project} is held and waits for a steward: {whom}.",
+    Event.FAILED: "Run {run} of project {project} has failed; {whom} decides how to go on.",
+    Event.REFUSED: "The result of run {run} of project {project} is refused; {whom} decides how to go on.",
+    Event.RELEASED: "Run {run} of project {project} is released.",
+    Event.WAITING: "Project {project} waits for approval by {whom}.",
+    Event.CERTIFICATE: "The certificate of {whom} {ends}: have it renewed.",
+    Event.TRIAL: "A trial: this way of notification works.",
+}
 
 
 def iso(milliseconds: int) -> str:

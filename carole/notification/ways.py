@@ -23,7 +23,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from gemel.carole.notification.message import Message, iso
-from gemel.carole.notification.section import CommandWay, MailWay, WebhookWay
+from gemel.carole.notification.section import CommandWay, MailWay, WayConfiguration, WebhookWay
 
 SEND_SECONDS = 20.0
 """For one message by one way, from the connection to the receiver's answer."""
@@ -91,6 +91,25 @@ class Line:
             self._kept.close()
 
 
+@contextmanager
+def line_to(receiver: str, stopping: threading.Event, seconds: float) -> Iterator[Line]:
+    """A line that is cut off in time and closed in the end, and whose errors say what a log may have of them."""
+    line = Line()
+    try:
+        with cut_off(line.shut, stopping, seconds):
+            yield line
+    except smtplib.SMTPResponseException as error:
+        raise DeliveryError(f"{receiver} answered with code {error.smtp_code}") from None
+    except smtplib.SMTPException as error:
+        raise DeliveryError(f"{receiver} refused: {type(error).__name__}") from None
+    except ssl.SSLError as error:
+        raise DeliveryError(f"TLS failed: {error.reason or type(error).__name__}") from None
+    except (OSError, HTTPException) as error:
+        raise DeliveryError(f"{receiver} cannot be reached: {type(error).__name__}") from None
+    finally:
+        line.close()
+
+
 # The way `email`: a short text by SMTP.
 
 
@@ -111,19 +130,14 @@ def written(way: MailWay, message: Message) -> EmailMessage:
     return mail
 
 
-def send(way: MailWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
-    """Send it; it is sent once the server has accepted it for any of its recipients.
-
-    Raises `DeliveryError` if the server does not accept it in time, or offers no TLS where it has to. Raises
-    CONFIGURATION for a password or authorities that cannot be read.
-    """
+def _mail(way: MailWay, message: Message, stopping: threading.Event, seconds: float) -> None:
+    """Send it by SMTP; it is sent once the server has accepted it for any of its recipients."""
     password, context = way.password(), way.context()
     # The machine's name as it is: that of the resolver may take long to come.
-    name = socket.gethostname()
-    client, line = smtplib.SMTP(timeout=seconds, local_hostname=name), Line()
+    client = smtplib.SMTP(timeout=seconds, local_hostname=socket.gethostname())
     host, port = way.place
     try:
-        with cut_off(line.shut, stopping, seconds):
+        with line_to("the mail server", stopping, seconds) as line:
             client.sock = line.open(host, port, seconds, context if way.security == "tls" else None)
             # What the constructor keeps of a host, by which STARTTLS verifies the certificate; with it, it would
             # connect at once and out of reach.
@@ -136,18 +150,9 @@ def send(way: MailWay, message: Message, stopping: threading.Event, seconds: flo
             if way.user:
                 client.login(way.user, password)
             client.send_message(written(way, message))
-    except smtplib.SMTPResponseException as error:
-        raise DeliveryError(f"the mail server answered with code {error.smtp_code}") from None
-    except smtplib.SMTPException as error:
-        raise DeliveryError(f"the mail server refused: {type(error).__name__}") from None
-    except ssl.SSLError as error:
-        raise DeliveryError(f"TLS failed: {error.reason or type(error).__name__}") from None
-    except OSError as error:
-        raise DeliveryError(f"the mail server cannot be reached: {type(error).__name__}") from None
     finally:
         with suppress(OSError, smtplib.SMTPException):
             client.close()
-        line.close()
 
 
 # The way `webhook`: a POST of the message's JSON, with an HMAC by which the receiver knows that Carole sent it.
@@ -161,7 +166,7 @@ def signature(secret: bytes, payload: bytes) -> str:
     return f"sha256={hmac.new(secret, payload, hashlib.sha256).hexdigest()}"
 
 
-def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
+def _post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: float) -> None:
     """Send the message; any status of 200 to 299 is an acceptance. No redirection is followed, no proxy used."""
     payload = message.dump().encode()
     headers = {
@@ -176,19 +181,13 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
     connection = (HTTPSConnection if secure else HTTPConnection)(found.hostname or "", found.port, timeout=seconds)
     context = way.context() if secure else None
     target = (found.path or "/") + (f"?{found.query}" if found.query else "")
-    line = Line()
     try:
-        with cut_off(line.shut, stopping, seconds):
+        with line_to("the receiver", stopping, seconds) as line:
             connection.sock = line.open(connection.host, connection.port, seconds, context)
             connection.request("POST", target, payload, headers)
             status = connection.getresponse().status
-    except ssl.SSLError as error:
-        raise DeliveryError(f"TLS failed: {error.reason or type(error).__name__}") from None
-    except (OSError, HTTPException) as error:
-        raise DeliveryError(f"the receiver cannot be reached: {type(error).__name__}") from None
     finally:
         connection.close()
-        line.close()
     if not 200 <= status < 300:
         moved = ", a redirection, which is not followed" if 300 <= status < 400 else ""
         raise DeliveryError(f"the receiver answered with status {status}{moved}")
@@ -200,11 +199,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 """All that the program has: Carole's own environment may hold credentials."""
 
 
-def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
-    """Start the program and wait for its end, which is to be status 0. What it leaves running is killed.
-
-    Raises `DeliveryError` if it cannot be started, ends otherwise, or does not end in time.
-    """
+def _run(way: CommandWay, message: Message, stopping: threading.Event, seconds: float) -> None:
+    """Start the program and wait for its end, which is to be status 0. What it leaves running is killed."""
     try:
         # Beside gRPC's threads, as a worker is started again: without code of its own between fork and exec, none of
         # their locks is needed.
@@ -236,3 +232,17 @@ def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: f
         process.wait()
     if status != 0:
         raise DeliveryError(f"the program ended with status {status}")
+
+
+def send(way: WayConfiguration, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
+    """Send a message by its way.
+
+    Raises `DeliveryError` if it was not taken, or not in time; CONFIGURATION for a file of the way's that cannot be
+    used.
+    """
+    if isinstance(way, CommandWay):
+        _run(way, message, stopping, seconds)
+    elif isinstance(way, MailWay):
+        _mail(way, message, stopping, seconds)
+    else:
+        _post(way, message, stopping, seconds)

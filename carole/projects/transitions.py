@@ -6,7 +6,7 @@ action on the project; nothing else changes one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,9 +29,11 @@ class Action(StrEnum):
 
     CREATE = "create"
     AMEND = "amend"
+    """Another specification with the same encoding is proposed, for all to consent to."""
     APPROVE = "approve"
     DECLINE = "decline"
     NEW_EPOCH = "new-epoch"
+    """Other keys are agreed on: all made under the former seed is erased."""
     HAND_OVER = "hand-over"
     TAKE_OVER = "take-over"
     POST_MESSAGE = "post-letter"
@@ -43,9 +45,12 @@ class Action(StrEnum):
     REQUEUE_RUN = "requeue-run"
     FAIL_RUN = "fail-run"
     REQUEST_ROW_HANDLES = "ask-handles"
+    """Custodians are asked which of their rows in the run's candidate pairs are one record."""
     SUBMIT_ROW_HANDLES = "give-handles"
     RESOLVE_RUN = "resolve-run"
+    """The resolver has decided, without a signature, which candidate pairs are links."""
     JOIN = "join"
+    """Carole, who holds the signatures too, has joined rows of different rules that are one record: the fall-back."""
     FINISH_RUN = "finish-run"
     ASSESS = "assess"
     HOLD = "hold"
@@ -90,10 +95,9 @@ class Transition:
 
     action: Action
     who: frozenset[Actor]
-    states: frozenset[State]
+    states: Set[State]
     arrives: State | None
-    when: Condition
-    audit: str
+    when: Condition = Condition("", lambda project: True)
 
 
 def _approved(project: Project) -> bool:
@@ -108,7 +112,6 @@ def _contributed(project: Project) -> bool:
     return all(project.contributed(side) for side in Side)
 
 
-_ALWAYS = Condition("", lambda project: True)
 _ALL_APPROVED = Condition("all have approved", _approved)
 _APPROVED_AGAIN = Condition(
     "all have approved an amendment, and the keys are agreed",
@@ -129,171 +132,62 @@ _STEWARD: frozenset[Actor] = frozenset({Role.STEWARD})
 _ANALYST: frozenset[Actor] = frozenset({Role.ANALYST})
 _SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
 _EVERYONE = _CUSTODIANS | _OWNER | _STEWARD
-_UNERASED = frozenset(State) - {State.ERASED}
 
-
-def _row(
-    action: Action,
-    who: frozenset[Actor],
-    states: set[State] | frozenset[State],
-    arrives: State | None,
-    audit: str,
-    when: Condition = _ALWAYS,
-) -> Transition:
-    return Transition(action, who, frozenset(states), arrives, when, audit)
+DRAFT, APPROVED, KEYED, CONTRIBUTED, RUN, ASSESSED, HELD, RELEASED, ERASED = State
+_UNERASED = frozenset(State) - {ERASED}
 
 
 TRANSITIONS: tuple[Transition, ...] = (
     # Consent to an amended specification leads back to the project's state before the amendment: existing keys and
     # contributions need not be made again.
-    *(
-        _row(Action.APPROVE, _OWNER | _CUSTODIANS, {State.DRAFT}, arrives, "consented to the specification", when)
-        for arrives, when in (
-            (State.CONTRIBUTED, _ALL_AGAIN),
-            (State.KEYED, _APPROVED_AGAIN),
-            (State.APPROVED, _ALL_APPROVED),
-        )
-    ),
-    _row(Action.DECLINE, _CUSTODIANS, {State.DRAFT}, None, "declined the specification, with a reason and a signature"),
+    Transition(Action.APPROVE, _OWNER | _CUSTODIANS, {DRAFT}, CONTRIBUTED, _ALL_AGAIN),
+    Transition(Action.APPROVE, _OWNER | _CUSTODIANS, {DRAFT}, KEYED, _APPROVED_AGAIN),
+    Transition(Action.APPROVE, _OWNER | _CUSTODIANS, {DRAFT}, APPROVED, _ALL_APPROVED),
+    Transition(Action.DECLINE, _CUSTODIANS, {DRAFT}, None),
     # A consent can be withdrawn until it has been used.
-    _row(
-        Action.DECLINE,
-        _CUSTODIANS,
-        {State.APPROVED, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD},
-        State.DRAFT,
-        "withdrew its consent to the specification, with a reason and a signature; its uploads were erased",
-    ),
+    Transition(Action.DECLINE, _CUSTODIANS, {APPROVED, KEYED, CONTRIBUTED, ASSESSED, HELD}, DRAFT),
     # Signed and sent data stay valid: only their use is agreed again.
-    _row(
-        Action.AMEND,
-        _OWNER,
-        {State.DRAFT, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
-        State.DRAFT,
-        "proposed another specification with the same encoding, for all to consent to",
-    ),
+    Transition(Action.AMEND, _OWNER, {DRAFT, KEYED, CONTRIBUTED, ASSESSED, HELD, RELEASED}, DRAFT),
     # Other keys need another consent, and what was made under the former ones is worth nothing.
-    _row(
-        Action.NEW_EPOCH,
-        _OWNER,
-        {State.APPROVED, State.KEYED, State.CONTRIBUTED},
-        State.DRAFT,
-        "opened a new epoch, with a reason and a signature: all made under the former seed was erased",
-    ),
-    _row(
-        Action.POST_MESSAGE,
-        _CUSTODIANS,
-        {State.APPROVED},
-        None,
-        "posted a message of the seed agreement for the other custodian",
-    ),
-    _row(
-        Action.REPORT_KEYS,
-        _CUSTODIANS,
-        {State.APPROVED},
-        State.KEYED,
-        "reported a key-check value and a canary digest",
-        _SAME_KEYS,
-    ),
-    _row(Action.BEGIN_UPLOAD, _CUSTODIANS, {State.KEYED}, None, "started an upload"),
-    _row(Action.COMMIT_UPLOAD, _CUSTODIANS, {State.KEYED}, State.CONTRIBUTED, "completed an upload", _BOTH_CONTRIBUTED),
-    _row(Action.START_RUN, _OWNER, {State.CONTRIBUTED}, None, "requested a run"),
-    _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "started work on the run"),
+    Transition(Action.NEW_EPOCH, _OWNER, {APPROVED, KEYED, CONTRIBUTED}, DRAFT),
+    Transition(Action.POST_MESSAGE, _CUSTODIANS, {APPROVED}, None),
+    Transition(Action.REPORT_KEYS, _CUSTODIANS, {APPROVED}, KEYED, _SAME_KEYS),
+    Transition(Action.BEGIN_UPLOAD, _CUSTODIANS, {KEYED}, None),
+    Transition(Action.COMMIT_UPLOAD, _CUSTODIANS, {KEYED}, CONTRIBUTED, _BOTH_CONTRIBUTED),
+    Transition(Action.START_RUN, _OWNER, {CONTRIBUTED}, None),
+    Transition(Action.TAKE_RUN, _SYSTEM, {CONTRIBUTED}, None),
     # Where a worker has died or lost its lease: queued again while attempts are left, else given up.
-    _row(Action.REQUEUE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "queued the run again after losing its worker"),
-    _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "ended the run without a result"),
-    _row(
-        Action.REQUEST_ROW_HANDLES,
-        _SYSTEM,
-        {State.CONTRIBUTED},
-        None,
-        "requested handles from the custodians: which of their rows in the run's candidate pairs are one record",
-    ),
-    _row(
-        Action.SUBMIT_ROW_HANDLES,
-        _CUSTODIANS,
-        {State.CONTRIBUTED},
-        None,
-        "submitted handles, sealed to the resolver, for its rows in the run's candidate pairs",
-    ),
-    _row(
-        Action.RESOLVE_RUN,
-        _OWNER,
-        {State.CONTRIBUTED},
-        None,
-        "decided as resolver which candidate pairs are links, without a signature",
-    ),
-    _row(
-        Action.JOIN,
-        _SYSTEM,
-        {State.CONTRIBUTED},
-        None,
-        "joined rows of different rules that are one record: the fall-back, as Carole also holds the signatures",
-    ),
-    _row(Action.FINISH_RUN, _SYSTEM, {State.CONTRIBUTED}, State.RUN, "ended the run with links"),
-    _row(Action.ASSESS, _SYSTEM, {State.RUN}, State.ASSESSED, "assessed the disclosure risk of the combined output"),
-    _row(Action.HOLD, _SYSTEM, {State.ASSESSED}, State.HELD, "held the result for a steward: a limit is breached"),
-    _row(Action.REFUSE, _SYSTEM, {State.ASSESSED}, None, "refused to release the result: a limit is breached"),
-    _row(Action.REFUSE, _STEWARD, {State.HELD}, State.ASSESSED, "refused to release the result"),
-    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "signed a release against the policy, with a reason"),
+    Transition(Action.REQUEUE_RUN, _SYSTEM, {CONTRIBUTED}, None),
+    Transition(Action.FAIL_RUN, _SYSTEM, {CONTRIBUTED}, None),
+    Transition(Action.REQUEST_ROW_HANDLES, _SYSTEM, {CONTRIBUTED}, None),
+    Transition(Action.SUBMIT_ROW_HANDLES, _CUSTODIANS, {CONTRIBUTED}, None),
+    Transition(Action.RESOLVE_RUN, _OWNER, {CONTRIBUTED}, None),
+    Transition(Action.JOIN, _SYSTEM, {CONTRIBUTED}, None),
+    Transition(Action.FINISH_RUN, _SYSTEM, {CONTRIBUTED}, RUN),
+    Transition(Action.ASSESS, _SYSTEM, {RUN}, ASSESSED),
+    Transition(Action.HOLD, _SYSTEM, {ASSESSED}, HELD),
+    Transition(Action.REFUSE, _SYSTEM, {ASSESSED}, None),
+    Transition(Action.REFUSE, _STEWARD, {HELD}, ASSESSED),
+    Transition(Action.OVERRIDE, _STEWARD, {HELD}, None),
     # From RUN only where the approved specification requests no assessment; `finish_run` ensures it.
-    _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
-    _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
-    _row(
-        Action.SEND_VARIABLES,
-        _CUSTODIANS,
-        {State.RELEASED},
-        None,
-        "sent granted columns of its linked records, sealed to a recipient",
-    ),
-    _row(
-        Action.RECEIVE_VARIABLES,
-        _CUSTODIANS | _ANALYST,
-        {State.RELEASED},
-        None,
-        "confirmed that it holds the columns that a custodian has sent",
-    ),
+    Transition(Action.RELEASE, _SYSTEM, {RUN, ASSESSED, HELD}, RELEASED),
+    Transition(Action.ACKNOWLEDGE, _CUSTODIANS, {RELEASED}, None),
+    Transition(Action.SEND_VARIABLES, _CUSTODIANS, {RELEASED}, None),
+    Transition(Action.RECEIVE_VARIABLES, _CUSTODIANS | _ANALYST, {RELEASED}, None),
     # A contribution that has expired before its release must be made again.
-    _row(
-        Action.EXPIRE_UPLOAD,
-        _SYSTEM,
-        {State.KEYED, State.CONTRIBUTED},
-        State.KEYED,
-        "erased an expired upload",
-        _ONE_IS_MISSING,
-    ),
-    _row(
-        Action.EXPIRE_UPLOAD,
-        _SYSTEM,
-        {State.DRAFT, State.ASSESSED, State.HELD, State.RELEASED},
-        None,
-        "erased an expired upload",
-    ),
-    _row(
-        Action.EXPIRE_RESULT,
-        _SYSTEM,
-        {State.ASSESSED, State.HELD, State.RELEASED},
-        State.ERASED,
-        "erased the expired result and everything else stored for the project",
-    ),
-    _row(Action.ERASE, _OWNER, _UNERASED, State.ERASED, "erased everything stored for the project"),
-    _row(Action.HAND_OVER, _OWNER | _STEWARD, _UNERASED, None, "offered the project to another coordinator, signed"),
-    _row(
-        Action.TAKE_OVER,
-        _COORDINATOR,
-        _UNERASED,
-        None,
-        "took the project over, signed, and consents in its owner's place",
-    ),
-    _row(Action.ACCEPT_RESTORE, _EVERYONE, _UNERASED, None, "accepted the log as it was restored from a backup"),
-    _row(Action.REFUSE_RESTORE, _EVERYONE, _UNERASED, None, "refused the log as it was restored from a backup"),
+    Transition(Action.EXPIRE_UPLOAD, _SYSTEM, {KEYED, CONTRIBUTED}, KEYED, _ONE_IS_MISSING),
+    Transition(Action.EXPIRE_UPLOAD, _SYSTEM, {DRAFT, ASSESSED, HELD, RELEASED}, None),
+    Transition(Action.EXPIRE_RESULT, _SYSTEM, {ASSESSED, HELD, RELEASED}, ERASED),
+    Transition(Action.ERASE, _OWNER, _UNERASED, ERASED),
+    Transition(Action.HAND_OVER, _OWNER | _STEWARD, _UNERASED, None),
+    Transition(Action.TAKE_OVER, _COORDINATOR, _UNERASED, None),
+    Transition(Action.ACCEPT_RESTORE, _EVERYONE, _UNERASED, None),
+    Transition(Action.REFUSE_RESTORE, _EVERYONE, _UNERASED, None),
 )
 """Everything that can happen to an existing project. Any other action is refused."""
 
 _DESPITE_RESTORATION = frozenset(
-    {
-        *(Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE),
-        *(Action.HAND_OVER, Action.TAKE_OVER),
-    }
+    {Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE, Action.HAND_OVER, Action.TAKE_OVER}
 )
 """What parties may do in a project whose restored log not all have accepted: decide, take their data away, and find
 another owner who decides.

@@ -25,15 +25,7 @@ KEPT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Absence:
-    """How long a party of a session may be away, seconds.
-
-    Attributes
-    ----------
-    seconds
-        Without any call.
-    broken
-        Once the connection of its call has broken.
-    """
+    """How long a party of a session may be away, seconds: without any call, and once its call's connection broke."""
 
     seconds: float = 20.0
     broken: float = 3.0
@@ -41,23 +33,15 @@ class Absence:
 
 @dataclass
 class Session:
-    """One session.
-
-    Attributes
-    ----------
-    members
-        Names of the three members, by `ComputeParty`.
-    offers
-        What `NextComputation` answers to a party.
-    joined, done
-        Who takes part, and who has done its part.
-    """
+    """One session: `joined` are those who take part, `done` those who have done their part."""
 
     project: str
     run: str
     number: bytes
     members: tuple[str, str, str]
+    """Their names, by `ComputeParty`."""
     offers: Mapping[ComputeParty, computation_pb2.NextComputationResponse]
+    """What `NextComputation` answers to a party."""
     absence: Absence
     contributions: dict[Side, StoredContribution] = field(default_factory=dict, repr=False)
     """Readers of both, with their keys: no longer than the session."""
@@ -101,13 +85,7 @@ class Session:
         self._until[party] = min(self._until.get(party, 0.0), _now() + self.absence.broken)
 
     def join(self, party: ComputeParty, process: bytes) -> None:
-        """A party takes part; one process of each.
-
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if another process of the member does; the session's own error.
-        """
+        """A party takes part; one process of each."""
         self.check()
         if self.processes.setdefault(party, process) != process:
             raise GemelError(
@@ -169,13 +147,7 @@ class Sessions:
         self.changed = asyncio.Event()
 
     def add(self, session: Session) -> None:
-        """Offer a session; a former one of its run ends.
-
-        Raises
-        ------
-        GemelError
-            PARAMETER if the number was used before.
-        """
+        """Offer a session; a former one of its run ends."""
         if session.number in self._by_number:
             raise parameter("session", "the session's number must be new")
         for former in self._living():
@@ -199,13 +171,7 @@ class Sessions:
         self.changed.set()
 
     def known(self, number: bytes, member: str) -> tuple[Session, ComputeParty]:
-        """A session, and which of its parties a member is.
-
-        Raises
-        ------
-        GemelError
-            NOT_FOUND if there is none, or no longer; NOT_ADMITTED.
-        """
+        """A session, and which of its parties a member is; NOT_FOUND if there is none, or no longer; NOT_ADMITTED."""
         session = self._by_number.get(number)
         if session is None:
             raise lost("there is no such session, or no longer")

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import grpc
 
+from gemel.carole.projects.operations import consent
 from gemel.carole.projects.operations.outcome import Detail
-from gemel.carole.projects.project import Project
+from gemel.carole.projects.project import Approval, Project
 from gemel.carole.projects.transitions import require_owner
 from gemel.carole.store import Store
 from gemel.carole.store.store import milliseconds
@@ -187,7 +188,12 @@ def approve(
     over this project, digest and epoch; else as `operations.approve`.
     """
     member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
-    return service.store.projects.approve(name, member.role, member.name, digest, signature, epoch, file)
+    return service.store.apply(
+        name,
+        lambda project, now: consent.approve(
+            project, member.role, Approval(member.name, digest, signature, now, epoch), file
+        ),
+    )
 
 
 # Changes of the membership list, recorded in the audit log: from when on Carole admits whom, by which keys.

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 import structlog
 from grpc import ServicerContext
 
-from gemel.carole.projects.project import Grant, Policy, Project
+from gemel.carole.projects.operations.consent import open_epoch
+from gemel.carole.projects.operations.release import erase
+from gemel.carole.projects.project import Grant, NewEpoch, Policy, Project
 from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
-from gemel.carole.service.exchange import fetch_artifact, put_artifact, require_analysts
+from gemel.carole.service.exchange import Resolving, require_analysts
 from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
 from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
 from gemel.carole.store.registry import FormerProjects, NewProject
@@ -32,7 +34,7 @@ from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.protos.linkage.v1 import coordination_pb2 as pb
-from gemel.protos.linkage.v1 import coordination_pb2_grpc, project_pb2, resolution_pb2
+from gemel.protos.linkage.v1 import coordination_pb2_grpc, project_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 
@@ -41,7 +43,7 @@ _WATCH_SECONDS = 0.2
 log = structlog.get_logger()
 
 
-class Coordination(coordination_pb2_grpc.CoordinationServicer):
+class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
     """The coordinator's service."""
 
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
@@ -73,7 +75,12 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         member, name, reason = caller(context), project_name(request.project), normalized_reason(request.reason)
         encoding = self._service.store.projects.get(name).encoding_digest
         verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
-        project = self._service.store.projects.open_epoch(name, request.epoch, member.name, reason, request.signature)
+        project = self._service.store.apply(
+            name,
+            lambda project, now: open_epoch(
+                project, NewEpoch(request.epoch, member.name, reason, request.signature, now)
+            ),
+        )
         return pb.NewEpochResponse(status=self._status(project, caller(context)))
 
     def HandOver(self, request: pb.HandOverRequest, context: ServicerContext) -> pb.HandOverResponse:
@@ -141,20 +148,6 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
                 shown = found
                 yield run_to_wire(shown, judges=judges)
 
-    def FetchArtifact(
-        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.FetchArtifactResponse:
-        """A chunk of a run's resolution request, or of the handles sealed to the resolver."""
-        self._service.require_owner(project_name(request.project), caller(context), "fetch of an artifact")
-        return fetch_artifact(self._service, request, None)
-
-    def PutArtifact(
-        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.PutArtifactResponse:
-        """Take a chunk of the resolver's result."""
-        self._service.require_owner(project_name(request.project), caller(context), "result of the resolver")
-        return put_artifact(self._service, request, caller(context), None)
-
     def GetStatistics(self, request: pb.GetStatisticsRequest, context: ServicerContext) -> pb.GetStatisticsResponse:
         """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
@@ -164,9 +157,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
 
     def EraseProject(self, request: pb.EraseProjectRequest, context: ServicerContext) -> pb.EraseProjectResponse:
         """Destroy the keys of everything stored for a project."""
-        member = caller(context)
-        project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
-        return pb.EraseProjectResponse(status=self._status(project, caller(context)))
+        member, name = caller(context), project_name(request.project)
+        project = self._service.store.apply(name, lambda project, _: erase(project, member.role, member.name))
+        return pb.EraseProjectResponse(status=self._status(project, member))
 
     def _status(
         self, project: Project, reader: Member, former: Callable[[str], FormerProjects] | None = None

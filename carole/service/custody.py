@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from grpc import ServicerContext
 
-from gemel.carole.projects.operations.consent import key_mismatch
+from gemel.carole.projects.operations.consent import key_mismatch, post_message, report_keys
+from gemel.carole.projects.operations.contribution import decline
 from gemel.carole.projects.operations.outcome import Detail
-from gemel.carole.projects.project import KeyReport, MessageKind, Project
-from gemel.carole.projects.tasks import Task, TaskKind, choose
+from gemel.carole.projects.project import Decline, KeyReport, MessageKind, Project
+from gemel.carole.projects.tasks import Task, choose
 from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
-from gemel.carole.service.exchange import (
-    acknowledge_variables,
-    fetch_artifact,
-    fetch_variables,
-    put_artifact,
-    put_variables,
-)
+from gemel.carole.service.exchange import Receiving, Resolving
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.service.wire import (
     canary_parts,
@@ -26,7 +21,7 @@ from gemel.carole.service.wire import (
     status_to_wire,
 )
 from gemel.carole.store.audit import Log
-from gemel.common.audit.statements import Decline, FileStatement, check_contributed, normalized_reason
+from gemel.common.audit.statements import CustodianDecline, FileStatement, check_contributed, normalized_reason
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
@@ -35,10 +30,11 @@ from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
+from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, variables_pb2
 from gemel.protos.linkage.v1 import custody_pb2 as pb
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
@@ -66,18 +62,8 @@ def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str)
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
 
-_KINDS = {
-    TaskKind.APPROVE: pb.TASK_KIND_APPROVE,
-    TaskKind.AGREE: pb.TASK_KIND_AGREE,
-    TaskKind.CONTRIBUTE: pb.TASK_KIND_CONTRIBUTE,
-    TaskKind.FETCH: pb.TASK_KIND_FETCH,
-    TaskKind.HANDLES: pb.TASK_KIND_HANDLES,
-    TaskKind.SEND_VARIABLES: pb.TASK_KIND_SEND_VARIABLES,
-    TaskKind.FETCH_VARIABLES: pb.TASK_KIND_FETCH_VARIABLES,
-}
 
-
-class Custody(custody_pb2_grpc.CustodyServicer):
+class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
     """The custodians' service."""
 
     def __init__(self, service: ServiceContext, trust: Trust) -> None:
@@ -107,15 +93,19 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)
-            response.kind = _KINDS[task.kind]
-            response.status.CopyFrom(status_to_wire(project))
-            response.specification = self._service.store.projects.specification(task.project)
-            response.messages.extend(messages_to_wire(project))
-            response.run, response.recipient = task.run, task.recipient
-            if task.run and (own := project.uploads.get(side)) is not None:
-                response.upload = own.upload
-            if project.new_epoch is not None:
-                response.new_epoch.CopyFrom(new_epoch_to_wire(project.new_epoch))
+            upload, opened = project.uploads.get(side), project.new_epoch
+            response.MergeFrom(
+                pb.NextTaskResponse(
+                    kind=pb.TaskKind.Name(int(task.kind)),
+                    status=status_to_wire(project),
+                    specification=self._service.store.projects.specification(task.project),
+                    messages=messages_to_wire(project),
+                    run=task.run,
+                    recipient=task.recipient,
+                    upload="" if upload is None or not task.run else upload.upload,
+                    new_epoch=None if opened is None else new_epoch_to_wire(opened),
+                )
+            )
         return response
 
     def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
@@ -130,9 +120,11 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Decline a specification, or withdraw the consent to it."""
         member, side = _custodian(context)
         name, reason = project_name(request.project), normalized_reason(request.reason)
-        Decline(name, request.specification_digest, reason).verify(member.identity, request.signature)
-        project = self._service.store.projects.decline(
-            name, side, member.name, request.specification_digest, reason, request.signature
+        digest, signature = request.specification_digest, request.signature
+        CustodianDecline(name, digest, reason).verify(member.identity, signature)
+        project = self._service.store.apply(
+            name,
+            lambda project, now: decline(project, side, Decline(member.name, digest, reason, signature, now)),
         )
         return pb.CustodyDeclineResponse(status=status_to_wire(project))
 
@@ -145,7 +137,10 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         if int(request.message.kind) not in set(MessageKind):
             raise parameter("message.kind", "a message must be an offer or a confirmation", str(request.message.kind))
         kind = MessageKind(request.message.kind)
-        self._service.store.projects.post_message(name, side, member.name, request.epoch, kind, request.message.payload)
+        epoch, payload = request.epoch, request.message.payload
+        self._service.store.apply(
+            name, lambda project, _: post_message(project, side, member.name, epoch, kind, payload)
+        )
         return pb.PostMessageResponse()
 
     def ReportKeys(self, request: pb.ReportKeysRequest, context: ServicerContext) -> pb.ReportKeysResponse:
@@ -157,7 +152,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
             what = f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}"
             raise parameter("report", what, f"{len(report.key_check_value)} and {len(report.canary_digest)}")
-        project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
+        project = self._service.store.apply(
+            name, lambda project, _: report_keys(project, side, member.name, request.epoch, report)
+        )
         mismatch = key_mismatch(project)
         if mismatch is not None:
             raise mismatch
@@ -224,20 +221,6 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.CommitUploadResponse()
 
-    def FetchArtifact(
-        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.FetchArtifactResponse:
-        """A chunk of the caller's own rows of a run's candidate pairs."""
-        _, side = _custodian(context)
-        return fetch_artifact(self._service, request, side)
-
-    def PutArtifact(
-        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.PutArtifactResponse:
-        """Take a chunk of the caller's handles."""
-        member, side = _custodian(context)
-        return put_artifact(self._service, request, member, side)
-
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
         """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
@@ -259,19 +242,11 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
         """Take a chunk of granted columns, sealed to a recipient."""
-        return put_variables(self._service, request, caller(context))
-
-    def FetchVariables(
-        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.FetchVariablesResponse:
-        """A chunk of the columns that the other custodian has sent."""
-        return fetch_variables(self._service, request, caller(context))
-
-    def AcknowledgeVariables(
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.AcknowledgeVariablesResponse:
-        """The caller confirms that it holds these columns."""
-        return acknowledge_variables(self._service, request, caller(context))
+        member, side = _custodian(context)
+        store, limits, transfer = self._service.store, self._service.limits, Transfer(side, request.recipient)
+        name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
+        store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
+        return variables_pb2.PutVariablesResponse()
 
 
 def _custodian(context: ServicerContext) -> tuple[Member, Side]:

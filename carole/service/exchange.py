@@ -5,7 +5,7 @@ Sealed are granted columns, from a custodian to a recipient, and the artifacts o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import structlog
@@ -172,34 +172,28 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
 # Carole's part in `release.variables`: she passes sealed columns from a custodian to a recipient, and reads none.
 
 
-def put_variables(
-    service: ServiceContext, request: variables_pb2.PutVariablesRequest, member: Member
-) -> variables_pb2.PutVariablesResponse:
-    """Take a chunk of what a custodian sends to a recipient."""
-    limits, transfer = service.limits, Transfer(SIDE_OF_ROLE[member.role], request.recipient)
-    name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
-    service.store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
-    return variables_pb2.PutVariablesResponse()
+class Receiving:
+    """What every recipient of granted columns may call."""
 
+    _service: ServiceContext
 
-def fetch_variables(
-    service: ServiceContext, request: variables_pb2.FetchVariablesRequest, member: Member
-) -> variables_pb2.FetchVariablesResponse:
-    """A chunk of what a custodian has sent to the caller."""
-    name, run = project_name(request.project), known_id(request.run)
-    transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-    chunk = service.store.variables.fetch(name, member.role, run, transfer, request.index)
-    return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
+    def FetchVariables(
+        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
+    ) -> variables_pb2.FetchVariablesResponse:
+        """A chunk of what a custodian has sent to the caller."""
+        member, name, run = caller(context), project_name(request.project), known_id(request.run)
+        transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
+        chunk = self._service.store.variables.fetch(name, member.role, run, transfer, request.index)
+        return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
 
-
-def acknowledge_variables(
-    service: ServiceContext, request: variables_pb2.AcknowledgeVariablesRequest, member: Member
-) -> variables_pb2.AcknowledgeVariablesResponse:
-    """The caller confirms that it holds what a custodian has sent."""
-    name, run = project_name(request.project), known_id(request.run)
-    transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
-    service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
-    return variables_pb2.AcknowledgeVariablesResponse()
+    def AcknowledgeVariables(
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
+    ) -> variables_pb2.AcknowledgeVariablesResponse:
+        """The caller confirms that it holds what a custodian has sent."""
+        member, name, run = caller(context), project_name(request.project), known_id(request.run)
+        transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
+        self._service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
+        return variables_pb2.AcknowledgeVariablesResponse()
 
 
 def recipient_name(member: Member) -> str:
@@ -222,7 +216,7 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
         )
 
 
-class Analysis(variables_pb2_grpc.AnalysisServicer):
+class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
     """The analysts' service."""
 
     def __init__(self, service: ServiceContext) -> None:
@@ -235,18 +229,6 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
         listed = newest_first(self._service.store.projects.all(), request.after)
         found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
         return variables_pb2.ListVariablesResponse(projects=found, next=following)
-
-    def FetchVariables(
-        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.FetchVariablesResponse:
-        """A chunk of what a custodian has sent to the caller."""
-        return fetch_variables(self._service, request, caller(context))
-
-    def AcknowledgeVariables(
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.AcknowledgeVariablesResponse:
-        """The caller confirms that it holds what a custodian has sent."""
-        return acknowledge_variables(self._service, request, caller(context))
 
     def _granted(self, projects: Iterable[Project], own: str) -> Iterator[tuple[str, variables_pb2.VariableTransfers]]:
         """The transfers to a recipient, by project."""
@@ -270,47 +252,56 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
 # Transfer of a run's artifacts: which caller may fetch which, and which caller may submit which.
 
 
-def fetch_artifact(
-    service: ServiceContext, request: resolution_pb2.FetchArtifactRequest, side: Side | None
-) -> resolution_pb2.FetchArtifactResponse:
-    """A chunk of an artifact for a custodian (its side given) or for the resolver."""
-    artifact = request.artifact
-    if side is not None and artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
-        name = rows_of(side)
-    elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST:
-        name = RESOLUTION_REQUEST
-    elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
-        name = handles_of(side_from_wire(request.side))
-    else:
-        raise _not_for_you(artifact)
-    chunk = service.store.artifacts.fetch(project_name(request.project), known_id(request.run), name, request.index)
-    return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
+class Resolving:
+    """What custodians and the resolver, a project's owner, exchange while a run waits."""
 
+    _service: ServiceContext
 
-def put_artifact(
-    service: ServiceContext, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
-) -> resolution_pb2.PutArtifactResponse:
-    """Take a chunk of a custodian's handles, or of the resolver's result."""
-    name, run = project_name(request.project), known_id(request.run)
-    chunk = Chunk.of(request.chunk)
-    done: Callable[[Project, int], Outcome]
-    if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
-        artifact, giver = handles_of(side), side
+    def FetchArtifact(
+        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
+    ) -> resolution_pb2.FetchArtifactResponse:
+        """A chunk of a custodian's own rows of candidate pairs; for the resolver of its request, or of handles."""
+        name, side = self._party(request.project, caller(context), "fetch of an artifact")
+        if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
+            artifact = rows_of(side)
+        elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST:
+            artifact = RESOLUTION_REQUEST
+        elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
+            artifact = handles_of(side_from_wire(request.side))
+        else:
+            raise _not_for_you(request.artifact)
+        chunk = self._service.store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
+        return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
+
+    def PutArtifact(
+        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
+    ) -> resolution_pb2.PutArtifactResponse:
+        """Take a chunk of the caller's handles, or of the resolver's result."""
+        member = caller(context)
+        name, side = self._party(request.project, member, "result of the resolver")
+        run, chunk = known_id(request.run), Chunk.of(request.chunk)
+        if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
+            artifact = handles_of(side)
+        elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
+            artifact = RESOLUTION_RESULT
+            ResolverResult(name, run, chunk.root).verify(member.identity, request.signature)
+        else:
+            raise _not_for_you(request.artifact)
 
         def done(project: Project, total_bytes: int) -> Outcome:
-            return submit_row_handles(project, giver, member.name, run)
+            if side is None:
+                return resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
+            return submit_row_handles(project, side, member.name, run)
 
-    elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
-        artifact = RESOLUTION_RESULT
-        ResolverResult(name, run, chunk.root).verify(member.identity, request.signature)
+        self._service.store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
+        return resolution_pb2.PutArtifactResponse()
 
-        def done(project: Project, total_bytes: int) -> Outcome:
-            return resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
-
-    else:
-        raise _not_for_you(request.artifact)
-    service.store.artifacts.put(name, run, artifact, chunk, service.limits.max_upload_bytes, done)
-    return resolution_pb2.PutArtifactResponse()
+    def _party(self, project: str, member: Member, doing: str) -> tuple[str, Side | None]:
+        """The project's name, and the custodian that the caller is; None for the resolver, who must own the project."""
+        name, side = project_name(project), SIDE_OF_ROLE.get(member.role)
+        if side is None:
+            self._service.require_owner(name, member, doing)
+        return name, side
 
 
 def _not_for_you(artifact: int) -> GemelError:

@@ -16,7 +16,6 @@ from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
-from gemel.common.pki.members import Members
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 
@@ -50,17 +49,20 @@ class OwnService:
     """How the worker calls the service."""
 
     def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
-        self._keys, self._list = configuration.keys, configuration.members
-        self._address, self._pin = address, pin
+        self._configuration, self._address, self._pin = configuration, address, pin
 
     def connect(self) -> Connection:
         """A connection, with the certificate as it is now.
 
         Raises UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
         """
-        members = self._pin.load(self._list or PartyFolder(self._keys).members)
-        credentials = channel_credentials(self._keys, Role.LINKER, members=self._list)
-        return Connection(loopback(self._address.wait()), members.in_role(Role.LINKER).server_name, credentials)
+        return _connection(self._configuration, loopback(self._address.wait()), self._pin)
+
+
+def _connection(configuration: CaroleConfiguration, address: str, pin: ListPin = UNPINNED) -> Connection:
+    members = pin.load(configuration.members or PartyFolder(configuration.keys).members)
+    credentials = channel_credentials(configuration.keys, Role.LINKER, members=configuration.members)
+    return Connection(address, members.in_role(Role.LINKER).server_name, credentials)
 
 
 def loopback(address: str) -> str:
@@ -111,9 +113,7 @@ def _check_ready(address: str) -> None:
 
 
 def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
-    credentials = channel_credentials(configuration.keys, Role.LINKER, members=configuration.members)
-    listed = Members.load(configuration.members or PartyFolder(configuration.keys).members)
-    with Connection(address, listed.in_role(Role.LINKER).server_name, credentials) as connection:
+    with _connection(configuration, address) as connection:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
     if found.status != health_pb2.HealthCheckResponse.SERVING:

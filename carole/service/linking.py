@@ -28,7 +28,7 @@ from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.sharded_pairs import request_order
+from gemel.carole.engine.pairs.shards import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import check_result, unpack_result

@@ -114,20 +114,14 @@ class CaroleMetrics(Collector):
 
     def _audit(self, figures: Figures) -> Iterable[Metric]:
         yield gauge("gemel_audit_entries", "Entries of the audit log.", figures.audit_entries)
-        entries = GaugeMetricFamily(
-            "gemel_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
+        named = ((str(member.role), figures.witnessed.get(member.name)) for member in self._trust.members)
+        seen = {role: witnessed for role, witnessed in named if witnessed is not None}
+        what = "Entries of the log that a custodian has countersigned."
+        yield labelled("gemel_audit_witnessed_entries", what, "role", {role: one.entries for role, one in seen.items()})
+        what = "Since Carole signed the newest checkpoint that a custodian has countersigned."
+        yield labelled(
+            "gemel_audit_witness_age_seconds", what, "role", {role: one.seconds for role, one in seen.items()}
         )
-        age = GaugeMetricFamily(
-            "gemel_audit_witness_age_seconds",
-            "Since Carole signed the newest checkpoint that a custodian has countersigned.",
-            labels=["role"],
-        )
-        for member in self._trust.members:
-            if (seen := figures.witnessed.get(member.name)) is not None:
-                entries.add_metric([str(member.role)], seen.entries)
-                age.add_metric([str(member.role)], seen.seconds)
-        yield entries
-        yield age
 
 
 def _last_run(last: LastRun) -> Iterable[Metric]:

@@ -28,10 +28,7 @@ from gemel.common.terminal.check_lines import Checks, Note
 
 
 def check_carole(config: Path) -> Checks:
-    """Make every check of Carole's installation.
-
-    Raises CONFIGURATION if the configuration cannot be used: nothing can be checked then.
-    """
+    """Make every check of Carole's installation."""
     settings = load_carole(config)
     checks = Checks()
     checks.run("configuration", lambda: str(config))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from grpc import ServicerContext
 
+from gemel.carole.projects.operations.release import override, refuse
 from gemel.carole.projects.project import Project, ReleaseSignature, State
 from gemel.carole.service.context import ServiceContext, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
@@ -212,9 +214,11 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         if request.release:
             stewards = {steward.name: steward.identity.hex for steward in members.with_role(Role.STEWARD)}
             refuse_unassessed(self._store, name, run)
-            project = self._store.runs.override(name, given, reason, stewards)
+            project = self._store.apply(
+                name, lambda project, now: override(project, replace(given, at=now), reason, stewards)
+            )
         else:
-            project = self._store.runs.refuse(name, given, reason)
+            project = self._store.apply(name, lambda project, _: refuse(project, given, reason))
         return pb.DecideResponse(status=status_to_wire(project, stewards=steward_names(members), judges=True))
 
     def HandOver(self, request: pb.StewardHandOverRequest, context: ServicerContext) -> pb.StewardHandOverResponse:

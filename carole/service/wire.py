@@ -121,10 +121,7 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
 
 
 def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) -> dict[str, bytes]:
-    """The digests of the canary's parts by name: in the wire's order, and by names that Carole herself gives.
-
-    Raises PARAMETER for another number of parts, or for a digest of another length.
-    """
+    """The digests of the canary's parts by name: in the wire's order, and by names that Carole herself gives."""
     names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
     if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
         what = f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes"

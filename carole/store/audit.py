@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, count, counter
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
@@ -32,10 +32,8 @@ from gemel.common.keys.identity import Identity
 def append(connection: Connection, at: int, project: str, entries: Iterable[Entry]) -> None:
     """Add entries to the log and its tree, in the caller's transaction."""
     for reported in entries:
-        # The update locks the counter's row until the transaction ends.
-        connection.execute(update(meta).where(meta.c.key == "audit").values(value=meta.c.value + 1))
-        text = canonical(reported.details)
-        entry = AuditEntry(last(connection), at, project, reported.actor, str(reported.action), text, new_salt())
+        sequence, text = count(connection, "audit"), canonical(reported.details)
+        entry = AuditEntry(sequence, at, project, reported.actor, str(reported.action), text, new_salt())
         values = {"sequence": entry.sequence, "at": at, "project": project, "actor": entry.actor}
         values |= {"action": entry.action, "details": text, "salt": entry.salt}
         connection.execute(insert(audit).values(values))
@@ -76,7 +74,7 @@ def log_name(connection: Connection) -> str:
 
 def last(connection: Connection) -> int:
     """Sequence number of the newest entry: it grows whenever any project changes."""
-    return int(connection.execute(select(meta.c.value).where(meta.c.key == "audit")).scalar_one())
+    return counter(connection, "audit")
 
 
 def entries(connection: Connection, project: str | None = None) -> list[AuditEntry]:
@@ -93,7 +91,7 @@ def entry_of(row: Row[Any]) -> AuditEntry:
 
 
 def node(connection: Connection, height: int, position: int) -> bytes:
-    """A full node of the tree. Raises AUDIT if it is missing."""
+    """A full node of the tree."""
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
@@ -163,10 +161,7 @@ class Log:
         return checkpoint_of(row)
 
     def continued(self, size: int) -> tuple[Checkpoint, list[bytes]]:
-        """The newest checkpoint with the proof that it continues the log's first `size` entries.
-
-        Raises AUDIT if the log has fewer: it was cut, or the caller has seen another.
-        """
+        """The newest checkpoint with the proof that it continues the log's first `size` entries."""
         with self._database.read() as connection:
             shown = newest(connection)
             if size > shown.size:
@@ -271,7 +266,7 @@ class Log:
         return None if row is None else (Checkpoint.from_text(row.checkpoint, "witnesses"), bytes(row.countersignature))
 
     def proof(self, old: int, new: int) -> list[bytes]:
-        """Proof that the first `new` entries begin with the first `old`. Raises AUDIT if the log has fewer entries."""
+        """Proof that the first `new` entries begin with the first `old`."""
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
                 what = "the audit log has fewer entries"

@@ -9,7 +9,7 @@ removed after it; what a kill leaves of these, `retention` removes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,11 +38,11 @@ from gemel.carole.store.tables import (
     runs,
     uploads,
 )
-from gemel.carole.store.view import lock_project
+from gemel.carole.store.view import read_project
 from gemel.common.parties import Side
 
-Row = tuple[tuple[str, Any], ...]
-"""A row's key within its project: names of columns and their values."""
+Columns = dict[str, Any]
+"""A row, or a part of one: values by the names of columns."""
 
 _ENDED = {
     Action.EXPIRE_UPLOAD: "expired",
@@ -61,26 +61,32 @@ class Changes:
     """Changes projects, each in a transaction of its own."""
 
     def __init__(self, database: Database, payloads: EncryptedPayloads, clock: Clock) -> None:
-        self._database = database
-        self._payloads = payloads
-        self._clock = clock
+        self.database, self.payloads, self.clock = database, payloads, clock
 
     @contextmanager
     def of(self, name: str) -> Iterator[Change]:
-        """A transaction that locks a project against other writers. Raises NOT_FOUND."""
-        with self._database.write() as connection:
-            held = lock_project(connection, name)
-            change = Change(connection, held.id, held.project, self._clock(), self._payloads)
+        """A transaction that locks a project against other writers."""
+        with self.database.write() as connection:
+            held = read_project(connection, name, lock=True)
+            change = Change(connection, held.id, held.project, self.clock(), self.payloads)
             yield change
             audit.append(connection, change.at, name, _destroyed(change.erased.values()))
-        self._payloads.remove(change.erased)
+        self.payloads.remove(change.erased)
         if change.erased:
-            self._database.forget_deleted()
+            self.database.forget_deleted()
 
     def apply(self, name: str, operation: Callable[[Project, int], Outcome]) -> Project:
         """Apply an operation that needs only the project and the time; errors of the operation, and NOT_FOUND."""
         with self.of(name) as change:
             return change.apply(operation(change.project, change.at))
+
+
+class Part:
+    """A part of the store: it reads the database and payloads, and changes projects."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._database, self._payloads, self._clock = changes.database, changes.payloads, changes.clock
 
 
 class Change:
@@ -102,16 +108,13 @@ class Change:
             before, after = self.project, outcome.project
             why = next((_ENDED[entry.action] for entry in outcome.entries if entry.action in _ENDED), "replaced")
             self._project(before, after)
-            self._replace(approvals, _approvals(before), _approvals(after))
-            self._replace(declines, _declines(before), _declines(after))
-            opened = _new_epoch(before) if after.epoch == before.epoch else {}  # those of before remain
-            self._replace(epochs, opened, _new_epoch(after))
-            self._replace(hand_overs, _hand_over(before), _hand_over(after))
-            self._replace(messages, _messages(before), _messages(after), at=self.at)
-            self._replace(key_reports, _reports(before), _reports(after), at=self.at)
+            former, now = _rows(before), _rows(after)
+            if after.epoch != before.epoch:
+                former[epochs] = []  # those of before remain
+            for table, rows in now.items():
+                self._replace(table, former[table], rows)
             self._uploads(before, after, why)
             self._runs(before, after)
-            self._replace(release_signatures, _signed(before), _signed(after))
             self._acknowledged(before, after)
             if why in ("withdrawn", "superseded"):
                 # What a run has made of these uploads, and no party has received.
@@ -147,19 +150,14 @@ class Change:
         if changed:
             self.connection.execute(update(projects).where(projects.c.id == self.id).values(changed))
 
-    def _replace(
-        self, table: Table, before: Mapping[Row, Mapping[str, Any]], after: Mapping[Row, Mapping[str, Any]], **more: int
-    ) -> None:
+    def _replace(self, table: Table, before: Sequence[Columns], after: Sequence[Columns]) -> None:
         """Delete the rows that are gone or have changed, and insert the new ones."""
-        for key in [key for key, values in before.items() if after.get(key) != values]:
-            which = [table.c.project == self.id, *(table.c[name] == value for name, value in key)]
-            self.connection.execute(delete(table).where(*which))
-        new = [
-            {"project": self.id, **dict(key), **values, **more}
-            for key, values in after.items()
-            if before.get(key) != values
-        ]
-        if new:
+        keys = [column for column in table.primary_key if column.name != "project"]
+        for row in before:
+            if row not in after:
+                which = table.c.project == self.id, *(column == row[column.name] for column in keys)
+                self.connection.execute(delete(table).where(*which))
+        if new := [{"project": self.id, "at": self.at, **row} for row in after if row not in before]:
             self.connection.execute(insert(table), new)
 
     def _uploads(self, before: Project, after: Project, why: str) -> None:
@@ -219,7 +217,7 @@ def _destroyed(digests: Iterable[str]) -> Iterator[Entry]:
         yield Entry(SYSTEM, Action.DESTROY_KEYS, {"keys": len(part), "sha256": " ".join(part)})
 
 
-def project_columns(project: Project) -> dict[str, Any]:
+def project_columns(project: Project) -> Columns:
     """The changeable columns of a project's row."""
     return {
         **_columns(project, "epoch", "specification_digest", "owner", "signatures"),
@@ -230,60 +228,48 @@ def project_columns(project: Project) -> dict[str, Any]:
     }
 
 
-def _columns(value: object, *names: str) -> dict[str, Any]:
+def _columns(value: object, *names: str) -> Columns:
     """Columns that are called as what they hold."""
     return {name: getattr(value, name) for name in names}
 
 
-def _approvals(project: Project) -> dict[Row, dict[str, Any]]:
+def _rows(project: Project) -> dict[Table, list[Columns]]:
+    """The rows of all that a project has several of, or may lack; those without a time get that of the change."""
+    epoch = project.epoch
     return {
-        (("role", str(role)),): _columns(approval, "member", "digest", "signature", "at")
-        for role, approval in project.approvals.items()
-    }
-
-
-def _declines(project: Project) -> dict[Row, dict[str, Any]]:
-    return {
-        (("side", str(side)),): _columns(decline, "member", "digest", "reason", "signature", "at")
-        for side, decline in project.declines.items()
-    }
-
-
-def _new_epoch(project: Project) -> dict[Row, dict[str, Any]]:
-    new = project.new_epoch
-    return {} if new is None else {(("epoch", new.epoch),): _columns(new, "member", "reason", "signature", "at")}
-
-
-def _hand_over(project: Project) -> dict[Row, dict[str, Any]]:
-    pending = project.hand_over
-    if pending is None:
-        return {}
-    statement = pending.statement
-    stated = _columns(statement, "former", "successor", "reason")
-    return {(): stated | _columns(pending, "member", "signature", "at") | {"checkpoint": statement.seen.to_text()}}
-
-
-def _signed(project: Project) -> dict[Row, dict[str, Any]]:
-    return {
-        (("run", one.run), ("member", one.member)): _columns(one, "identity", "report", "signature", "at")
-        for one in project.release_signatures
-    }
-
-
-def _messages(project: Project) -> dict[Row, dict[str, Any]]:
-    return {
-        (("epoch", project.epoch), ("side", str(side)), ("kind", int(kind))): {"payload": payload}
-        for (side, kind), payload in project.messages.items()
-    }
-
-
-def _reports(project: Project) -> dict[Row, dict[str, Any]]:
-    return {
-        (("epoch", project.epoch), ("side", str(side))): {
-            **_columns(report, "key_check_value", "canary_digest"),
-            "canary_parts": json.dumps({name: part.hex() for name, part in report.canary_parts.items()}),
-        }
-        for side, report in project.reports.items()
+        approvals: [
+            {"role": str(role), **_columns(approval, "member", "digest", "signature", "at")}
+            for role, approval in project.approvals.items()
+        ],
+        declines: [
+            {"side": str(side), **_columns(decline, "member", "digest", "reason", "signature", "at")}
+            for side, decline in project.declines.items()
+        ],
+        epochs: [
+            _columns(opened, "epoch", "member", "reason", "signature", "at")
+            for opened in (project.new_epoch,)
+            if opened is not None
+        ],
+        hand_overs: [
+            _columns(offer.statement, "former", "successor", "reason")
+            | _columns(offer, "member", "signature", "at")
+            | {"checkpoint": offer.statement.seen.to_text()}
+            for offer in (project.hand_over,)
+            if offer is not None
+        ],
+        messages: [
+            {"epoch": epoch, "side": str(side), "kind": int(kind), "payload": payload}
+            for (side, kind), payload in project.messages.items()
+        ],
+        key_reports: [
+            {"epoch": epoch, "side": str(side), **_columns(report, "key_check_value", "canary_digest")}
+            | {"canary_parts": json.dumps({name: part.hex() for name, part in report.canary_parts.items()})}
+            for side, report in project.reports.items()
+        ],
+        release_signatures: [
+            _columns(one, "run", "member", "identity", "report", "signature", "at")
+            for one in project.release_signatures
+        ],
     }
 
 
@@ -292,6 +278,6 @@ def _live(project: Project) -> dict[tuple[Side, str], Upload]:
     return {(side, upload.upload): upload for side, upload in found if not upload.expired}
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run) -> Columns:
     state = {"state": int(run.state), "active": 1 if run.state.active else None, "released": int(run.released)}
     return state | _columns(run, "stage", "fraction", "error", "links", "attempt")

@@ -9,14 +9,13 @@ nothing to erase, believes the clock of its first service.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection
 
 from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, number_of, set_number
 from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.tables import meta
 from gemel.common.errors import ErrorCode, GemelError
 
 MAX_DAYS = 7
@@ -40,16 +39,16 @@ class ClockGuard:
         """Remember the time now, if it is near to the remembered one, or there is none; call it while serving."""
         now = self._clock()
         with self._database.read() as connection:
-            before = _remembered(connection)
+            before = number_of(connection, _KEY)
         if before is None or (_near(before, now) and now - before > _STEP_MS):
             with self._database.write() as connection:
                 believe(connection, now)
 
     def require(self) -> None:
-        """Refuse a clock that has moved too far from when the store was last in use. Raises CONFIGURATION."""
+        """Refuse a clock that has moved too far from when the store was last in use."""
         now = self._clock()
         with self._database.read() as connection:
-            before = _remembered(connection)
+            before = number_of(connection, _KEY)
         if before is not None and not _near(before, now):
             days = (now - before) / DAY_MS
             raise GemelError(
@@ -63,23 +62,16 @@ class ClockGuard:
 
 def believe(connection: Connection, now: int) -> None:
     """Remember a time as that of the last use."""
-    changed = connection.execute(update(meta).where(meta.c.key == _KEY).values(value=now))
-    if changed.rowcount == 0:
-        connection.execute(insert(meta).values(key=_KEY, value=now))
+    set_number(connection, _KEY, now)
 
 
 def confirm(connection: Connection, now: int) -> int:
     """Believe the clock as it is now, by an operator's word; the days by which it had moved. No Carole may serve."""
-    before = _remembered(connection)
+    before = number_of(connection, _KEY)
     days = 0 if before is None else round((now - before) / DAY_MS)
     believe(connection, now)
     audit.append(connection, now, "", [Entry(SYSTEM, Action.CONFIRM_CLOCK, {"days": days})])
     return days
-
-
-def _remembered(connection: Connection) -> int | None:
-    found = connection.execute(select(meta.c.value).where(meta.c.key == _KEY)).scalar()
-    return None if found is None else int(found)
 
 
 def _near(before: int, now: int) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, select, update
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, insert, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -92,17 +92,41 @@ def newest_schema(connection: Connection, where: str) -> None:
     )
 
 
-_STATE = select(meta.c.value).where(meta.c.key == "state")
-_NEXT_STATE = update(meta).where(meta.c.key == "state").values(value=bindparam("drawn"))
+# Statements are made once: making one costs as much as its execution.
+_NUMBER = select(meta.c.value).where(meta.c.key == bindparam("of"))
+_COUNT = update(meta).where(meta.c.key == bindparam("of")).values(value=meta.c.value + 1)
+_SET = update(meta).where(meta.c.key == bindparam("of")).values(value=bindparam("number"))
 
 
-def state_of(connection: Connection) -> int:
-    """A number that differs whenever something was written.
+def number_of(connection: Connection, key: str) -> int | None:
+    """A number of the store's, from its row of `meta`; None without one."""
+    found = connection.execute(_NUMBER, {"of": key}).scalar()
+    return None if found is None else int(found)
 
-    It is drawn, not counted: a standby that takes over may lack the last writes, and would count up to the same numbers
-    again.
-    """
-    return int(connection.execute(_STATE).scalar_one())
+
+def counter(connection: Connection, key: str) -> int:
+    """A counter of the store's, which every store has."""
+    return int(connection.execute(_NUMBER, {"of": key}).scalar_one())
+
+
+def count(connection: Connection, key: str) -> int:
+    """The next number of a counter, whose row is locked until the transaction ends."""
+    connection.execute(_COUNT, {"of": key})
+    return counter(connection, key)
+
+
+def set_number(connection: Connection, key: str, number: int) -> None:
+    """Keep a number, in the place of a former one."""
+    if connection.execute(_SET, {"of": key, "number": number}).rowcount == 0:
+        connection.execute(insert(meta).values(key=key, value=number))
+
+
+STATE = "state"
+"""A number that differs whenever something was written.
+
+It is drawn, not counted: a standby that takes over may lack the last writes, and would count up to the same numbers
+again.
+"""
 
 
 _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "25006"
@@ -191,7 +215,7 @@ class Database:
             if self._seal is not None:
                 self._seal(connection)
             # Last, so that writers wait for each other no longer than a commit takes.
-            connection.execute(_NEXT_STATE, {"drawn": secrets.randbits(62)})
+            set_number(connection, STATE, secrets.randbits(62))
 
     def forget_deleted(self) -> None:
         """Remove overwritten content from SQLite's write-ahead log.

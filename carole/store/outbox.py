@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, insert, select, update
 
 from gemel.carole.store import audit
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, number_of, set_number
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit as audit_table
 from gemel.carole.store.tables import meta, notices
@@ -53,17 +53,16 @@ class Outbox:
         """
         with self._database.write() as connection:
             connection.execute(delete(notices).where(notices.c.way.not_in(ways)))
-            position = connection.execute(select(meta.c.value).where(meta.c.key == _KEY)).scalar()
-            if position is not None:
-                return int(position)
-            position = audit.last(connection)
-            connection.execute(insert(meta).values(key=_KEY, value=position))
+            position = number_of(connection, _KEY)
+            if position is None:
+                position = audit.last(connection)
+                set_number(connection, _KEY, position)
             return position
 
     def end(self) -> None:
         """Forget everything, where no one is notified any more."""
         with self._database.glance() as connection:
-            if connection.execute(select(meta.c.value).where(meta.c.key == _KEY)).scalar() is None:
+            if number_of(connection, _KEY) is None:
                 return
         with self._database.write() as connection:
             connection.execute(delete(notices))
@@ -93,7 +92,7 @@ class Outbox:
                 values = {"id": notice.id, "way": notice.way, "message": notice.text, "attempts": 0, "due_at": now}
                 connection.execute(insert(notices).values(**values, kept_until=notice.kept_until, ended=0))
             if position is not None:
-                connection.execute(update(meta).where(meta.c.key == _KEY).values(value=position))
+                set_number(connection, _KEY, position)
         return refused
 
     def due(self, way: str) -> Notice | None:

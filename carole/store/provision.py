@@ -119,14 +119,9 @@ def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clo
 
     A dry run takes that back. Raises BUSY while a Carole holds the store; DATABASE.
     """
-    days = 0
-
-    def believe(connection: Connection, blobs: Blobs) -> None:
-        nonlocal days
-        days = clock_guard.confirm(connection, clock())
-
-    change_held(url, place, identity, clock, believe, dry_run=dry_run)
-    return days
+    return change_held(
+        url, place, identity, clock, lambda connection, _: clock_guard.confirm(connection, clock()), dry_run=dry_run
+    )
 
 
 def change_held(
@@ -134,21 +129,25 @@ def change_held(
     place: Path | Bucket,
     identity: Identity,
     clock: Clock,
-    change: Callable[[Connection, Blobs], None],
+    change: Callable[[Connection, Blobs], int],
     *,
     dry_run: bool,
-) -> None:
-    """Change a store as its holder, in one transaction; a dry run takes that back. BUSY while a Carole holds it."""
-    blobs = Blobs(place)
+) -> int:
+    """Change a store as its holder, in one transaction, and return what the change does; a dry run takes it back.
+
+    Raises BUSY while a Carole holds it.
+    """
+    blobs, changed = Blobs(place), 0
 
     def prepare(connection: Connection, where: str) -> None:
+        nonlocal changed
         newest_schema(connection, where)
         holder = tenure.take(connection, blobs.place, where)
-        change(connection, blobs)
+        changed = change(connection, blobs)
         tenure.release(connection, holder)
 
     with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run):
-        pass
+        return changed
 
 
 def require_pair(connection: Connection, blobs: Blobs) -> None:

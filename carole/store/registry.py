@@ -11,35 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from gemel.carole.projects.operations.consent import (
-    amend,
-    approve,
-    hand_over,
-    open_epoch,
-    post_message,
-    report_keys,
-    take_over,
-)
-from gemel.carole.projects.operations.contribution import decline
-from gemel.carole.projects.operations.outcome import Detail, Entry
-from gemel.carole.projects.operations.release import erase
-from gemel.carole.projects.project import (
-    Approval,
-    Decline,
-    Grant,
-    KeyReport,
-    MessageKind,
-    NewEpoch,
-    PendingHandOver,
-    Policy,
-    Project,
-    State,
-)
+from gemel.carole.projects.operations.consent import amend, hand_over, take_over
+from gemel.carole.projects.operations.outcome import Entry
+from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Policy, Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
-from gemel.carole.store.changes import Changes, project_columns
-from gemel.carole.store.database import Database, state_of
-from gemel.carole.store.payloads.encrypted_payloads import Clock
+from gemel.carole.store.changes import Part, project_columns
+from gemel.carole.store.database import STATE, Database, counter
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
@@ -125,25 +103,18 @@ class NewProject:
     transfers: tuple[Transfer, ...] = ()
 
 
-class Registry:
+class Registry(Part):
     """Projects by name, kept in memory as long as nothing is written: every custodian asks for them, again and again.
 
     A call costs one query of one row where nothing was written since the last. It is the database that says so: nothing
     depends on who writes, or from which process.
     """
 
-    def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
-        self._database = database
-        self._changes = changes
-        self._clock = clock
-        self._read: tuple[int | None, Mapping[str, Held]] = None, {}
-        """A state of the database, and the projects in it by name, in the order they were created."""
+    _read: tuple[int | None, Mapping[str, Held]] = None, MappingProxyType({})
+    """A state of the database, and the projects in it by name, in the order they were created."""
 
     def create(self, new: NewProject, member: str) -> Project:
-        """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
-
-        Raises EXISTS if there is a project of this name with another specification, or of another coordinator.
-        """
+        """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless."""
         with self._database.write() as connection:
             if connection.execute(select(projects.c.id).where(projects.c.name == new.name)).first() is None:
                 try:
@@ -184,7 +155,7 @@ class Registry:
             return outcome.project
 
     def get(self, name: str) -> Project:
-        """A project. Raises NOT_FOUND."""
+        """A project."""
         return self._held(name).project
 
     def all(self) -> list[Project]:
@@ -193,7 +164,7 @@ class Registry:
         if state != self._state():
             with self._database.read() as connection:
                 held = {one.project.name: one for one in all_held(connection)}
-                self._read = state_of(connection), held
+                self._read = counter(connection, STATE), held
         return [one.project for one in held.values()]
 
     def owners(self) -> set[str]:
@@ -203,7 +174,7 @@ class Registry:
             return set(connection.scalars(query.distinct()))
 
     def specification(self, name: str) -> str:
-        """A project's specification as its coordinator wrote it. Raises NOT_FOUND."""
+        """A project's specification as its coordinator wrote it."""
         return self._held(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
@@ -214,58 +185,6 @@ class Registry:
         """A number that grows whenever any project changes: cheap to poll."""
         with self._database.glance() as connection:
             return audit.last(connection)
-
-    def approve(
-        self,
-        name: str,
-        role: Role,
-        member: str,
-        digest: bytes,
-        signature: bytes,
-        epoch: int = 1,
-        file: Mapping[str, Detail] = MappingProxyType({}),
-    ) -> Project:
-        """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
-        return self._changes.apply(
-            name,
-            lambda project, now: approve(project, role, Approval(member, digest, signature, now, epoch), file),
-        )
-
-    def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:
-        """Open the next epoch, whose signature has been verified, and destroy the keys of all uploads.
-
-        Errors as `operations.open_epoch`, and NOT_FOUND.
-        """
-        return self._changes.apply(
-            name, lambda project, now: open_epoch(project, NewEpoch(epoch, member, reason, signature, now))
-        )
-
-    def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:
-        """Keep a refusal whose signature has been verified, and destroy the keys of the side's uploads.
-
-        Errors as `operations.decline`, and NOT_FOUND.
-        """
-        return self._changes.apply(
-            name,
-            lambda project, now: decline(project, side, Decline(member, digest, reason, signature, now)),
-        )
-
-    def post_message(
-        self, name: str, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes
-    ) -> Project:
-        """Keep a message for the other custodian; errors as `operations.post_message`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: post_message(project, side, member, epoch, kind, payload))
-
-    def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
-        """Store a custodian's key report, replacing its former one; errors as `operations.report_keys`.
-
-        Unequal reports raise no error here: they are stored, and `operations.key_mismatch` returns the error.
-        """
-        return self._changes.apply(name, lambda project, _: report_keys(project, side, member, epoch, report))
-
-    def erase(self, name: str, role: Role, member: str) -> Project:
-        """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
-        return self._changes.apply(name, lambda project, _: erase(project, role, member))
 
     def hand_over(self, role: Role, member: str, statement: HandOver, signature: bytes) -> Project:
         """Keep an offer whose signature has been verified; errors as `operations.hand_over`, NOT_FOUND, and AUDIT for a
@@ -303,7 +222,7 @@ class Registry:
 
     def _state(self) -> int:
         with self._database.glance() as connection:
-            return state_of(connection)
+            return counter(connection, STATE)
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()

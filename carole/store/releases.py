@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, cast, exists, insert, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Select, cast, exists, insert, select
 
 from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
@@ -87,6 +87,11 @@ class ReleaseTrace:
     """What is kept of it."""
 
 
+def in_ms(days: Column[int]) -> ColumnElement[int]:
+    """Days as milliseconds, which PostgreSQL would multiply in 32 bits."""
+    return cast(days, BigInteger) * DAY_MS
+
+
 def counts_due(now: int) -> Select[tuple[str, str]]:
     """Project and payload of the counts of every release whose days are over."""
     return (
@@ -97,8 +102,7 @@ def counts_due(now: int) -> Select[tuple[str, str]]:
         .where(
             results.c.recipient == COUNTS,
             payloads.c.wrapped_key.is_not(None),
-            # PostgreSQL would multiply in 32 bits.
-            releases.c.at + cast(releases.c.days, BigInteger) * DAY_MS <= now,
+            releases.c.at + in_ms(releases.c.days) <= now,
         )
     )
 
@@ -139,11 +143,7 @@ class Releases:
     def _read(self, project: str, run: str) -> bytes | None:
         with self._database.read() as connection:
             payload = _counted(connection, run)
-            if payload is None:
-                return None
-            first = self._payloads.fetch(connection, payload, 0, project)
-            rest = (self._payloads.fetch(connection, payload, i, project) for i in range(1, first.count))
-            return first.data + b"".join(chunk.data for chunk in rest)
+            return None if payload is None else self._payloads.whole(connection, payload, project)
 
 
 def of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:

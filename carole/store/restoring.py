@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, select
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.projects.operations.outcome import Detail, Entry
@@ -21,13 +21,13 @@ from gemel.carole.projects.project import Project, RestoreDecision
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit
-from gemel.carole.store.changes import Changes
-from gemel.carole.store.database import Database
+from gemel.carole.store.changes import Part
+from gemel.carole.store.database import set_number
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.provision import change_held, require_pair
 from gemel.carole.store.tables import audit as entries
-from gemel.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
+from gemel.carole.store.tables import audit_checkpoints, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
 from gemel.common.audit import AuditEntry, Checkpoint, merkle
 from gemel.common.audit.statements import RestorationDecision
@@ -47,8 +47,7 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     was = audit.newest(connection)
     details: dict[str, Detail] = {"store": was.log, "entries": was.size, "root": was.root.hex(), "made_at": made_at}
     audit.append(connection, at, "", [Entry(SYSTEM, Action.RESTORE, details)])
-    connection.execute(delete(meta).where(meta.c.key == RESTORED))
-    connection.execute(insert(meta).values(key=RESTORED, value=audit.last(connection)))
+    set_number(connection, RESTORED, audit.last(connection))
     return was.size
 
 
@@ -58,15 +57,12 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
     Returns the number of entries of its log. A dry run takes the record back. Raises DATABASE where database and folder
     are not of one store, or of another version; BUSY while a Carole holds it.
     """
-    size = 0
 
-    def declare(connection: Connection, blobs: Blobs) -> None:
-        nonlocal size
+    def declare(connection: Connection, blobs: Blobs) -> int:
         require_pair(connection, blobs)
-        size = record_restoration(connection, audit.newest(connection).at, clock())
+        return record_restoration(connection, audit.newest(connection).at, clock())
 
-    change_held(url, place, identity, clock, declare, dry_run=dry_run)
-    return size
+    return change_held(url, place, identity, clock, declare, dry_run=dry_run)
 
 
 @dataclass(frozen=True)
@@ -83,13 +79,8 @@ class RestoredLog:
     """`restored`, `continues`: the log as it was put back, and the proof that `newest` continues it."""
 
 
-class Restorations:
+class Restorations(Part):
     """The newest restoration, and the decisions about it."""
-
-    def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
-        self._database = database
-        self._changes = changes
-        self._clock = clock
 
     def newest(self) -> RestoredLog | None:
         """The newest restoration; None if there was none."""

@@ -6,7 +6,6 @@ destroying its key like everything else.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -25,9 +24,8 @@ from gemel.carole.projects.operations.release import (
 )
 from gemel.carole.projects.project import Grant, Project, Run, State
 from gemel.carole.projects.restoration import refuse_standstill
-from gemel.carole.store.changes import Change, Changes
-from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk, chunk_conflict, erased
+from gemel.carole.store.changes import Change, Changes, Part
+from gemel.carole.store.payloads.encrypted_payloads import StoredChunk, chunk_conflict, erased
 from gemel.carole.store.payloads.payload_reader import PayloadReader
 from gemel.carole.store.tables import artifacts, payloads, results
 from gemel.carole.store.uploads import Quota
@@ -48,16 +46,11 @@ REPORT = "assessment"
 """The recipient under which the report on the disclosure risk is stored."""
 
 
-class _OfRuns(ABC):
+class _OfRuns(Part):
     """Content that belongs to runs: a row of `_table` names it in its `_named`, beside its payload."""
 
     _table: Table
     _named: str
-
-    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
-        self._database = database
-        self._payloads = payloads
-        self._changes = changes
 
     @contextmanager
     def writing(
@@ -98,9 +91,9 @@ class _OfRuns(ABC):
             self._payloads.remove(made)
             raise
 
-    @abstractmethod
     def _randomised(self, called: str) -> bool:
         """Whether the digest of a content confirms no guess (see `encrypted_payloads`)."""
+        return True
 
     def row(self, connection: Connection, run: str, called: str) -> Row[Any] | None:
         """A content's row with the root of its payload and whether it is complete; None if there is none."""
@@ -134,17 +127,21 @@ class Results(_OfRuns):
         an index past the end.
         """
         with self._database.read() as connection:
-            project = read_project(connection, name).project
-            if project.run(run) is None:
-                raise not_found()
-            if project.state is State.ERASED:
-                raise erased()
-            return self._payloads.fetch(connection, self._there(connection, run, REPORT).payload, index, name)
+            return self._payloads.fetch(connection, self._reported(connection, name, run), index, name)
 
     def whole_report(self, name: str, run: str) -> bytes:
         """The report on a run's disclosure risk; errors as `report`."""
-        first = self.report(name, run, 0)
-        return first.data + b"".join(self.report(name, run, index).data for index in range(1, first.count))
+        with self._database.read() as connection:
+            return self._payloads.whole(connection, self._reported(connection, name, run), name)
+
+    def _reported(self, connection: Connection, name: str, run: str) -> str:
+        """The payload of a run's report."""
+        project = read_project(connection, name).project
+        if project.run(run) is None:
+            raise not_found()
+        if project.state is State.ERASED:
+            raise erased()
+        return str(self._there(connection, run, REPORT).payload)
 
     def reports(self, name: str) -> list[bytes]:
         """The reports on the results released so far, oldest first. Raises NOT_FOUND."""
@@ -218,9 +215,6 @@ class Artifacts(_OfRuns):
     """Keeps the artifacts of runs while these wait."""
 
     _table, _named = artifacts, "name"
-
-    def _randomised(self, called: str) -> bool:
-        return True
 
     def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
         """One chunk of a complete artifact.
@@ -314,13 +308,12 @@ def _waiting(name: str, project: Project) -> Run:
 # own, until the project is erased, or amended, which needs another release.
 
 
-class GrantedVariables:
+class GrantedVariables(Part):
     """Keeps what custodians have sent to recipients."""
 
-    def __init__(self, database: Database, kept: Artifacts, changes: Changes) -> None:
-        self._database = database
-        self._kept = kept
-        self._changes = changes
+    def __init__(self, changes: Changes) -> None:
+        super().__init__(changes)
+        self._artifacts = Artifacts(changes)
 
     def put(
         self, name: str, member: str, run: str, transfer: Transfer, chunk: Chunk, max_bytes: int, quota: Quota
@@ -332,13 +325,13 @@ class GrantedVariables:
         """
 
         def begin(change: Change) -> None:
-            quota.check_transfer(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
+            quota.check_stored(change.connection, transfer.sender, chunk.count * CHUNK_BYTES)
 
         def complete(project: Project, total_bytes: int) -> Outcome:
             return send_variables(project, member, run, transfer, total_bytes)
 
         allowed = partial(require_sendable, run=run, transfer=transfer)
-        self._kept.put(name, run, self._artifact(name, transfer), chunk, max_bytes, complete, allowed, begin)
+        self._artifacts.put(name, run, self._artifact(name, transfer), chunk, max_bytes, complete, allowed, begin)
 
     def fetch(self, name: str, role: Role, run: str, transfer: Transfer, index: int) -> Chunk:
         """A chunk of what was sent to the caller.
@@ -346,7 +339,7 @@ class GrantedVariables:
         Errors as `operations.require_receivable`; PARAMETER for an index past the end.
         """
         allowed = partial(require_receivable, role=role, run=run, transfer=transfer)
-        return self._kept.fetch(name, run, self._artifact(name, transfer), index, allowed)
+        return self._artifacts.fetch(name, run, self._artifact(name, transfer), index, allowed)
 
     def acknowledge(self, name: str, role: Role, member: str, run: str, transfer: Transfer, root: bytes) -> None:
         """The recipient confirms that it holds what was sent to it.
@@ -356,7 +349,7 @@ class GrantedVariables:
         artifact = self._artifact(name, transfer)
         with self._changes.of(name) as change:
             outcome = receive_variables(change.project, role, member, run, transfer)
-            row = self._kept.row(change.connection, run, artifact)
+            row = self._artifacts.row(change.connection, run, artifact)
             if row is None or row.root != root:
                 raise GemelError(
                     ErrorCode.UPLOAD_CORRUPT,

@@ -5,30 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    cast,
-    exists,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, and_, exists, func, or_, select, update
 
 from gemel.carole.projects.operations.contribution import expire_upload
 from gemel.carole.projects.operations.release import expire_result
 from gemel.carole.projects.project import RunState, State
-from gemel.carole.store.changes import Changes
-from gemel.carole.store.clock_guard import DAY_MS, ClockGuard
-from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.releases import counts_due
+from gemel.carole.store.changes import Part
+from gemel.carole.store.clock_guard import ClockGuard
+from gemel.carole.store.releases import counts_due, in_ms
 from gemel.carole.store.tables import artifacts, chunks, payloads, projects, results, runs, uploads
 from gemel.common.parties import Side
 
@@ -38,7 +22,7 @@ _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
 
 def uploads_due(now: int) -> Select[tuple[str, str, str]]:
     """Project, side and identifier of every upload whose days are over."""
-    old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + _in_ms(projects.c.uploads_days)
+    old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + in_ms(projects.c.uploads_days)
     return (
         select(projects.c.name, uploads.c.side, uploads.c.upload)
         .join(projects)
@@ -53,26 +37,19 @@ def results_due(now: int) -> Select[tuple[str]]:
         .join(runs)
         .where(runs.c.state == int(RunState.DONE), projects.c.state.in_([int(state) for state in _ENDED]))
         .group_by(projects.c.name, projects.c.results_days)
-        .having(func.max(runs.c.ended_at) + _in_ms(projects.c.results_days) <= now)
+        .having(func.max(runs.c.ended_at) + in_ms(projects.c.results_days) <= now)
     )
 
 
-class Retention:
-    """Erases what has expired, by a clock that `guard` does not refuse."""
-
-    def __init__(self, database: Database, changes: Changes, guard: ClockGuard, clock: Clock) -> None:
-        self._database = database
-        self._changes = changes
-        self._guard = guard
-        self._clock = clock
+class Retention(Part):
+    """Erases what has expired, by a clock that the guard does not refuse."""
 
     def enforce(self) -> int:
         """Erase what is due; returns the number of uploads, results and counts.
 
-        The input of a run is erased after its end. Raises CONFIGURATION, as `ClockGuard.require`: nothing is erased
-        then.
+        The input of a run is erased after its end.
         """
-        self._guard.require()
+        ClockGuard(self._database, self._clock).require()
         now = self._clock()
         with self._database.read() as connection:
             due = connection.execute(uploads_due(now)).all()
@@ -106,11 +83,6 @@ class Retention:
             return 1
 
 
-def _in_ms(days: Column[int]) -> ColumnElement[int]:
-    # PostgreSQL would multiply in 32 bits.
-    return cast(days, BigInteger) * DAY_MS
-
-
 # Erasure that a kill has left unfinished is finished here: keys and files that nothing reaches any more.
 
 
@@ -122,13 +94,8 @@ class Swept:
     files: int
 
 
-class Sweeping:
+class Sweeping(Part):
     """Destroys keys and removes files that nothing reaches."""
-
-    def __init__(self, database: Database, blobs: Blobs, changes: Changes) -> None:
-        self._database = database
-        self._blobs = blobs
-        self._changes = changes
 
     def sweep(self) -> Swept:
         """Sweep, also while others write."""
@@ -154,7 +121,7 @@ class Sweeping:
         with self._database.read() as connection:
             query = select(payloads.c.id, _FINAL.label("final"), _ERASED.label("erased")).where(payloads.c.swept == 0)
             rows = connection.execute(query).all()
-        swept = self._blobs.sweep([row.id for row in rows], self._named)
+        swept = self._payloads.blobs.sweep([row.id for row in rows], self._named)
         for erased in (True, False):
             done = [row.id for row in rows if row.final and bool(row.erased) is erased and row.id in swept.seen]
             for start in range(0, len(done), _AT_ONCE):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,12 +25,9 @@ from gemel.carole.projects.operations.linking import (
     start_run,
     take_run,
 )
-from gemel.carole.projects.operations.release import override, refuse
-from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State
+from gemel.carole.projects.project import JoinedBy, PolicyDecision, Project, Run, RunState, State
 from gemel.carole.projects.restoration import standstill
-from gemel.carole.store.changes import Change, Changes
-from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.encrypted_payloads import Clock
+from gemel.carole.store.changes import Change, Changes, Part
 from gemel.carole.store.releases import of_custodians
 from gemel.carole.store.results import Artifacts, Results
 from gemel.carole.store.tables import projects, run_figures, runs
@@ -86,17 +83,12 @@ class OvertakenError(Exception):
     """Others were released while a run was assessed: it has to be assessed beside them."""
 
 
-class Runs:
+class Runs(Part):
     """Queues runs and leases them to workers."""
 
-    def __init__(
-        self, database: Database, changes: Changes, results: Results, artifacts: Artifacts, clock: Clock
-    ) -> None:
-        self._database = database
-        self._changes = changes
-        self._results = results
-        self._artifacts = artifacts
-        self._clock = clock
+    def __init__(self, changes: Changes) -> None:
+        super().__init__(changes)
+        self._results, self._artifacts = Results(changes), Artifacts(changes)
 
     def start(self, name: str, member: str, request: str, run: str, call: str = "") -> Run:
         """Request a run; `run` is its name, if this request has none yet, and `call` as `Run.call`.
@@ -107,7 +99,7 @@ class Runs:
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
-        """One run of a project. Raises NOT_FOUND."""
+        """One run of a project."""
         with self._database.read() as connection:
             query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
             row = connection.execute(query).first()
@@ -155,10 +147,7 @@ class Runs:
             return done.rowcount == 1
 
     def give_way(self, lease: Lease) -> bool:
-        """Queue a run that waits for another party behind the runs that a worker could go on with; False if none waits.
-
-        Raises WRONG_STATE if the run is no longer this worker's.
-        """
+        """Queue a run that waits for another party behind runs that a worker could go on with; False if none waits."""
         now = self._clock()
         with self._database.read() as connection:
             others = connection.execute(waiting(now).where(not_(gave_way(now)))).all()
@@ -175,8 +164,7 @@ class Runs:
     ) -> None:
         """Store a run's artifacts and let it wait for handles, and for a resolver if any, in one transaction.
 
-        `by`: the party that joins the rows, and so reads the handles. Raises WRONG_STATE if the run is no longer this
-        worker's; nothing is stored then.
+        `by`: the party that joins the rows, and so reads the handles.
         """
         owned = partial(self._own, lease)
         with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
@@ -184,10 +172,7 @@ class Runs:
             write(change.connection, lease.run)
 
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
-        """Record that the worker learned which rows of the run are one record; as `operations.join_rows`.
-
-        Raises WRONG_STATE if the run is no longer this worker's.
-        """
+        """Record that the worker learned which rows of the run are one record; as `operations.join_rows`."""
         with self._own(lease) as change:
             change.apply(join_rows(change.project, lease.run, member, records, maximum))
 
@@ -202,10 +187,8 @@ class Runs:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
         `shares`: by recipient, the share's bytes in parts of any length; with a policy decision also the report, as
-        `REPORT`. `compared`: the runs whose releases it was assessed beside. Raises WRONG_STATE if the run is no longer
-        this worker's, or lacks a required policy decision; nothing is stored then. Raises `OvertakenError` if the same
-        custodians have another release meanwhile, of which the assessment knows nothing: nothing is stored. The log's
-        lock, which every release takes, makes one of two the first.
+        `REPORT`. `compared`: the runs whose releases it was assessed beside. The log's lock, which every release takes,
+        makes one of two the first.
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
@@ -216,22 +199,8 @@ class Runs:
                     raise OvertakenError
             write(change.connection, lease.run)
 
-    def override(self, name: str, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Project:
-        """Store a steward's signature on the release of a held result, which has been verified; the last one that is
-        required releases it.
-
-        Raises NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
-        """
-        return self._changes.apply(
-            name, lambda project, now: override(project, replace(given, at=now), reason, stewards)
-        )
-
-    def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
-        """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""
-        return self._changes.apply(name, lambda project, _: refuse(project, given, reason))
-
     def fail(self, lease: Lease, error: str) -> None:
-        """Fail the run; `error` holds no record's value. Raises WRONG_STATE if the run is no longer this worker's."""
+        """Fail the run; `error` holds no record's value."""
         with self._own(lease) as change:
             change.apply(fail_run(change.project, lease.run, error))
 

@@ -40,8 +40,9 @@ class Store:
     """All of Carole's stored data.
 
     `url`: of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``. `clock`: milliseconds since 1970; tests
-    give their own. `holder`: the name under which a worker writes: its Carole's. `sweep`: destroys keys and removes
-    files that nothing reaches; also while others write. Raises CONFIGURATION, DATABASE.
+    give their own. `holder`: the name under which a worker writes: its Carole's. `apply`: applies an operation of
+    `projects.operations` to a project and keeps its outcome. `sweep`: destroys keys and removes files that nothing
+    reaches; also while others write. Raises CONFIGURATION, DATABASE.
     """
 
     def __init__(
@@ -60,18 +61,19 @@ class Store:
         self._blobs = Blobs(blobs)
         self._payloads = EncryptedPayloads(self._blobs, vault)
         changes = Changes(self._database, self._payloads, clock)
-        self.uploads = Uploads(self._database, self._blobs, self._payloads, changes)
-        self.results = Results(self._database, self._payloads, changes)
+        self.apply = changes.apply
+        self.uploads = Uploads(changes)
+        self.results = Results(changes)
         self.releases = Releases(self._database, self._payloads)
-        self.artifacts = Artifacts(self._database, self._payloads, changes)
-        self.variables = GrantedVariables(self._database, self.artifacts, changes)
-        self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
-        self.projects = Registry(self._database, changes, clock)
+        self.artifacts = Artifacts(changes)
+        self.variables = GrantedVariables(changes)
+        self.runs = Runs(changes)
+        self.projects = Registry(changes)
         self.clock_guard = ClockGuard(self._database, clock)
-        self.retention = Retention(self._database, changes, self.clock_guard, clock)
-        self.sweep = Sweeping(self._database, self._blobs, changes).sweep
+        self.retention = Retention(changes)
+        self.sweep = Sweeping(changes).sweep
         self.audit = audit.Log(self._database)
-        self.restorations = Restorations(self._database, changes, clock)
+        self.restorations = Restorations(changes)
         self.outbox = Outbox(self._database, clock)
         self.monitoring = Monitoring(self._database, url, self._blobs, clock)
 

@@ -43,7 +43,7 @@ def take(connection: Connection, place: str, where: str) -> str:
 
     `place`: of the locked folder: a former holder of the same place is dead. On PostgreSQL it waits for the
     transactions of the former holder that are under way: changing the row's key conflicts with the lock that these hold
-    on it (`require`); renewing does not. Raises BUSY while another holds the store.
+    on it (`require`); renewing does not.
     """
     holder, now = secrets.token_hex(16), _now(connection)
     over = or_(tenure.c.place == place, tenure.c.until < now, tenure.c.until > now + 2 * TENURE_MS)

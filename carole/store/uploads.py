@@ -18,10 +18,8 @@ from gemel.carole.projects.operations.contribution import begin_upload, commit_u
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Upload
 from gemel.carole.store.audit import log_name
-from gemel.carole.store.changes import Changes
-from gemel.carole.store.database import Database
-from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, erased
+from gemel.carole.store.changes import Changes, Part
+from gemel.carole.store.payloads.encrypted_payloads import erased
 from gemel.carole.store.payloads.payload_reader import PayloadReader, PayloadReference
 from gemel.carole.store.payloads.stored_sets import (
     MAX_RANGES,
@@ -68,15 +66,10 @@ class Quota:
             raise GemelError(ErrorCode.UPLOAD_LIMIT, what, where="upload", got=f"{begun} already", remedy=remedy)
         # The one in progress to the same project is dropped by the new one.
         dropped = and_(uploads.c.project == project, uploads.c.committed_at.is_(None))
-        self._check_stored(connection, side, total_bytes, not_(dropped))
+        self.check_stored(connection, side, total_bytes, not_(dropped))
 
-    def check_transfer(self, connection: Connection, side: Side, total_bytes: int) -> None:
-        """Refuse granted columns, of about so many bytes, above the quota."""
-        self._check_stored(connection, side, total_bytes)
-
-    def _check_stored(
-        self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]
-    ) -> None:
+    def check_stored(self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]) -> None:
+        """Refuse so many bytes more above the quota, beside the uploads that are `counted`; by default all."""
         mine = uploads.c.side == str(side)
         contributed = select(func.sum(uploads.c.total_bytes)).where(mine, uploads.c.ended.is_(None), *counted)
         sent = select(func.sum(chunks.c.size)).join(artifacts, artifacts.c.payload == chunks.c.payload)
@@ -115,14 +108,11 @@ class SharesOfUpload:
     """By compute party, what its shares are opened by."""
 
 
-class Uploads:
+class Uploads(Part):
     """Receives contributions and reads them for a run."""
 
-    def __init__(self, database: Database, blobs: Blobs, payloads: EncryptedPayloads, changes: Changes) -> None:
-        self._database = database
-        self._blobs = blobs
-        self._payloads = payloads
-        self._changes = changes
+    def __init__(self, changes: Changes) -> None:
+        super().__init__(changes)
         # Validation holds one field of an upload in memory, packing a file; one at a time keeps that bounded.
         self._validating = threading.Lock()
 
@@ -208,7 +198,7 @@ class Uploads:
             reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
             with self._validating:
                 validate_payload(layout_from_text(row.layout), reader)
-                pack(self._database, self._blobs, self._payloads, row.payload)
+                pack(self._database, self._payloads, row.payload)
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
             change.apply(commit_upload(change.project, side, member, upload_of(row, 0)))

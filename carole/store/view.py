@@ -28,6 +28,7 @@ from gemel.carole.projects.project import (
     Upload,
 )
 from gemel.carole.projects.transitions import Action
+from gemel.carole.store.database import number_of
 from gemel.carole.store.tables import (
     approvals,
     artifacts,
@@ -38,7 +39,6 @@ from gemel.carole.store.tables import (
     hand_overs,
     key_reports,
     messages,
-    meta,
     payloads,
     projects,
     release_signatures,
@@ -123,8 +123,6 @@ _SENT = (
     .where(payloads.c.complete == 1, projects.c.id == runs.c.project, projects.c.state == int(State.RELEASED))
 )
 
-_NEWEST_RESTORATION = select(meta.c.value).where(meta.c.key == RESTORED)
-
 
 @dataclass(frozen=True)
 class Held:
@@ -135,18 +133,17 @@ class Held:
     specification: str
 
 
-def lock_project(connection: Connection, name: str) -> Held:
-    """Read a project and lock it against other writers until the transaction ends."""
-    return _one(connection, name, lock=True)
-
-
-def read_project(connection: Connection, name: str) -> Held:
-    """Read a project."""
-    return _one(connection, name, lock=False)
+def read_project(connection: Connection, name: str, *, lock: bool = False) -> Held:
+    """Read a project; locked, if requested, against other writers until the transaction ends."""
+    query = select(projects).where(projects.c.name == name)
+    found = _assemble(connection, connection.execute(query.with_for_update() if lock else query).all())
+    if not found:
+        raise not_found()
+    return found[0]
 
 
 def number(connection: Connection, name: str, *, lock: bool = False) -> int:
-    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested."""
+    """The number of a project's row, where no more of it is needed; locked as by `read_project`, if requested."""
     query = select(projects.c.id).where(projects.c.name == name)
     found = connection.execute(query.with_for_update() if lock else query).scalar()
     if found is None:
@@ -163,14 +160,6 @@ def not_found() -> GemelError:
     """The same error for what does not exist and for what the caller may not know; it contains no name."""
     what = "it does not exist, or you may not see it"
     return GemelError(ErrorCode.NOT_FOUND, what, remedy="check the project's name and the identifiers")
-
-
-def _one(connection: Connection, name: str, *, lock: bool) -> Held:
-    query = select(projects).where(projects.c.name == name)
-    found = _assemble(connection, connection.execute(query.with_for_update() if lock else query).all())
-    if not found:
-        raise not_found()
-    return found[0]
 
 
 def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
@@ -260,7 +249,7 @@ def _transferred(text: str, rows: Sequence[Row[Any]]) -> frozenset[Transfer]:
 
 def newest_restoration(connection: Connection) -> int:
     """Sequence number of the newest restoration's entry; 0 if there was none."""
-    return int(connection.execute(_NEWEST_RESTORATION).scalar() or 0)
+    return number_of(connection, RESTORED) or 0
 
 
 def _restored(

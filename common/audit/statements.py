@@ -48,7 +48,7 @@ class Statement(ABC):
 
 
 @dataclass(frozen=True)
-class Decline(Statement):
+class CustodianDecline(Statement):
     """A custodian's refusal to take part under a specification; `reason` as `normalized_reason` returns it."""
 
     PURPOSE = SigningPurpose.DECLINE

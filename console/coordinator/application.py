@@ -20,7 +20,7 @@ from gemel.common.language import gettext, marked, written
 from gemel.common.parties import Role
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator import coordinator_pages, steward_pages
-from gemel.console.coordinator.coordinator_pages import CoordinatorPages
+from gemel.console.coordinator.coordinator_pages import CoordinatorPages, MemberPages
 from gemel.console.coordinator.ending_pages import EndingPages
 from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.ownership_pages import OwnershipPages, StewardOwnershipPages
@@ -70,14 +70,10 @@ def _text(value: object) -> str:
 PAGE = 100
 
 
-class AuditPages:
-    """Reading the log; parameters as `StewardPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class AuditPages(MemberPages):
+    """Reading the log."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [Route("/audit", self.entries)]
 
     def entries(self, request: Request) -> Response:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import secrets
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext, marked, written
 from gemel.common.specification import Specification, load_specification, specification_digest
@@ -19,11 +20,13 @@ from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act
 from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.project_words import described, is_under_way, page_state, project_list
-from gemel.console.coordinator.waiting import risk_report, risk_shown
-from gemel.console.web.forms import Form, form_page, posting, session_of
+from gemel.console.coordinator.waiting import risk_shown
+from gemel.console.web.forms import Form, done, form_page, posting, require_read, session_of
 from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages, RenderedReports, certificates_page
 from gemel.console.web.specification_words import specification_shown
+from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.client.risk_reports import Report
 from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -92,16 +95,50 @@ ACTING = ("/new",)
 PROJECT = "/projects/{project}"
 
 
-class CoordinatorPages:
-    """What a coordinator sees and does."""
+class MemberPages:
+    """Pages of a coordinator or a steward."""
 
     def __init__(self, member: Member, pages: Pages) -> None:
         self._member, self._pages = member, pages
+
+    def _certificates(self, request: Request, reported: Iterable[project_pb2.EndingCertificate]) -> Response:
+        return certificates_page(self._pages, request, self._member.found.folder, self._member.name, reported)
+
+    def _risk_report(self, reports: RenderedReports, report: Report) -> Response:
+        """The report on disclosure risk, for a frame or by itself."""
+        from gemel.coordinator.reports.disclosure import render_risk_report
+
+        language = self._member.language
+        return reports.answer(
+            report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)
+        )
+
+
+class ProjectPages(MemberPages):
+    """Pages of a coordinator on a project."""
+
+    def _acts(self, status: project_pb2.ProjectStatus) -> frozenset[Act]:
+        return acts_of_coordinator(status, self._member.name)
+
+    def _status(
+        self, request: Request, act: Act | None = None, coordinator: Coordinator | None = None
+    ) -> tuple[project_pb2.ProjectStatus, str]:
+        """The status and the specification of the project in a page's address, of which `act` must be possible."""
+        status, text = (coordinator or self._member.coordinator()).get(project_name(request))
+        if act is not None:
+            require_act(act, self._acts(status), status)
+        return status, text
+
+
+class CoordinatorPages(ProjectPages):
+    """What a coordinator sees and does."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        super().__init__(member, pages)
         self._reports = RenderedReports()
         self._resolutions = Resolutions(member)
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             Route("/", self.projects),
             Route("/certificates", self.certificates),
@@ -119,21 +156,17 @@ class CoordinatorPages:
         ]
 
     def projects(self, request: Request) -> Response:
-        """All projects."""
-        coordinator = self._member.coordinator()
-        shown = project_list(coordinator.projects(), request.query_params, "/")
+        shown = project_list(self._member.coordinator().projects(), request.query_params)
         return self._pages.page("projects.html.j2", request, **shown)
 
     def certificates(self, request: Request) -> Response:
-        """When certificates end."""
         coordinator = self._member.coordinator()
         coordinator.projects()
-        folder = self._member.found.folder
-        return certificates_page(self._pages, request, folder, self._member.name, coordinator.certificates)
+        return self._certificates(request, coordinator.certificates)
 
     def project(self, request: Request) -> Response:
         """One project: state, parties, what it waits for, what can be done now, its specification."""
-        status, text = self._member.coordinator().get(project_name(request))
+        status, text = self._status(request)
         return self._pages.page(
             "project.html.j2",
             request,
@@ -146,13 +179,12 @@ class CoordinatorPages:
 
     def live(self, request: Request) -> Response:
         """The part of a project's page that changes by itself."""
-        status, _ = self._member.unchecked_coordinator().get(project_name(request))
+        status, _ = self._status(request, coordinator=self._member.unchecked_coordinator())
         return reloaded(request, self._pages.page("live.html.j2", request, **self._shown(status)), page_state(status))
 
     def approval(self, request: Request) -> Response:
         """What is signed by an approval, to be read before it."""
-        status, text = self._member.coordinator().get(project_name(request))
-        require_act(Act.APPROVE, self._acts(status), status)
+        status, text = self._status(request, Act.APPROVE)
         specification = specification_shown(carole_has(text, status.project), text)
         return self._pages.page(
             "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
@@ -164,55 +196,40 @@ class CoordinatorPages:
         status, text = coordinator.get(project_name(request))
         # The digest is computed here, from the text that is there; the form's is of what was read.
         digest = specification_digest(carole_has(text, status.project))
-        if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the specification has changed since you read it",
-                where=status.project,
-                remedy="read it again before you approve it",
-            )
+        what, remedy = "the specification has changed since you read it", "read it again before you approve it"
+        require_read(form, digest.hex(), status.project, what, remedy)
         coordinator.approve(status.project, digest, status.epoch)
-        return done(
-            request, status.project, gettext("You have approved the specification. The custodians approve it too.")
-        )
+        message = gettext("You have approved the specification. The custodians approve it too.")
+        return done(request, page_of(status.project), message)
 
     def start(self, request: Request, _: Form) -> Response:
-        """Request a run."""
         name, coordinator = project_name(request), self._member.coordinator()
         text = coordinator.get(name)[1]
         run = coordinator.start(name)
         spec = carole_has(text, name)
         if spec.in_blocks and not spec.resolution.joined:
             self._resolutions.follow(name, run.run)
-        return done(
-            request, name, gettext("The run is requested. It goes on at Carole, also when this page is closed.")
-        )
+        message = gettext("The run is requested. It goes on at Carole, also when this page is closed.")
+        return done(request, page_of(name), message)
 
     def resolve(self, request: Request, form: Form) -> Response:
         """Resolve the records of the newest run, which waits for it."""
-        name = project_name(request)
-        status = self._member.coordinator().get(name)[0]
-        self._resolutions.begin(name, status.run.run)
-        return done(request, name, gettext("The records of the run are being resolved by this console."))
+        status, _ = self._status(request)
+        self._resolutions.begin(status.project, status.run.run)
+        message = gettext("The records of the run are being resolved by this console.")
+        return done(request, page_of(status.project), message)
 
     def risk(self, request: Request) -> Response:
         """The report on the newest run's disclosure risk."""
-        coordinator = self._member.coordinator()
-        status, _ = coordinator.get(project_name(request))
-        report = coordinator.report(status.project, status.run.run)
+        status, report = self._report(request)
         return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
 
     def risk_report(self, request: Request) -> Response:
-        """The report by itself."""
-        coordinator = self._member.coordinator()
-        status, _ = coordinator.get(project_name(request))
-        return risk_report(self._reports, coordinator.report(status.project, status.run.run), self._member.language)
+        return self._risk_report(self._reports, self._report(request)[1])
 
     def results(self, request: Request) -> Response:
         """What the specification grants the coordinator of the newest run, once it is released."""
-        coordinator = self._member.coordinator()
-        status, _ = coordinator.get(project_name(request))
-        statistics = coordinator.statistics(status.project, status.run.run)
+        status, _, statistics = self._statistics(request)
         return self._pages.page(
             "results.html.j2",
             request,
@@ -226,49 +243,47 @@ class CoordinatorPages:
         from gemel.coordinator.rehearsal.output_folder import report_content
         from gemel.coordinator.reports.linkage.page import render_report
 
-        coordinator = self._member.coordinator()
-        status, text = coordinator.get(project_name(request))
-        statistics = coordinator.statistics(status.project, status.run.run)
+        status, text, statistics = self._statistics(request)
         spec = load_specification(text, status.project)
         content, language = report_content(spec, statistics, None), self._member.language
         return self._reports.answer(statistics.written(), lambda: render_report(content, language))
 
     def model(self, request: Request) -> Response:
         """The model and the statistics, to be kept."""
-        coordinator = self._member.coordinator()
-        status, _ = coordinator.get(project_name(request))
-        content = coordinator.statistics(status.project, status.run.run).written()
+        status, _, statistics = self._statistics(request)
         name = f'attachment; filename="{status.project}-model.json"'
-        return Response(content, media_type="application/json", headers={"content-disposition": name})
+        return Response(statistics.written(), media_type="application/json", headers={"content-disposition": name})
+
+    def _report(self, request: Request) -> tuple[project_pb2.ProjectStatus, Report]:
+        coordinator = self._member.coordinator()
+        status, _ = self._status(request, coordinator=coordinator)
+        return status, coordinator.report(status.project, status.run.run)
+
+    def _statistics(self, request: Request) -> tuple[project_pb2.ProjectStatus, str, StatisticsDocument]:
+        coordinator = self._member.coordinator()
+        status, text = self._status(request, coordinator=coordinator)
+        return status, text, coordinator.statistics(status.project, status.run.run)
 
     def _shown(self, status: project_pb2.ProjectStatus) -> dict[str, Any]:
         resolving = self._resolutions.words(status.project, status.run.run) if is_under_way(status) else ""
         return {**described(status), "resolving": resolving}
 
-    def _acts(self, status: project_pb2.ProjectStatus) -> frozenset[Act]:
-        return acts_of_coordinator(status, self._member.name)
-
 
 def project_name(request: Request) -> str:
-    """The project in a page's address, if it is a name that a project can have.
+    return required_name(request.path_params["project"], "the page's address")
 
-    Raises
-    ------
-    GemelError
-        NOT_FOUND.
-    """
-    name: str = request.path_params["project"]
+
+def required_name(name: str, where: str) -> str:
+    """A name that a project can have; NOT_FOUND otherwise."""
     if not re.fullmatch(PROJECT_PATTERN, name):
-        raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
+        raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where=where)
     return name
+
+
+def page_of(project: str) -> str:
+    return PROJECT.format(project=project)
 
 
 def carole_has(text: str, project: str) -> Specification:
     """A project's specification, as Carole has it; errors as `load_specification`."""
     return load_specification(text, f"{project} at Carole")
-
-
-def done(request: Request, project: str, message: str) -> Response:
-    """Back to a project's page, which shows the message once."""
-    session_of(request).messages.append(("done", message))
-    return RedirectResponse(f"/projects/{project}", 303)

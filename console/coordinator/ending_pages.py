@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Iterator
 
 from starlette.requests import Request
@@ -14,15 +13,12 @@ from gemel.common.audit.statements import MAX_REASON, MIN_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.language import gettext, listed, ngettext, written
-from gemel.common.specification import Specification, encoding_digest, load_specification
-from gemel.console.coordinator.acts import Act, acts_of_coordinator, require_act
-from gemel.console.coordinator.coordinator_pages import PROJECT, done, project_name
-from gemel.console.coordinator.member import Member
+from gemel.common.specification import Specification, encoding_digest
+from gemel.console.coordinator.acts import Act
+from gemel.console.coordinator.coordinator_pages import PROJECT, ProjectPages, carole_has, page_of
 from gemel.console.coordinator.project_words import is_under_way, shown_state
 from gemel.console.coordinator.waiting import NAMES, S
-from gemel.console.web.forms import Form, form_page, posting
-from gemel.console.web.pages import Pages
-from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.console.web.forms import Form, done, form_page, posting, require_read
 from gemel.protos.linkage.v1 import project_pb2
 
 # What an erasure or a new epoch of a project destroys, and what stays, by what Carole has of it now.
@@ -99,14 +95,10 @@ def erasure_kept(status: project_pb2.ProjectStatus, spec: Specification) -> list
     return found
 
 
-class EndingPages:
-    """New epochs and erasure; parameters as `CoordinatorPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class EndingPages(ProjectPages):
+    """New epochs and erasure."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             form_page(f"{PROJECT}/new-epoch", self.epoch),
             posting(f"{PROJECT}/new-epoch", self.open_epoch),
@@ -116,7 +108,7 @@ class EndingPages:
 
     def epoch(self, request: Request) -> Response:
         """What a new epoch is for and destroys, and the form that opens it."""
-        status, _ = self._found(self._member.coordinator(), request, Act.NEW_EPOCH)
+        status, _ = self._status(request, Act.NEW_EPOCH)
         lost = list(uploads_lost(status))
         return self._pages.page(
             "new_epoch.html.j2",
@@ -133,7 +125,7 @@ class EndingPages:
     def open_epoch(self, request: Request, form: Form) -> Response:
         """Open the epoch that the page showed."""
         coordinator = self._member.coordinator()
-        status, spec = self._found(coordinator, request, Act.NEW_EPOCH)
+        status, text = self._status(request, Act.NEW_EPOCH, coordinator)
         if form.get("epoch") != str(status.epoch + 1):
             raise GemelError(
                 ErrorCode.WRONG_STATE,
@@ -143,16 +135,16 @@ class EndingPages:
                 remedy="look at the project again: the next epoch may be open already",
             )
         _require_read(list(uploads_lost(status)), form, status)
-        coordinator.open_epoch(status.project, status.epoch + 1, encoding_digest(spec), form.get("reason", ""))
-        return done(
-            request, status.project, gettext("The new epoch is open. Both custodians' operators read your reason.")
-        )
+        encoding = encoding_digest(carole_has(text, status.project))
+        coordinator.open_epoch(status.project, status.epoch + 1, encoding, form.get("reason", ""))
+        message = gettext("The new epoch is open. Both custodians' operators read your reason.")
+        return done(request, page_of(status.project), message)
 
     def erasure(self, request: Request) -> Response:
         """What an erasure destroys and what it leaves, and the form that erases."""
         # Also where the log is no longer what was seen: what it is about can then still be taken away.
-        status, spec = self._found(self._member.unchecked_coordinator(), request, Act.ERASE)
-        lost, kept = erasure_lost(status), erasure_kept(status, spec)
+        status, text = self._status(request, Act.ERASE, self._member.unchecked_coordinator())
+        lost, kept = erasure_lost(status), erasure_kept(status, carole_has(text, status.project))
         return self._pages.page(
             "erase.html.j2",
             request,
@@ -166,37 +158,25 @@ class EndingPages:
     def erase(self, request: Request, form: Form) -> Response:
         """Erase the project whose name was typed."""
         coordinator = self._member.unchecked_coordinator()
-        status, spec = self._found(coordinator, request, Act.ERASE)
+        status, text = self._status(request, Act.ERASE, coordinator)
         if form.get("name", "").strip() != status.project:
             raise parameter(
                 status.project,
                 "what was typed is not the project's name, and nothing was erased",
                 remedy="open the page again, and type the name as it stands there",
             )
-        _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)
+        kept = erasure_kept(status, carole_has(text, status.project))
+        _require_read(erasure_lost(status) + kept, form, status)
         coordinator.erase(status.project)
-        return done(
-            request, status.project, gettext("The project is erased: the keys of all that Carole had of it are gone.")
-        )
-
-    def _found(
-        self, coordinator: Coordinator, request: Request, act: Act
-    ) -> tuple[project_pb2.ProjectStatus, Specification]:
-        status, text = coordinator.get(project_name(request))
-        require_act(act, acts_of_coordinator(status, self._member.name), status)
-        return status, load_specification(text, f"{status.project} at Carole")
+        message = gettext("The project is erased: the keys of all that Carole had of it are gone.")
+        return done(request, page_of(status.project), message)
 
 
 def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatus) -> None:
     """Refuse to destroy more, or other things, than the page named that was read."""
-    if not secrets.compare_digest(_digest(words).encode(), form.get("read", "").encode()):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "what would be erased is no longer what you read, and nothing was erased",
-            where=status.project,
-            got=f"the project is now: {shown_state(status)}",
-            remedy="open the page again, and read what is erased",
-        )
+    what = "what would be erased is no longer what you read, and nothing was erased"
+    remedy, got = "open the page again, and read what is erased", f"the project is now: {shown_state(status)}"
+    require_read(form, _digest(words), status.project, what, remedy, got)
 
 
 def _digest(words: Iterable[str]) -> str:

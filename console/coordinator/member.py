@@ -18,18 +18,10 @@ from gemel.coordinator.client.steward_client import Steward
 
 @dataclass(frozen=True)
 class Member:
-    """The member that a console acts as.
+    """The member, coordinator or steward, that a console acts as, by its name in the membership list.
 
-    Attributes
-    ----------
-    role
-        Coordinator or steward.
-    name
-        In the membership list.
-    found
-        Its keys, and its connection to Carole.
-    language
-        Of the reports, and of the console's own pages where the consoles have a catalogue of it.
+    `found` are its keys and its connection to Carole; `language` is of the reports, and of the console's own pages
+    where the consoles have a catalogue of it.
     """
 
     role: Role
@@ -43,13 +35,7 @@ class Member:
         return [each.name for each in self.found.members.with_role(Role.COORDINATOR)]
 
     def coordinator(self) -> Coordinator:
-        """Its calls as a coordinator, after Carole's log was verified to continue what the member has seen.
-
-        Raises
-        ------
-        GemelError
-            As `LogReader.check`.
-        """
+        """Its calls as a coordinator, after Carole's log was verified to continue what the member has seen."""
         self.found.log.check()
         return self.unchecked_coordinator()
 
@@ -70,12 +56,8 @@ class Member:
 
 @contextmanager
 def member_of(config: Path) -> Iterator[Member]:
-    """The member of a configuration, connected until the block ends. Nothing is sent yet.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION or CERTIFICATE; NOT_ADMITTED for a member that is neither coordinator nor steward.
+    """The member of a configuration, connected until the block ends; nothing is sent yet. NOT_ADMITTED for a member
+    that is neither coordinator nor steward.
     """
     role = configured_role(config, "this console")
     with client(config, role, checked=False) as found:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import secrets
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from gemel.common.audit.statements import MAX_REASON, MIN_REASON
-from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext
 from gemel.common.parties import Role
-from gemel.common.specification.model.content import PROJECT_PATTERN
-from gemel.console.coordinator.acts import Act, acts_of_coordinator, require_act
-from gemel.console.coordinator.coordinator_pages import PROJECT, carole_has, done, project_name
-from gemel.console.coordinator.member import Member
-from gemel.console.web.forms import Form, form_page, posting, session_of
-from gemel.console.web.pages import Pages
+from gemel.console.coordinator.acts import Act
+from gemel.console.coordinator.coordinator_pages import (
+    PROJECT,
+    MemberPages,
+    ProjectPages,
+    carole_has,
+    page_of,
+    project_name,
+    required_name,
+)
+from gemel.console.web.forms import Form, done, form_page, posting, require_read
 from gemel.console.web.specification_words import specification_shown
 from gemel.coordinator.client.ownership import OfferedProject, offer_project, offered_project, take_project
 
@@ -28,14 +30,10 @@ OFFER = "/hand-over"
 """The steward's page: it is of any project, also of one that she does not see among those that were judged."""
 
 
-class OwnershipPages:
-    """A coordinator's: handing over and taking over; parameters as `CoordinatorPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class OwnershipPages(ProjectPages):
+    """A coordinator's: handing over and taking over."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             form_page(f"{PROJECT}/hand-over", self.offer),
             posting(f"{PROJECT}/hand-over", self.hand_over),
@@ -45,8 +43,7 @@ class OwnershipPages:
 
     def offer(self, request: Request) -> Response:
         """The form that offers a project to another coordinator, or withdraws the offer."""
-        status, _ = self._member.coordinator().get(project_name(request))
-        require_act(Act.HAND_OVER, acts_of_coordinator(status, self._member.name), status)
+        status, _ = self._status(request, Act.HAND_OVER)
         return self._pages.page(
             "hand_over.html.j2",
             request,
@@ -58,14 +55,13 @@ class OwnershipPages:
         )
 
     def hand_over(self, request: Request, form: Form) -> Response:
-        """Sign the offer."""
         name, successor = project_name(request), form.get("successor", "")
         self._member.coordinator()
         offer_project(self._member.found, Role.COORDINATOR, name, successor, form.get("reason", ""))
         withdrawn = successor == self._member.name
         offered = gettext("The project is offered to {successor}, and is yours until that coordinator takes it over.")
         message = gettext("The offer is withdrawn.") if withdrawn else offered.format(successor=successor)
-        return done(request, name, message)
+        return done(request, page_of(name), message)
 
     def offered(self, request: Request) -> Response:
         """Whose project it is, who offers it and why, and what is consented to by taking it over."""
@@ -81,34 +77,23 @@ class OwnershipPages:
         )
 
     def take_over(self, request: Request, form: Form) -> Response:
-        """Take over what the page showed."""
         taken = self._offered(request)
-        if not secrets.compare_digest(_digest(taken).encode(), form.get("read", "").encode()):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the offer or the specification is another than the one you read",
-                where=taken.status.project,
-                remedy="read the page again before you take the project over",
-            )
+        project = taken.status.project
+        what = "the offer or the specification is another than the one you read"
+        require_read(form, _digest(taken), project, what, "read the page again before you take the project over")
         take_project(self._member.found, taken)
-        return done(
-            request, taken.status.project, gettext("The project is yours, and you have consented to its specification.")
-        )
+        message = gettext("The project is yours, and you have consented to its specification.")
+        return done(request, page_of(project), message)
 
     def _offered(self, request: Request) -> OfferedProject:
-        status, _ = self._member.coordinator().get(project_name(request))
-        require_act(Act.TAKE_OVER, acts_of_coordinator(status, self._member.name), status)
+        status, _ = self._status(request, Act.TAKE_OVER)
         return offered_project(self._member.found, status.project)
 
 
-class StewardOwnershipPages:
-    """A steward's: handing over for an owner that is no longer a member; parameters as `CoordinatorPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class StewardOwnershipPages(MemberPages):
+    """A steward's: handing over for an owner that is no longer a member."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [form_page(OFFER, self.offer), posting(OFFER, self.hand_over)]
 
     def offer(self, request: Request) -> Response:
@@ -124,16 +109,12 @@ class StewardOwnershipPages:
         )
 
     def hand_over(self, request: Request, form: Form) -> Response:
-        """Sign the offer for the owner."""
-        name, successor = form.get("project", "").strip(), form.get("successor", "")
-        if not re.fullmatch(PROJECT_PATTERN, name):
-            raise GemelError(ErrorCode.NOT_FOUND, "no project has such a name", where="project")
+        name, successor = required_name(form.get("project", "").strip(), "project"), form.get("successor", "")
         self._member.steward()
         former = form.get("former", "").strip()
         offer_project(self._member.found, Role.STEWARD, name, successor, form.get("reason", ""), former=former)
         message = gettext("{project} is offered to {successor}. Your reason and signature are in the audit log.")
-        session_of(request).messages.append(("done", message.format(project=name, successor=successor)))
-        return RedirectResponse("/", 303)
+        return done(request, "/", message.format(project=name, successor=successor))
 
 
 def _digest(taken: OfferedProject) -> str:

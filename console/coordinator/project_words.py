@@ -36,16 +36,15 @@ def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
     }
 
 
-def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryParams, path: str) -> dict[str, Any]:
-    """What the page of a list shows; `query` and `path` as `paged` takes them."""
+def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryParams) -> dict[str, Any]:
+    """What the page of a list shows; `query` as `paged` takes it."""
     ordered = sorted(
         projects, key=lambda each: (place_of(each.state, is_awaited=each.state == S.PROJECT_STATE_HELD), each.project)
     )
-    return paged([row(each) for each in ordered], query, path)
+    return paged([row(each) for each in ordered], query)
 
 
 def shown_state(status: project_pb2.ProjectStatus) -> str:
-    """A project's state, or its run's."""
     run = ""
     if status.state == S.PROJECT_STATE_CONTRIBUTED and status.run.run:
         has_failed = status.run.state == R.RUN_STATE_FAILED

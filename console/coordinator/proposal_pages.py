@@ -12,11 +12,10 @@ from starlette.routing import BaseRoute
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext
 from gemel.common.specification import load_specification
-from gemel.console.coordinator.acts import Act, acts_of_coordinator, require_act
-from gemel.console.coordinator.coordinator_pages import PROJECT, done, project_name
-from gemel.console.coordinator.member import Member
-from gemel.console.web.forms import Form, form_page, posting
-from gemel.console.web.pages import Pages, error_list
+from gemel.console.coordinator.acts import Act
+from gemel.console.coordinator.coordinator_pages import PROJECT, ProjectPages, page_of, project_name
+from gemel.console.web.forms import Form, done, form_page, posting
+from gemel.console.web.pages import error_list
 from gemel.console.web.specification_words import specification_shown
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -24,14 +23,10 @@ PROPOSE = "propose"
 """What the button requests that does more than check."""
 
 
-class ProposalPages:
-    """Creating and amending; parameters as `CoordinatorPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class ProposalPages(ProjectPages):
+    """Creating and amending."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             form_page("/new", self.blank),
             posting("/new", self.create),
@@ -40,33 +35,22 @@ class ProposalPages:
         ]
 
     def blank(self, request: Request) -> Response:
-        """An empty form."""
         return self._form(request, "")
 
     def create(self, request: Request, form: Form) -> Response:
         """Check a specification, or create the project that it describes."""
-        return self._proposed(
-            request,
-            form,
-            "",
-            lambda text: self._member.coordinator().create(text),
-            gettext("The project is created. Nothing happens before all have approved it: you too."),
-        )
+        message = gettext("The project is created. Nothing happens before all have approved it: you too.")
+        return self._proposed(request, form, "", lambda text: self._member.coordinator().create(text), message)
 
     def present(self, request: Request) -> Response:
-        """The form with a project's specification."""
-        status, text = self._member.coordinator().get(project_name(request))
-        require_act(Act.AMEND, acts_of_coordinator(status, self._member.name), status)
+        status, text = self._status(request, Act.AMEND)
         return self._form(request, text, project=status.project)
 
     def amend(self, request: Request, form: Form) -> Response:
         """Check an amended specification, or propose it."""
+        message = gettext("The amended specification is proposed. All approve it again, you too.")
         return self._proposed(
-            request,
-            form,
-            project_name(request),
-            lambda text: self._member.coordinator().amend(text),
-            gettext("The amended specification is proposed. All approve it again, you too."),
+            request, form, project_name(request), lambda text: self._member.coordinator().amend(text), message
         )
 
     def _proposed(
@@ -83,7 +67,7 @@ class ProposalPages:
         found, errors = _checked(text, project)
         if tried and not errors:
             try:
-                return done(request, propose(text).project, message)
+                return done(request, page_of(propose(text).project), message)
             except GemelError as error:
                 found, errors = None, error_list(error)
         return self._form(request, text, project=project, specification=found, errors=errors, tried=tried)

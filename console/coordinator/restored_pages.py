@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit.statements import MAX_REASON, MIN_REASON
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.language import marked
 from gemel.common.parties import Role
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.common.witnessing.log_reader import Restored
 from gemel.common.witnessing.wording import decided_line, lost_lines, released_lines, restored_lines
-from gemel.console.coordinator.coordinator_pages import PROJECT, project_name
-from gemel.console.coordinator.member import Member
-from gemel.console.web.forms import Form, form_page, posting, session_of
-from gemel.console.web.pages import Pages
+from gemel.console.coordinator.coordinator_pages import PROJECT, MemberPages, page_of, project_name
+from gemel.console.web.forms import Form, done, form_page, posting, require_read
 
 RESTORED = "/restored"
 HELPS = (marked("What was lost, and your decision"), RESTORED)
@@ -28,14 +25,10 @@ HELPS = (marked("What was lost, and your decision"), RESTORED)
 DECISIONS = {"accept": True, "refuse": False}
 
 
-class RestoredPages:
-    """A coordinator's or a steward's, before a log that no other page believes; parameters as `CoordinatorPages`."""
-
-    def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+class RestoredPages(MemberPages):
+    """A coordinator's or a steward's, before a log that no other page believes."""
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             Route(RESTORED, self.overview),
             form_page(f"{PROJECT}{RESTORED}", self.shown),
@@ -46,7 +39,7 @@ class RestoredPages:
         """The projects that wait for the member's decision; or, of a name that was typed, that project's page."""
         typed = request.query_params.get("project", "").strip()[:64]
         if re.fullmatch(PROJECT_PATTERN, typed):
-            return RedirectResponse(f"/projects/{typed}{RESTORED}", 303)
+            return RedirectResponse(page_of(typed) + RESTORED, 303)
         member = self._member
         if member.role is Role.STEWARD:
             found = member.unchecked_steward().assessed()
@@ -82,18 +75,11 @@ class RestoredPages:
         if decision not in DECISIONS:
             raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
         restored, runs = self._found(name)
-        if not secrets.compare_digest(_digest(restored, runs).encode(), form.get("read", "").encode()):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "what was lost is another than what you read",
-                where=name,
-                remedy="read the page again before you decide",
-            )
+        what, remedy = "what was lost is another than what you read", "read the page again before you decide"
+        require_read(form, _digest(restored, runs), name, what, remedy)
         accept = DECISIONS[decision]
         status = self._member.found.log.decide(name, restored, runs, accept=accept, reason=form.get("reason", ""))
-        message = decided_line(name, list(status.restore_awaits), accepted=accept)
-        session_of(request).messages.append(("done", message))
-        return RedirectResponse(RESTORED, 303)
+        return done(request, RESTORED, decided_line(name, list(status.restore_awaits), accepted=accept))
 
     def _found(self, project: str) -> tuple[Restored, dict[str, bytes]]:
         found = self._member.found

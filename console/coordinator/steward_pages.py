@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import AuditEntry
 from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.language import gettext, marked
 from gemel.console.coordinator.acts import acts_of_steward, forms_among
-from gemel.console.coordinator.coordinator_pages import PROJECT
+from gemel.console.coordinator.coordinator_pages import PROJECT, MemberPages, page_of
 from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.project_words import described, page_state, project_list, when
-from gemel.console.coordinator.waiting import S, risk_report, risk_shown
-from gemel.console.web.forms import Form, posting, session_of
+from gemel.console.coordinator.waiting import S, risk_shown
+from gemel.console.web.forms import Form, done, posting, require_read, session_of
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages, RenderedReports, certificates_page
+from gemel.console.web.pages import Pages, RenderedReports
 from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -34,15 +33,9 @@ from gemel.protos.linkage.v1 import project_pb2
 class LeakageStatement:
     """What a custodian measured on its own records before it contributed them.
 
-    Attributes
-    ----------
-    custodian, at
-        Who stated it, and when.
-    measured, limit
-        What known attacks recovered that is nearest to its limit, of a field's values above guessing or of a
-        register's people, and that limit: shares. None where the specification requires no measurement.
-    override
-        The operator's reason to contribute above the limit; empty below it.
+    `measured` is what known attacks recovered that is nearest to its `limit`, of a field's values above guessing or of
+    a register's people: shares, None where the specification requires no measurement. `override` is the operator's
+    reason to contribute above the limit.
     """
 
     custodian: str
@@ -53,7 +46,6 @@ class LeakageStatement:
 
     @property
     def is_above(self) -> bool:
-        """Whether it is above the limit."""
         return self.measured is not None and self.limit is not None and self.measured > self.limit
 
 
@@ -108,15 +100,14 @@ ACTING = ("/hand-over",)
 DECISIONS = {"release": True, "refuse": False}
 
 
-class StewardPages:
+class StewardPages(MemberPages):
     """What a steward sees and decides."""
 
     def __init__(self, member: Member, pages: Pages) -> None:
-        self._member, self._pages = member, pages
+        super().__init__(member, pages)
         self._reports = RenderedReports()
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             Route("/", self.queue),
             Route("/certificates", self.certificates),
@@ -131,20 +122,17 @@ class StewardPages:
         judged = self._member.steward().assessed()
         held = sum(each.state == S.PROJECT_STATE_HELD for each in judged)
         mine = sum(self._awaits_me(each) for each in judged)
-        shown = project_list(judged, request.query_params, "/")
+        shown = project_list(judged, request.query_params)
         return self._pages.page("queue.html.j2", request, **shown, held=held, mine=mine)
 
     def certificates(self, request: Request) -> Response:
-        """When certificates end."""
         steward = self._member.steward()
         steward.assessed()
-        folder = self._member.found.folder
-        return certificates_page(self._pages, request, folder, self._member.name, steward.certificates)
+        return self._certificates(request, steward.certificates)
 
     def project(self, request: Request) -> Response:
         """One result: its report, and the decision where it is held."""
-        steward = self._member.steward()
-        status = _judged(steward, request)
+        steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
         entries = list(steward.entries(status.project))
         acts = acts_of_steward(status, self._member.name, self._member.coordinators)
@@ -165,14 +153,12 @@ class StewardPages:
 
     def live(self, request: Request) -> Response:
         """The part of a result's page that changes by itself."""
-        status = _judged(self._member.steward(), request)
+        _, status = self._judged(request)
         return reloaded(request, self._pages.page("live.html.j2", request, **described(status)), page_state(status))
 
     def risk_report(self, request: Request) -> Response:
-        """The report by itself."""
-        steward = self._member.steward()
-        status = _judged(steward, request)
-        return risk_report(self._reports, steward.report(status.project, status.run.run), self._member.language)
+        steward, status = self._judged(request)
+        return self._risk_report(self._reports, steward.report(status.project, status.run.run))
 
     def decide(self, request: Request, form: Form) -> Response:
         """Release the held result or refuse it, with the steward's signature over the report that was read."""
@@ -180,34 +166,20 @@ class StewardPages:
         if decision not in DECISIONS:
             raise parameter("decision", "a decision is to release or to refuse", remedy="choose one")
         reason = normalized_reason(form.get("reason", ""))
-        steward = self._member.steward()
-        status = _judged(steward, request)
+        steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
-        if not secrets.compare_digest(report.sha256.hex().encode(), form.get("read", "").encode()):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the report is another than the one you read",
-                where=status.project,
-                remedy="read the report again before you decide",
-            )
-        after = steward.decide(
-            status.project, status.run.run, report.sha256, release=DECISIONS[decision], reason=reason
-        )
-        session_of(request).messages.append(("done", _outcome(after, release=DECISIONS[decision])))
-        return RedirectResponse(f"/projects/{status.project}", 303)
+        what, remedy = "the report is another than the one you read", "read the report again before you decide"
+        require_read(form, report.sha256.hex(), status.project, what, remedy)
+        release = DECISIONS[decision]
+        after = steward.decide(status.project, status.run.run, report.sha256, release=release, reason=reason)
+        return done(request, page_of(status.project), _outcome(after, release=release))
+
+    def _judged(self, request: Request) -> tuple[Steward, project_pb2.ProjectStatus]:
+        steward = self._member.steward()
+        return steward, steward.judged(request.path_params["project"], "see the list of results")
 
     def _awaits_me(self, status: project_pb2.ProjectStatus) -> bool:
         return status.state == S.PROJECT_STATE_HELD and self._member.name not in status.signed
-
-
-def _judged(steward: Steward, request: Request) -> project_pb2.ProjectStatus:
-    name = request.path_params["project"]
-    for status in steward.assessed():
-        if status.project == name:
-            return status
-    raise GemelError(
-        ErrorCode.NOT_FOUND, "no result of this project has been judged", where=name, remedy="see the list of results"
-    )
 
 
 def _outcome(after: project_pb2.ProjectStatus, *, release: bool) -> str:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from starlette.responses import Response
-
-from gemel.common.language import LanguageCode, clauses, gettext, listed, named, ngettext, written
-from gemel.console.web.pages import RenderedReports
+from gemel.common.language import clauses, gettext, listed, named, ngettext, written
 from gemel.coordinator.client.risk_reports import Report, verdict_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from gemel.coordinator.client.terminal import ABSENT
@@ -39,7 +36,8 @@ def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
     if status.restore_awaits:
         what = gettext("accept or refuse Carole's restored audit log")
         return [Wait(name, what) for name in status.restore_awaits]
-    return list(_BY_STATE.get(status.state, _nothing)(status))
+    awaited = _BY_STATE.get(status.state)
+    return [] if awaited is None else list(awaited(status))
 
 
 def owner_of(status: project_pb2.ProjectStatus) -> str:
@@ -55,10 +53,6 @@ def stage_words(stage: str) -> str:
 def has_approved(status: project_pb2.ProjectStatus, member: str) -> bool:
     """Whether a coordinator has approved the present specification."""
     return any(each.member == member for each in status.approvals)
-
-
-def _nothing(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    yield from ()
 
 
 def _draft(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
@@ -170,12 +164,3 @@ def risk_shown(report: Report, project: str) -> dict[str, Any]:
         "sha256": report.sha256.hex(),
         "report_address": f"/projects/{project}/risk.html",
     }
-
-
-def risk_report(reports: RenderedReports, report: Report, language: LanguageCode) -> Response:
-    """The report on disclosure risk, for a frame or by itself."""
-    from gemel.coordinator.reports.disclosure import render_risk_report
-
-    return reports.answer(
-        report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)
-    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
 from gemel.common.pki.members import Members
 from gemel.common.specification.model.content import PROJECT_PATTERN
+from gemel.console.web.pages import Pages
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.operator.control import Control
@@ -28,16 +29,9 @@ PROJECT = "/projects/{project}"
 
 @dataclass(frozen=True)
 class Custodian:
-    """The custodian that a console acts as.
+    """The custodian that a console acts as, by its configuration file.
 
-    Attributes
-    ----------
-    party
-        Alice or Bob.
-    config
-        Its configuration file.
-    load_gate
-        Imports what measures what Carole could learn; a function of a module, since another process calls it.
+    `load_gate` imports what measures what Carole could learn; a function of a module, since another process calls it.
     """
 
     party: Party
@@ -51,7 +45,6 @@ class Custodian:
 
     @property
     def folder(self) -> PartyFolder:
-        """Its keys."""
         return PartyFolder(self.configuration.keys)
 
     @property
@@ -60,14 +53,21 @@ class Custodian:
         return ListPin(self.config.absolute()).load(self.folder.members)
 
     def service(self) -> AbstractContextManager[Control]:
-        """The running service, which may have been started again since the last page.
-
-        Raises
-        ------
-        GemelError
-            As `Control.open`.
-        """
+        """The running service, which may have been started again since the last page."""
         return Control.open(self.config, self.party)
+
+
+class CustodianPages:
+    """Pages of a custodian, made of what its service answers."""
+
+    def __init__(self, custodian: Custodian, pages: Pages) -> None:
+        self._custodian, self._pages = custodian, pages
+
+    @contextmanager
+    def _project(self, request: Request) -> Iterator[tuple[Control, operator_pb2.CustodianProject]]:
+        """The service, and the project in a page's address as it shows it."""
+        with self._custodian.service() as service:
+            yield service, project_of(service, request)
 
 
 def project_of(control: Control, request: Request) -> operator_pb2.CustodianProject:

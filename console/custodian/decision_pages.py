@@ -8,192 +8,137 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.common.language import gettext
 from gemel.common.witnessing.wording import decided_line
-from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
+from gemel.console.custodian.custodian import PROJECT, Custodian, CustodianPages
 from gemel.console.custodian.project_pages import ProjectPages, profile_shown
-from gemel.console.web.forms import Form, form_page, posting, session_of
+from gemel.console.web.forms import Form, done, form_page, posting, require_read
 from gemel.console.web.pages import Pages
 from gemel.custodian.leakage_report import LeakageReport
+from gemel.protos.linkage.v1 import operator_pb2
 
 RESTORE_DECISIONS = {"accept": True, "refuse": False}
 _LIMITS = (MIN_REASON, MAX_REASON)
 
 
-class DecisionPages:
-    """What a custodian decides; parameters as `ProjectPages`, and that."""
+class DecisionPages(CustodianPages):
+    """What a custodian decides; a form is on its page as long as the service offers the decision."""
 
     def __init__(self, custodian: Custodian, pages: Pages, shown: ProjectPages) -> None:
-        self._custodian, self._pages, self._shown = custodian, pages, shown
+        super().__init__(custodian, pages)
+        self._shown = shown
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
+        decisions = {
+            "approve": (self.approval, self.approve),
+            "decline": (self.refusal, self.decline),
+            "override": (self.limit, self.override),
+            "fetch-alone": (self.waiting_share, self.fetch_alone),
+            "accept-restore": (self.restored, self.decide_restored),
+        }
         return [
-            form_page(f"{PROJECT}/approve", self.approval),
-            posting(f"{PROJECT}/approve", self.approve),
-            form_page(f"{PROJECT}/decline", self.refusal),
-            posting(f"{PROJECT}/decline", self.decline),
-            form_page(f"{PROJECT}/override", self.limit),
-            posting(f"{PROJECT}/override", self.override),
-            form_page(f"{PROJECT}/fetch-alone", self.waiting_share),
-            posting(f"{PROJECT}/fetch-alone", self.fetch_alone),
-            form_page(f"{PROJECT}/accept-restore", self.restored),
-            posting(f"{PROJECT}/accept-restore", self.decide_restored),
+            route
+            for name, (shown, decided) in decisions.items()
+            for route in (form_page(f"{PROJECT}/{name}", shown), posting(f"{PROJECT}/{name}", decided))
         ]
+
+    def _form(
+        self, template: str, request: Request, project: operator_pb2.CustodianProject, decision: str, **shown: Any
+    ) -> Response:
+        title, other = self._custodian.party.title, self._custodian.party.side.other.title()
+        shown |= {"project": project.project, "title": title, "other": other, "limits": _LIMITS}
+        return self._pages.page(template, request, open=decision in project.decisions, **shown)
 
     def approval(self, request: Request) -> Response:
         """What is signed by an approval, with the profile of what was read."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-            shown = self._shown.specified(service, project)
-            counts = profile_shown(service.profile(project.project))
-        return self._pages.page(
-            "approval.html.j2",
-            request,
-            project=project.project,
-            epoch=project.epoch,
-            title=self._custodian.party.title,
-            other=self._custodian.party.side.other.title(),
-            open="approve" in project.decisions,
-            **{**shown, **counts},
-        )
+        with self._project(request) as (service, project):
+            shown = self._shown.specified(service, project) | profile_shown(service.profile(project.project))
+        return self._form("approval.html.j2", request, project, "approve", epoch=project.epoch, **shown)
 
     def approve(self, request: Request, form: Form) -> Response:
         """Sign the specification that the page showed, in the epoch that it showed."""
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
+        with self._project(request) as (service, project):
+            name = project.project
             found = service.specification(name)
             _require_read(form, f"{found.digest.hex()} {found.epoch}", name, "the specification")
             service.approve(name, found.digest, found.epoch)
             return _done(request, name, service.outcome_of(name))
 
     def refusal(self, request: Request) -> Response:
-        """What declining, or withdrawing, does."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             digest = service.specification(project.project).digest.hex()
-        return self._pages.page(
-            "refusal.html.j2",
-            request,
-            project=project.project,
-            title=self._custodian.party.title,
-            digest=digest,
-            limits=_LIMITS,
-            open="decline" in project.decisions,
-        )
+        return self._form("refusal.html.j2", request, project, "decline", digest=digest)
 
     def decline(self, request: Request, form: Form) -> Response:
         """Decline the specification that the page named, with a reason."""
         reason = normalized_reason(form.get("reason", ""))
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
+        with self._project(request) as (service, project):
+            name = project.project
             _require_read(form, service.specification(name).digest.hex(), name, "the specification")
             service.decline(name, reason)
             return _done(request, name, service.outcome_of_decline(name))
 
     def limit(self, request: Request) -> Response:
         """What the service has measured above the limit."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             found = service.leakage(project.project)
-        return self._pages.page(
-            "override.html.j2",
-            request,
-            project=project.project,
-            report=LeakageReport.from_dict(json.loads(found.json)),
-            read=_digest(found.json),
-            reason=found.reason,
-            limits=_LIMITS,
-            open="override" in project.decisions,
-        )
+        report = LeakageReport.from_dict(json.loads(found.json))
+        shown = {"report": report, "read": _digest(found.json), "reason": found.reason}
+        return self._form("override.html.j2", request, project, "override", **shown)
 
     def override(self, request: Request, form: Form) -> Response:
         """Contribute above the limit, by the measurement that the page showed."""
         reason = normalized_reason(form.get("reason", ""))
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
+        with self._project(request) as (service, project):
+            name = project.project
             _require_read(form, _digest(service.leakage(name).json), name, "the measurement")
             service.override(name, reason)
-        return _done(
-            request, name, gettext("Overridden. Your service contributes now; your reason is in Carole's audit log.")
-        )
+        message = gettext("Overridden. Your service contributes now; your reason is in Carole's audit log.")
+        return _done(request, name, message)
 
     def waiting_share(self, request: Request) -> Response:
         """What it means to fetch a share that the other custodian has not countersigned."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-        return self._pages.page(
-            "fetch_alone.html.j2",
-            request,
-            project=project.project,
-            other=self._custodian.party.side.other.title(),
-            limits=_LIMITS,
-            open="fetch-alone" in project.decisions,
-        )
+        with self._project(request) as (_, project):
+            return self._form("fetch_alone.html.j2", request, project, "fetch-alone")
 
     def fetch_alone(self, request: Request, form: Form) -> Response:
-        """Fetch it."""
         reason = normalized_reason(form.get("reason", ""))
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
-            service.fetch_alone(name, reason)
+        with self._project(request) as (service, project):
+            service.fetch_alone(project.project, reason)
         message = gettext("Decided. Your service fetches the share now; your reason goes to Carole's audit log.")
-        return _done(request, name, message)
+        return _done(request, project.project, message)
 
     def restored(self, request: Request) -> Response:
         """What Carole's log has lost by a restoration of her store."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             restoration, lines = service.show_restored(project.project)
-        return self._pages.page(
-            "restored.html.j2",
-            request,
-            project=project.project,
-            title=self._custodian.party.title,
-            restoration=restoration,
-            lines=lines,
-            limits=_LIMITS,
-            open="accept-restore" in project.decisions,
-        )
+        shown = {"restoration": restoration, "lines": lines}
+        return self._form("restored.html.j2", request, project, "accept-restore", **shown)
 
     def decide_restored(self, request: Request, form: Form) -> Response:
         """Accept the restoration that the page showed, or refuse it."""
         decision, given = form.get("decision", ""), form.get("restoration", "")
         if decision not in RESTORE_DECISIONS or not (given.isascii() and given.isdigit() and len(given) < 16):
             raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
-        accept = RESTORE_DECISIONS[decision]
-        reason = form.get("reason", "").strip()
+        accept, reason = RESTORE_DECISIONS[decision], form.get("reason", "").strip()
         if not accept:
             reason = normalized_reason(reason)
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
+        with self._project(request) as (service, project):
+            name = project.project
             awaits = service.decide_restored(name, int(given), accept=accept, reason=reason)
         return _done(request, name, decided_line(name, awaits, accepted=accept))
 
 
 def _require_read(form: Form, present: str, project: str, what: str) -> None:
-    """Refuse a decision about something else than the page showed.
-
-    Raises
-    ------
-    GemelError
-        WRONG_STATE.
-    """
-    if not secrets.compare_digest(form.get("read", "").encode(), present.encode()):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            f"{what} is another than the one you read",
-            where=project,
-            remedy="read it again before you decide",
-        )
+    require_read(form, present, project, f"{what} is another than the one you read", "read it again before you decide")
 
 
 def _digest(text: str) -> str:
@@ -201,6 +146,4 @@ def _digest(text: str) -> str:
 
 
 def _done(request: Request, project: str, message: str) -> Response:
-    """Back to a project's page, which shows the message once."""
-    session_of(request).messages.append(("done", message))
-    return RedirectResponse(f"/projects/{project}", 303)
+    return done(request, PROJECT.format(project=project), message)

@@ -28,7 +28,7 @@ from gemel.common.missing_module import missing_module
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.common.witnessing.wording import when
-from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
+from gemel.console.custodian.custodian import PROJECT, Custodian, CustodianPages
 from gemel.console.web.forms import Form, posting
 from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages, RenderedReports
@@ -36,6 +36,7 @@ from gemel.custodian.configuration import load_custodian
 from gemel.custodian.leakage_report import Gate, LeakageReport
 from gemel.custodian.operator.control import Control
 from gemel.custodian.source.cleaned_file import clean_file
+from gemel.protos.linkage.v1 import operator_pb2
 
 SEED = 1
 """As the command's default: the same file has the same figures."""
@@ -64,7 +65,6 @@ class Measurement:
 
     @property
     def seconds(self) -> int:
-        """How long it has taken."""
         return round((time.monotonic() if self.ended is None else self.ended) - self.began)
 
 
@@ -83,13 +83,7 @@ class Measurements:
         return found if found is not None and found.digest == digest else None
 
     def begin(self, project: str, text: str, digest: bytes) -> None:
-        """Begin one.
-
-        Raises
-        ------
-        GemelError
-            BUSY if one is under way, of this project or another.
-        """
+        """Begin one; BUSY if one is under way, of this project or another."""
         there, here = multiprocessing.Pipe(duplex=False)
         # Spawned, not forked: this process has threads.
         process = multiprocessing.get_context("spawn").Process(
@@ -167,16 +161,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class LeakagePages:
-    """Attacks on the custodian's own signatures; parameters as `ProjectPages`."""
+class LeakagePages(CustodianPages):
+    """Attacks on the custodian's own signatures."""
 
     def __init__(self, custodian: Custodian, pages: Pages) -> None:
-        self._custodian, self._pages = custodian, pages
+        super().__init__(custodian, pages)
         self._measurements = Measurements(custodian)
         self._reports = RenderedReports()
 
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             Route(f"{PROJECT}/leakage", self.leakage),
             posting(f"{PROJECT}/leakage", self.measure),
@@ -188,10 +181,9 @@ class LeakagePages:
 
     def leakage(self, request: Request) -> Response:
         """What was measured, and the form to measure."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             kept = _kept(service, project.project)
-        made = self._measurements.of(project.project, project.specification_digest)
+        made = self._made(project)
         return self._pages.page(
             "leakage.html.j2",
             request,
@@ -203,32 +195,27 @@ class LeakagePages:
         )
 
     def live(self, request: Request) -> Response:
-        """How far a measurement is."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-        made = self._measurements.of(project.project, project.specification_digest)
+        with self._project(request) as (_, project):
+            made = self._made(project)
         return reloaded(request, self._pages.page("leakage_live.html.j2", request, measurement=made), _state(made))
 
     def measure(self, request: Request, _: Form) -> Response:
         """Begin to measure under the project's present specification."""
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
-            found = service.specification(name)
-        self._measurements.begin(name, found.text, found.digest)
-        return RedirectResponse(f"/projects/{name}/leakage", 303)
+        with self._project(request) as (service, project):
+            found = service.specification(project.project)
+        self._measurements.begin(project.project, found.text, found.digest)
+        return _back(project)
 
-    def end(self, request: Request, _: Form) -> Response:
+    def end(self, request: Request, form: Form) -> Response:
         """End a measurement that is under way."""
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
-        self._measurements.end(name)
-        return RedirectResponse(f"/projects/{name}/leakage", 303)
+        with self._project(request) as (_, project):
+            self._measurements.end(project.project)
+        return _back(project)
 
     def own_report(self, request: Request) -> Response:
         """The report on what was measured here."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-        made = self._measurements.of(project.project, project.specification_digest)
+        with self._project(request) as (_, project):
+            made = self._made(project)
         if made is None or made.report is None:
             raise GemelError(
                 ErrorCode.NOT_FOUND, "nothing was measured here under this specification", where=project.project
@@ -237,10 +224,12 @@ class LeakagePages:
 
     def service_report(self, request: Request) -> Response:
         """The report on what the service has measured."""
-        with self._custodian.service() as service:
-            name = project_of(service, request).project
-            report = LeakageReport.from_dict(json.loads(service.leakage(name).json))
-        return self._report(request, name, report, seed=None)
+        with self._project(request) as (service, project):
+            report = LeakageReport.from_dict(json.loads(service.leakage(project.project).json))
+        return self._report(request, project.project, report, seed=None)
+
+    def _made(self, project: operator_pb2.CustodianProject) -> Measurement | None:
+        return self._measurements.of(project.project, project.specification_digest)
 
     def _report(self, request: Request, project: str, report: LeakageReport, seed: int | None) -> Response:
         shown = {
@@ -265,6 +254,10 @@ def _kept(service: Control, project: str) -> dict[str, Any] | None:
             return None
         raise
     return {"report": LeakageReport.from_dict(json.loads(found.json)), "reason": found.reason}
+
+
+def _back(project: operator_pb2.CustodianProject) -> Response:
+    return RedirectResponse(f"{PROJECT.format(project=project.project)}/leakage", 303)
 
 
 def _state(made: Measurement | None) -> str:

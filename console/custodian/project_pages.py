@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from starlette.requests import Request
@@ -21,10 +21,10 @@ from gemel.common.language import clauses, gettext, listed, marked, ngettext, wr
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
 from gemel.common.witnessing.wording import when
-from gemel.console.custodian.custodian import PROJECT, Custodian, project_of
+from gemel.console.custodian.custodian import PROJECT, CustodianPages
 from gemel.console.custodian.project_words import described, mine, page_state, rows
 from gemel.console.web.listing import paged, reloaded
-from gemel.console.web.pages import Pages, certificates_page
+from gemel.console.web.pages import certificates_page
 from gemel.console.web.specification_words import specification_shown
 from gemel.custodian.cleaning.profile import HEADINGS, Profile, profile_rows
 from gemel.custodian.encoding.expected_layout import bounded_counts, expected_layout
@@ -51,19 +51,7 @@ _CONTENT = {
 
 @dataclass(frozen=True)
 class Message:
-    """One kind of message, which goes to Carole.
-
-    Attributes
-    ----------
-    when
-        At which step it is sent.
-    what
-        What is in it.
-    columns
-        Of your source that it is made of; empty for none.
-    size
-        In words.
-    """
+    """One kind of message, which goes to Carole: at which step, what, of which columns of the source, how large."""
 
     when: str
     what: str
@@ -74,12 +62,8 @@ class Message:
 def messages(spec: Specification, side: Side, records: int, sent: int) -> list[Message]:
     """The messages to Carole, in their order.
 
-    Parameters
-    ----------
-    records
-        Of the source, as they were read.
-    sent
-        Bytes of the contribution, if it was signed already; else 0, and its size is bounded by `records`.
+    `sent`: bytes of the contribution, if it was signed already; else 0, and its size is bounded by the source's
+    `records`.
     """
     largest = expected_layout(bounded_counts(records, spec), spec, side).total_bytes
     content = [gettext(_CONTENT[spec.mode])]
@@ -121,13 +105,9 @@ def messages(spec: Specification, side: Side, records: int, sent: int) -> list[M
     for transfer in (each for each in spec.release.transfers if each.sender is side):
         columns = listed(spec.release.granted_columns(transfer))
         what = gettext("the values of these columns of linked records, sealed to {recipient}")
+        size = gettext("by the number of links")
         found.append(
-            Message(
-                gettext("the result is released"),
-                what.format(recipient=transfer.recipient),
-                columns,
-                gettext("by the number of links"),
-            )
+            Message(gettext("the result is released"), what.format(recipient=transfer.recipient), columns, size)
         )
     countersigned = gettext("your countersignature of her audit log, and the kind of what blocks you")
     found.append(_small(gettext("at each step"), countersigned))
@@ -184,8 +164,7 @@ OTHERS = {
 }
 
 
-@dataclass(frozen=True)
-class ShareTable:
+class ShareTable(NamedTuple):
     """One table of a share."""
 
     name: str
@@ -193,8 +172,7 @@ class ShareTable:
     rows: int
 
 
-@dataclass(frozen=True)
-class SeenShare:
+class SeenShare(NamedTuple):
     """A share in counts."""
 
     tables: tuple[ShareTable, ...]
@@ -226,14 +204,10 @@ CHECKPOINTS = 25
 """Of the newest that are shown."""
 
 
-class ProjectPages:
+class ProjectPages(CustodianPages):
     """What a custodian sees."""
 
-    def __init__(self, custodian: Custodian, pages: Pages) -> None:
-        self._custodian, self._pages = custodian, pages
-
     def routes(self) -> list[BaseRoute]:
-        """By address."""
         return [
             Route("/", self.projects),
             Route("/live", self.overview),
@@ -246,7 +220,6 @@ class ProjectPages:
         ]
 
     def projects(self, request: Request) -> Response:
-        """Whether Carole answers, and all projects."""
         with self._custodian.service() as service:
             status = service.status()
         found = rows(status.projects, self._custodian.party)
@@ -254,7 +227,7 @@ class ProjectPages:
             "custodian_projects.html.j2",
             request,
             **_overview(status),
-            **paged(found, request.query_params, "/"),
+            **paged(found, request.query_params),
             state_token=page_state(*status.projects),
         )
 
@@ -267,8 +240,7 @@ class ProjectPages:
 
     def project(self, request: Request) -> Response:
         """One project: its state, what can be decided, what would leave, its specification."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             shown = self.specified(service, project) if project.specification_digest else {"specification": None}
         return self._pages.page(
             "custodian_project.html.j2",
@@ -282,37 +254,29 @@ class ProjectPages:
 
     def live(self, request: Request) -> Response:
         """The part of a project's page that changes by itself."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-        answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
+        with self._project(request) as (_, project):
+            answer = self._pages.page("custodian_live.html.j2", request, **described(project, self._custodian.party))
         return reloaded(request, answer, page_state(project))
 
     def profile(self, request: Request) -> Response:
         """Counts of what the service has read."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
+        with self._project(request) as (service, project):
             shown = profile_shown(service.profile(project.project))
         return self._pages.page("profile.html.j2", request, project=project.project, **shown)
 
     def results(self, request: Request) -> Response:
         """Where the share of the newest released run is, in counts."""
-        with self._custodian.service() as service:
-            project = project_of(service, request)
-        if not project.results:
+        with self._project(request) as (_, project):
+            folder = project.results
+        if not folder:
             raise GemelError(
                 ErrorCode.WRONG_STATE,
                 "your service has no share of a result of this project",
                 where=project.project,
                 remedy="look at the project, what it waits for",
             )
-        return self._pages.page(
-            "share.html.j2",
-            request,
-            project=project.project,
-            links=project.links,
-            folder=project.results,
-            share=seen_share(Path(project.results)),
-        )
+        shown: dict[str, Any] = {"project": project.project, "links": project.links, "folder": folder}
+        return self._pages.page("share.html.j2", request, **shown, share=seen_share(Path(folder)))
 
     def checkpoints(self, request: Request) -> Response:
         """What of Carole's audit log the service has verified, and which checkpoints a restoration has cut off."""
@@ -328,19 +292,12 @@ class ProjectPages:
         )
 
     def certificates(self, request: Request) -> Response:
-        """When certificates end."""
         with self._custodian.service() as service:
             status = service.status()
         return certificates_page(self._pages, request, self._custodian.folder, status.member, status.certificates)
 
     def specified(self, service: Control, project: operator_pb2.CustodianProject) -> dict[str, Any]:
-        """What a page shows of a project's specification: in words, and what would leave under it.
-
-        Raises
-        ------
-        GemelError
-            As `Control.specification`.
-        """
+        """What a page shows of a project's specification: in words, and what would leave under it."""
         found = service.specification(project.project)
         spec = load_specification(found.text, f"the specification of project {project.project}")
         shown = specification_shown(spec, found.text)

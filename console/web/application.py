@@ -68,7 +68,7 @@ NEW_LINK = "/new-link"
 OPEN_PATHS = ("/static/", PATH, NEW_LINK, "/sign-on", "/sign-on/back")
 
 
-def console_application(
+def _console(
     routes: Sequence[BaseRoute],
     pages: Pages,
     rules: GuardRules,
@@ -78,7 +78,6 @@ def console_application(
     entered_by: Entrance | SignOn,
     language: Language,
 ) -> ASGIApp:
-    """A console."""
     known = {name: files("gemel.console.web").joinpath(name).read_bytes() for name in LOADED}
 
     def static(request: Request) -> Response:
@@ -185,32 +184,19 @@ def opened(
     right: Right,
     language: LanguageCode,
 ) -> ASGIApp:
-    """A console.
+    """A console at the address `base`, in which `user` is the member as which it acts.
 
-    Parameters
-    ----------
-    routes, pages, rules
-        As `console_application` takes them.
-    settings
-        Of the console.
-    base
-        Its address, as browsers know it.
-    shown
-        Shows a one-time link to whoever has started it; not called where people sign on.
-    user
-        The member as which it acts.
-    right
-        What a subject of the single sign-on must be allowed to act.
-    language
-        Of the member's configuration; the pages are English where the consoles have no catalogue of it.
+    `shown` shows a one-time link to whoever has started it, where there is no single sign-on; else a subject of that
+    must have the `right` to act. Pages are English where the consoles have no catalogue of the member's `language`.
     """
-    spoken = console_language(language)
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
+    entered_by: Entrance | SignOn
     if settings.sign_on is None:
-        entrance = Entrance(base, shown)
-        entrance.show()
-        return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance, language=spoken)
-    from gemel.console.web.sign_on import SignOn
+        entered_by = Entrance(base, shown)
+        entered_by.show()
+    else:
+        from gemel.console.web.sign_on import SignOn
 
-    sign_on = SignOn(settings.sign_on, base, right)
-    return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on, language=spoken)
+        entered_by = SignOn(settings.sign_on, base, right)
+    spoken = console_language(language)
+    return _console(routes, pages, rules, sessions, user=user, entered_by=entered_by, language=spoken)

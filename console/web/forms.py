@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -30,59 +30,56 @@ def session_of(request: Request) -> Session:
     return found
 
 
-def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
-    """The route of a page that is there for its form alone: who may only read is refused it, as its form would be.
+def done(request: Request, address: str, message: str) -> Response:
+    """On to a page, which shows the message once."""
+    session_of(request).messages.append(("done", message))
+    return RedirectResponse(address, 303)
 
-    Returns
-    -------
-    Route
-        It raises NOT_ADMITTED for someone who may only read.
-    """
+
+def require_read(form: Form, present: str, where: str, what: str, remedy: str, got: str = "") -> None:
+    """Refuse, with WRONG_STATE, to act on something else than the page showed whose form this is."""
+    if not secrets.compare_digest(form.get("read", "").encode(), present.encode()):
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, got=got, remedy=remedy)
+
+
+def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
+    """The route of a page that is there for its form alone: who may only read is refused it, as its form would be."""
 
     def shown(request: Request) -> Response:
-        if not session_of(request).acts:
-            raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+        _require_acting(request)
         return answer(request)
 
     return Route(path, shown)
 
 
 def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: bool = False) -> Route:
-    """The route of a form.
+    """The route of a form, answered on a thread with its fields, the token already checked.
 
-    Parameters
-    ----------
-    path
-        Its address.
-    answer
-        Called with the request and the form's fields, the token already checked, on a thread.
-    reading
-        Whether who may only read may send it too.
-
-    Returns
-    -------
-    Route
-        It raises NOT_ADMITTED for a form without the session's token, or of someone who may only read; TEXT_ENCODING
-        for a file that is not UTF-8.
+    `reading`: who may only read may send it too. NOT_ADMITTED for a form without the session's token, or of someone who
+    may only read; TEXT_ENCODING for a file that is not UTF-8.
     """
 
     async def endpoint(request: Request) -> Response:
-        session = session_of(request)
         async with request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_PART_BYTES) as sent:
-            given = sent.get(CSRF)
-            if not isinstance(given, str) or not secrets.compare_digest(given.encode(), session.csrf.encode()):
+            given, csrf = sent.get(CSRF), session_of(request).csrf
+            if not isinstance(given, str) or not secrets.compare_digest(given.encode(), csrf.encode()):
                 raise GemelError(
                     ErrorCode.NOT_ADMITTED,
                     "the form is not of this session",
                     where=request.url.path,
                     remedy="open the page again, and send the form from there",
                 )
-            if not session.acts and not reading:
-                raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+            if not reading:
+                _require_acting(request)
             fields = {name: await _text(name, value) for name, value in sent.multi_items()}
         return await run_in_threadpool(answer, request, fields)
 
     return Route(path, endpoint, methods=["POST"])
+
+
+def _require_acting(request: Request) -> None:
+    if not session_of(request).acts:
+        raise GemelError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
 
 
 async def _text(name: str, value: str | UploadFile) -> str:

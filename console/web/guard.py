@@ -47,20 +47,11 @@ _SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class GuardRules:
-    """Whom the guard lets through.
+    """Whom the guard lets through, by the headers Host and Origin.
 
-    Attributes
-    ----------
-    hosts
-        Values of the header Host.
-    origins
-        Values of the header Origin of requests that change something.
-    cookie
-        The session cookie's name; it has the port in it, since a browser sends cookies to every port of a host.
-    open_paths
-        Paths, and beginnings of paths that end with a slash, which need no session.
-    is_secure
-        Whether browsers speak TLS to the console.
+    The `cookie` has the port in its name, since a browser sends cookies to every port of a host. `open_paths`, and the
+    beginnings of paths among them that end with a slash, need no session. `is_secure`: browsers speak TLS to the
+    console.
     """
 
     hosts: Collection[str]

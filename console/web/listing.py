@@ -39,18 +39,11 @@ def reloaded(request: Request, answer: Response, state: str) -> Response:
     return answer
 
 
-def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:
-    """What ``list.html.j2`` shows.
+def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams) -> dict[str, Any]:
+    """What ``list.html.j2`` shows of all projects, in their order: each has `project`, `state` in words, `kind` of its
+    badge, and `waits`, what it waits for.
 
-    Parameters
-    ----------
-    rows
-        All projects in their order, each with `project`, `state` in words, `kind` of its badge, and `waits`: what it
-        waits for.
-    query
-        Of the page's address: ``q``, a part of a name; ``state``, as its words are; ``page``, from 1.
-    path
-        The page's address without it.
+    The query is ``q``, a part of a name; ``state``, as its words are; ``page``, from 1.
     """
     part_of_name, state = query.get("q", "").strip().lower(), query.get("state", "")
     found = [each for each in rows if part_of_name in each["project"].lower() and (not state or each["state"] == state)]
@@ -60,7 +53,7 @@ def paged(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> d
     kept = {key: value for key, value in (("q", query.get("q", "")), ("state", state)) if value}
 
     def link(number: int) -> str:
-        return f"{path}?{urlencode({**kept, 'page': number})}"
+        return f"/?{urlencode({**kept, 'page': number})}"
 
     return {
         "rows": found[(page - 1) * PAGE : page * PAGE],

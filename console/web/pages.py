@@ -45,18 +45,9 @@ _STATUS = {
 class Pages:
     """The templates of a console, rendered in the language that is written at present.
 
-    Parameters
-    ----------
-    title
-        Of the console, beside the name of Gemel; `marked`, as are the texts of `links` and `remedies`.
-    links
-        What stands in the head of each page: text and address.
-    packages
-        Whose templates are found, in this order, before those of this package.
-    acting
-        Addresses among the links that only who may act has.
-    remedies
-        By the code of an error: a page that helps, its text and address.
+    Templates of `packages` are found, in this order, before those of this package. `links` stand in the head of each
+    page, text and address; those in `acting` only for who may act. `remedies` has pages that help, by the code of an
+    error. Title, links and remedies are `marked`.
     """
 
     def __init__(
@@ -102,7 +93,6 @@ class Pages:
         )
 
     def page(self, template: str, request: Request, status: int = 200, **shown: Any) -> Response:
-        """The answer with a page."""
         return HTMLResponse(self.text(template, request, shown), status)
 
     def error(self, request: Request, error: GemelError) -> Response:
@@ -133,16 +123,8 @@ def certificates_page(
     name: str,
     reported: Iterable[project_pb2.EndingCertificate],
 ) -> Response:
-    """When certificates end: the member's own to the day, others' as far as Carole has named them.
-
-    Parameters
-    ----------
-    folder
-        The member's keys.
-    name
-        The member's own, in the membership list.
-    reported
-        What Carole has named last.
+    """When certificates end: the member's own, of the given name, to the day, others' as far as Carole has named them
+    last.
     """
     own = load_certificate(folder.certificate)
     chain = [(gettext("Your certificate"), own)]

@@ -18,18 +18,7 @@ _STOP_SECONDS = 2
 
 
 class Place:
-    """Where a console listens: a socket that is bound already, so that its address can be shown and checked.
-
-    Parameters
-    ----------
-    settings
-        Of the console.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION if the address cannot be listened on.
-    """
+    """Where a console listens: a socket that is bound already, so that its address can be shown and checked."""
 
     def __init__(self, settings: ConsoleConfiguration) -> None:
         self._settings = settings
@@ -80,13 +69,7 @@ class Place:
 
 
 def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConfiguration:
-    """A console's settings, with another place to listen if one is given with ``--listen``.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION for an address that it may not listen on, or that is none.
-    """
+    """A console's settings, with another place to listen if one is given with ``--listen``."""
     if listen is None:
         return settings
     if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:

@@ -15,20 +15,11 @@ MAX_SESSIONS = 200
 
 @dataclass
 class Session:
-    """One person in one browser.
+    """One person in one browser, who may do more than look if `acts`.
 
-    Attributes
-    ----------
-    user
-        Who it is, as the pages name that person.
-    acts
-        Whether the person may do more than look.
-    csrf
-        What each form of the session has, and no other page can know.
-    began, used
-        Seconds of the clock at which it was begun, and last used by a person.
-    messages
-        What the next page shows once: of each its kind, ``done`` or ``note``, and its text.
+    `csrf` is what each form of the session has, and no other page can know; `began` and `used` are seconds of the
+    clock, the latter of a person's last use. `messages` are shown once by the next page: of each its kind, ``done`` or
+    ``note``, and its text.
     """
 
     user: str
@@ -45,18 +36,10 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a console.
+    """The sessions of a console; one ends when no one has used it for so long, and when it is so old.
 
-    Parameters
-    ----------
-    idle_seconds, longest_seconds
-        A session ends when no one has used it for so long, and when it is so old.
-    clock
-        Seconds that never go back.
-
-    Notes
-    -----
-    Kept by the digest of the cookie: what is in memory opens no session, and finding one compares no secret.
+    Kept by the digest of the cookie: what is in memory opens no session, and finding one compares no secret. `clock`
+    gives seconds that never go back.
     """
 
     def __init__(

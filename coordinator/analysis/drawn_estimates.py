@@ -60,7 +60,6 @@ class Combined:
 
     @property
     def standard_error(self) -> float:
-        """Square root of the variance."""
         return math.sqrt(self.variance)
 
     @property
@@ -69,7 +68,6 @@ class Combined:
         return (1 + 1 / self.draws) * self.between / self.variance if self.variance > 0 else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval."""
         half = float(student.ppf(0.5 + level / 2, self.degrees)) * self.standard_error
         return self.estimate - half, self.estimate + half
 

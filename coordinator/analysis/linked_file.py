@@ -35,16 +35,10 @@ OWN = ("link_probability", "linked", "draw")
 
 @dataclass(frozen=True)
 class JoinedShare:
-    """One side's part: its share, with or without variables.
+    """One side's part: its share, with or without variables; `where` is for errors.
 
-    Attributes
-    ----------
-    table
-        An id (``link_id`` or ``pair_id``), ``link_probability``, perhaps ``identifier``, ``linked`` or ``draw``, and
-        variables.
-    provenance
-    where
-        For errors.
+    The table has an id (``link_id`` or ``pair_id``), ``link_probability``, perhaps ``identifier``, ``linked`` or
+    ``draw``, and variables.
     """
 
     table: pl.DataFrame = field(repr=False)
@@ -53,7 +47,6 @@ class JoinedShare:
 
     @property
     def id_column(self) -> str:
-        """``link_id`` or ``pair_id``."""
         for name in IDS:
             if name in self.table.columns:
                 return name
@@ -310,8 +303,8 @@ def join(
         released coarsened and a variable cannot be.
     """
     own = {Side(side): file for side, file in (files or {}).items()}
-    alone = len(shares) == 1
-    parts = {Side(side): read_share_table(Path(path), Side(side), table, alone=alone) for side, path in shares.items()}
+    paths = {Side(side): Path(path) for side, path in shares.items()}
+    parts = {side: read_share_table(path, side, table, alone=len(paths) == 1) for side, path in paths.items()}
     if not parts or set(own) - set(parts):
         raise parameter(
             "shares",
@@ -319,13 +312,9 @@ def join(
             f"shares of {', '.join(parts) or 'none'}, files of {', '.join(own) or 'none'}",
         )
     for side, file in own.items():
-        frame = _coarsened(read_own_file(file), Path(dict(_by_side(shares))[side]))
+        frame = _coarsened(read_own_file(file), paths[side])
         parts[side] = with_variables(parts[side], frame, file.identifier, file.variables, keep=file.keep)
     return LinkedFile(joined(parts, identifiers=identifiers), _provenance(parts, table))
-
-
-def _by_side(shares: Mapping[Side | str, Path | str]) -> list[tuple[Side, Path | str]]:
-    return [(Side(side), path) for side, path in shares.items()]
 
 
 def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = False) -> JoinedShare:

@@ -26,7 +26,7 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.near_copies import near_copies
-from gemel.carole.engine.pairs.sharded_pairs import request_order
+from gemel.carole.engine.pairs.shards import request_order
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run.plan import LinkagePlan
@@ -125,21 +125,10 @@ def resolved(
     progress: Progress,
     known: KnownRecords,
 ) -> tuple[DecidedPairs, StatisticsDocument]:
-    """The custodians' answers and the resolver's decision.
+    """The custodians' answers and the resolver's decision, with its errors.
 
-    Parameters
-    ----------
-    found
-        Of the comparison.
-    order
-        Which kept pair comes at each place of the request.
-    alice, bob
-        What each has sent and kept, and the row of its file of the pair at each place.
-
-    Raises
-    ------
-    GemelError
-        As the resolver.
+    `order`: which kept pair comes at each place of the request; `alice`, `bob`: what each has sent and kept, and the
+    row of its file of the pair at each place.
     """
     request = ResolutionRequest(found, (_DIGEST, _DIGEST), resources.threads, known)
     read = unpack_request(pack_request(request, order), plan)
@@ -179,12 +168,7 @@ def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values
 def link_shared(
     alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
 ) -> tuple[DecidedPairs, StatisticsDocument]:
-    """Share, compare and decide; parameters as of `link_block_keyed`.
-
-    Notes
-    -----
-    Memory is that of all three parties.
-    """
+    """Share, compare and decide; parameters as of `link_block_keyed`. Memory is that of all three parties."""
     found, named = compared_on_shares(alice, bob, spec, resources, progress)
     order = np.arange(len(found.pattern))
     return resolved(found, order, named[0], named[1], plan_of(spec), resources, progress, known)

@@ -116,11 +116,8 @@ class Analyst:
     def fetch(self, project: GrantedProject) -> tuple[ReceivedFile, Mapping[Side, bytes]]:
         """What the custodians have sent, verified and put together; with the digests by which it is acknowledged.
 
-        Raises
-        ------
-        GemelError
-            WRONG_STATE if nothing is released, or a custodian has yet to send; SEALED, SIGNATURE or UPLOAD_CORRUPT if
-            what arrives is not what they have signed for this specification and run; PARAMETER if it is of two runs.
+        WRONG_STATE if nothing is released, or a custodian has yet to send; SEALED, SIGNATURE or UPLOAD_CORRUPT if what
+        arrives is not what they have signed for this specification and run; PARAMETER if it is of two runs.
         """
         where = f"project {project.spec.project}"
         if not project.run or project.missing:

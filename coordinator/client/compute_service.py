@@ -21,22 +21,11 @@ from gemel.shared.parties.computing_screen import ComputingScreen
 def serve(
     config: Path, *, once: bool = False, ready_file: Path | None = None, with_parent: bool = False, job: Job = take_part
 ) -> None:
-    """Compute until a signal ends it; with `once` one computation.
+    """Compute, by `job` in each session, until a signal ends it; with `once` one computation, with `with_parent` until
+    standard input ends.
 
-    Parameters
-    ----------
-    ready_file
-        Written once Carole has answered: a JSON object with the member's name and the process id.
-    with_parent
-        Whether to end when standard input does.
-    job
-        What it does in a session.
-
-    Raises
-    ------
-    GemelError
-        CONFIGURATION, CERTIFICATE; NOT_ADMITTED for a member that is neither coordinator nor steward; as
-        `ComputeProcess.serve`.
+    `ready_file` is written once Carole has answered: a JSON object with the member's name and the process id. A member
+    that is neither coordinator nor steward is refused by NOT_ADMITTED.
     """
     if with_parent:
         end_with_parent()

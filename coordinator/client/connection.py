@@ -35,20 +35,8 @@ COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: 
 class Client:
     """A party that calls Carole by commands.
 
-    Attributes
-    ----------
-    connection
-        To her.
-    identity, folder
-        The party's keys.
-    linker
-        Whose signature the audit log's checkpoints must have.
-    members
-        The membership list in the folder.
-    memory, log
-        What the party has seen of the log, and what reads on.
-    trust
-        Looks at the folder meanwhile: has the newest list.
+    `linker` is whose signature the audit log's checkpoints must have; `trust` looks at the folder meanwhile, and has
+    the newest list of members.
     """
 
     connection: Connection
@@ -95,15 +83,9 @@ def connect(config: Path, *, checked: bool = True, dry_run: bool = False) -> Ite
 def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = False) -> Iterator[Client]:
     """A connection to the Carole of a configuration, whose audit log continues what the party has seen of it.
 
-    A certificate that ends soon is named on standard error.
-
-    Parameters
-    ----------
-    checked
-        Whether that is verified: not where a project is erased, or a restored log decided on, nor by an analyst, who
-        reads no log.
-    dry_run
-        Whether a call that changes something is withheld and shown, which ends the command.
+    That is verified if `checked`: not where a project is erased, or a restored log decided on, nor by an analyst, who
+    reads no log. In a `dry_run` a call that changes something is withheld and shown, which ends the command. A
+    certificate that ends soon is named on standard error.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)

@@ -66,7 +66,35 @@ def listed(connection: Connection, method: Any, request: Callable[..., Any], wha
     return every_page(lambda after: connection.call(method, request(after=after), attempts=3), what)
 
 
-class Coordinator:
+class Caller:
+    """What a coordinator and a steward request alike: lists of projects, and reports on disclosure risk."""
+
+    def __init__(self, connection: Connection, identity: Identity, released: ReleasedRuns | None) -> None:
+        self._connection, self._identity, self._released = connection, identity, released
+        self.certificates: list[project_pb2.EndingCertificate] = []
+        """Members' certificates that end soon, by the last answer about projects."""
+
+    def report(self, project: str, run: str) -> Report:
+        """The report on a run's disclosure risk, by which the steward judges."""
+        from gemel.coordinator.client.risk_reports import fetch_report
+
+        return fetch_report(self._connection, project, run)
+
+    def _projects(self, method: Any, request: Callable[..., Any], what: str) -> list[project_pb2.ProjectStatus]:
+        """All projects of a list, oldest first."""
+        projects: list[project_pb2.ProjectStatus] = []
+        for response in listed(self._connection, method, request, what):
+            self._note(response.projects)
+            self.certificates = list(response.certificates)
+            projects += response.projects
+        return projects[::-1]
+
+    def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
+        if self._released is not None:
+            self._released.note(statuses)
+
+
+class Coordinator(Caller):
     """Drives projects at Carole.
 
     `identity` signs approvals; `resolver` opens handles in mode block_keyed, where runs are resolved here; `released`
@@ -80,11 +108,7 @@ class Coordinator:
         resolver: Reader | None = None,
         released: ReleasedRuns | None = None,
     ) -> None:
-        self._released = released
-        self.certificates: list[project_pb2.EndingCertificate] = []
-        """Members' certificates that end soon, by the last answer about projects."""
-        self._connection = connection
-        self._identity = identity
+        super().__init__(connection, identity, released)
         self._resolver = resolver
         self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
 
@@ -109,7 +133,6 @@ class Coordinator:
         return self._status(self._stub.AmendProject, request)
 
     def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
-        """Open the project's next epoch, signed."""
         text = normalized_reason(reason)
         request = coordination_pb2.NewEpochRequest(
             project=project,
@@ -120,7 +143,6 @@ class Coordinator:
         return self._status(self._stub.NewEpoch, request)
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
-        """A project's status and its specification."""
         response = self._connection.call(
             self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
         )
@@ -130,17 +152,10 @@ class Coordinator:
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project, oldest first."""
-        projects: list[project_pb2.ProjectStatus] = []
-        request = coordination_pb2.ListProjectsRequest
-        for response in listed(self._connection, self._stub.ListProjects, request, "list of projects"):
-            self._note(response.projects)
-            self.certificates = list(response.certificates)
-            projects += response.projects
-        return projects[::-1]
+        return self._projects(self._stub.ListProjects, coordination_pb2.ListProjectsRequest, "list of projects")
 
     @property
     def shared_request(self) -> str:
-        """As `Connection.shared_request`."""
         return self._connection.shared_request
 
     def start(self, project: str) -> project_pb2.RunStatus:
@@ -199,16 +214,6 @@ class Coordinator:
         """The project's status after a call that changes it."""
         status: project_pb2.ProjectStatus = self._connection.call(method, request, attempts=3).status
         return status
-
-    def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
-        if self._released is not None:
-            self._released.note(statuses)
-
-    def report(self, project: str, run: str) -> Report:
-        """The report on a run's disclosure risk, as the steward judges by it."""
-        from gemel.coordinator.client.risk_reports import fetch_report
-
-        return fetch_report(self._connection, project, run)
 
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""

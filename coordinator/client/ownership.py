@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gemel.common.audit import Checkpoint
 from gemel.common.audit.statements import HandOver, TakeOver, normalized_reason
@@ -28,34 +29,24 @@ _ATTEMPTS = 3
 def offer_project(
     caller: Client, role: Role, project: str, successor: str, reason: str, *, former: str = ""
 ) -> project_pb2.ProjectStatus:
-    """Sign an offer of a project and send it; the project's status after it.
+    """Sign an offer of a project as coordinator or steward, and send it; the project's status after it.
 
-    Parameters
-    ----------
-    caller
-        The signer's keys and connection, by which the log was verified.
-    role
-        Of the signer: coordinator, or steward.
-    former
-        The owner, where a steward signs.
+    `former` is the owner, where a steward signs; by `caller` the log was verified.
     """
     text = normalized_reason(reason)
     owner = former or caller.name
     statement = HandOver(project, owner, successor, _seen(caller), text)
-    size, signature = statement.seen.size, statement.sign(caller.identity)
+    stub: Any
+    request: Any
+    offer: dict[str, Any] = {"project": project, "successor": successor, "reason": text, "seen": statement.seen.size}
+    offer["signature"] = statement.sign(caller.identity)
     if role is Role.STEWARD:
-        stewardship = caller.connection.stub(stewardship_pb2_grpc.StewardshipStub)
-        request = stewardship_pb2.StewardHandOverRequest(
-            project=project, former=owner, successor=successor, reason=text, seen=size, signature=signature
-        )
-        response = caller.connection.call(stewardship.HandOver, request, attempts=_ATTEMPTS)
+        stub = caller.connection.stub(stewardship_pb2_grpc.StewardshipStub)
+        request = stewardship_pb2.StewardHandOverRequest(former=owner, **offer)
     else:
         stub = caller.connection.stub(coordination_pb2_grpc.CoordinationStub)
-        offer = coordination_pb2.HandOverRequest(
-            project=project, successor=successor, reason=text, seen=size, signature=signature
-        )
-        response = caller.connection.call(stub.HandOver, offer, attempts=_ATTEMPTS)
-    status: project_pb2.ProjectStatus = response.status
+        request = coordination_pb2.HandOverRequest(**offer)
+    status: project_pb2.ProjectStatus = caller.connection.call(stub.HandOver, request, attempts=_ATTEMPTS).status
     return status
 
 

@@ -40,67 +40,36 @@ def resolve(
 ) -> None:
     """Resolve the records of a run that waits for the resolver.
 
-    Parameters
-    ----------
-    reader
-        Opens the custodians' handles.
-    identity
-        The same member's: it signs the result, and Carole's audit log keeps the signature.
-
-    Raises
-    ------
-    GemelError
-        What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
-        run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
-        run cannot continue, and another must be requested.
+    `reader` opens the custodians' handles; `identity`, the same member's, signs the result, and Carole's audit log
+    keeps the signature. SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this run,
+    specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the run cannot
+    continue, and another must be requested.
     """
-    exchange = _Exchange(connection, stub, project, run)
+
+    def fetched(artifact: resolution_pb2.RunArtifact, side: Side | None = None) -> bytes:
+        def request(index: int) -> resolution_pb2.FetchArtifactRequest:
+            of = None if side is None else side_to_wire(side)
+            return resolution_pb2.FetchArtifactRequest(
+                project=project, run=run, artifact=artifact, side=of, index=index
+            )
+
+        return Fetch(connection, stub.FetchArtifact, request, f"project {project}, run {run}").whole()
+
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
     spec = load_specification(response.specification, f"{project} at Carole")
     plan = plan_of(spec)
-    request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
+    request = unpack_request(fetched(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
     check_request(request.found, plan)
-    handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
+    handles = {side: fetched(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
     a, b = (open_handles(reader, run, spec, request, side, handles[side]) for side in Side)
     decided = decide(request, a, b, plan, progress, run, processors())
-    exchange.put_result(identity, sealed_result(decided, request, spec, reader.members, run))
+    result = Content.of(sealed_result(decided, request, spec, reader.members, run))
+    signature = ResolverResult(project, run, result.root).sign(identity)
 
+    def signed(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
+        kind = resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT
+        return resolution_pb2.PutArtifactRequest(
+            project=project, run=run, artifact=kind, chunk=chunk, signature=signature
+        )
 
-class _Exchange:
-    """Artifacts of one run."""
-
-    def __init__(
-        self, connection: Connection, stub: coordination_pb2_grpc.CoordinationStub, project: str, run: str
-    ) -> None:
-        self._connection, self._stub, self._project, self._run = connection, stub, project, run
-
-    def fetch(self, artifact: resolution_pb2.RunArtifact, side: Side | None = None) -> bytes:
-        """The whole of an artifact."""
-
-        def request(index: int) -> resolution_pb2.FetchArtifactRequest:
-            return resolution_pb2.FetchArtifactRequest(
-                project=self._project,
-                run=self._run,
-                artifact=artifact,
-                side=None if side is None else side_to_wire(side),
-                index=index,
-            )
-
-        where = f"project {self._project}, run {self._run}"
-        return Fetch(self._connection, self._stub.FetchArtifact, request, where).whole()
-
-    def put_result(self, identity: Identity, result: bytes) -> None:
-        """Submit the result, signed."""
-        content = Content.of(result)
-        signature = ResolverResult(self._project, self._run, content.root).sign(identity)
-
-        def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
-            return resolution_pb2.PutArtifactRequest(
-                project=self._project,
-                run=self._run,
-                artifact=resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT,
-                chunk=chunk,
-                signature=signature,
-            )
-
-        send(self._connection, self._stub.PutArtifact, request, content)
+    send(connection, stub.PutArtifact, signed, result)

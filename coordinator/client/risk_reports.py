@@ -65,7 +65,6 @@ class Report:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The document, parsed."""
         return AssessmentDocument.read(self.text, "assessment", MAX_REPORT_BYTES).plain()
 
 

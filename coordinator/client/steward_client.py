@@ -15,39 +15,31 @@ from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.common.witnessing.shown_entry import believed_entry
 from gemel.coordinator.client.connection import client
-from gemel.coordinator.client.coordinator_client import ReleasedRuns, listed
-from gemel.coordinator.client.risk_reports import Report, fetch_report
+from gemel.coordinator.client.coordinator_client import Caller, ReleasedRuns
 from gemel.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
-class Steward:
+class Steward(Caller):
     """Reads and decides at Carole."""
 
     def __init__(
         self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None
     ) -> None:
-        self._released = released
-        self._connection = connection
-        self._identity = identity
+        super().__init__(connection, identity, released)
         self._linker = linker
-        self.certificates: list[project_pb2.EndingCertificate] = []
-        """Members' certificates that end soon, by the last answer about projects."""
         self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
         """Every project whose result has been judged, oldest first."""
-        projects: list[project_pb2.ProjectStatus] = []
-        request = stewardship_pb2.ListAssessedRequest
-        for response in listed(self._connection, self._stub.ListAssessed, request, "list of results"):
-            if self._released is not None:
-                self._released.note(response.projects)
-            self.certificates = list(response.certificates)
-            projects += response.projects
-        return projects[::-1]
+        return self._projects(self._stub.ListAssessed, stewardship_pb2.ListAssessedRequest, "list of results")
 
-    def report(self, project: str, run: str) -> Report:
-        """The report on a run."""
-        return fetch_report(self._connection, project, run)
+    def judged(self, project: str, remedy: str) -> project_pb2.ProjectStatus:
+        """A project whose result has been judged; NOT_FOUND, with the remedy, for any other."""
+        for status in self.assessed():
+            if status.project == project:
+                return status
+        what = "no result of this project has been judged"
+        raise GemelError(ErrorCode.NOT_FOUND, what, where=project, remedy=remedy)
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
         """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
@@ -60,19 +52,12 @@ class Steward:
             signature=StewardDecision(project, run, report, release, text).sign(self._identity),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
-        if self._released is not None:
-            self._released.note([status])
+        self._note([status])
         return status
 
     def entries(self, project: str = "", after: int = 0) -> Iterator[AuditEntry]:
-        """The audit log, each entry verified to be in the log that Carole has signed.
-
-        Parameters
-        ----------
-        project
-            Whose entries; of every project if empty.
-        after
-            The number of an entry: those behind it.
+        """The audit log, each entry verified to be in the log that Carole has signed; of one project if it is named,
+        and those behind entry `after`.
         """
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)

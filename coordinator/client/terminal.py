@@ -179,7 +179,6 @@ def show_endings(reported: Iterable[project_pb2.EndingCertificate]) -> None:
 
 
 def show_notes(notes: Iterable[str]) -> None:
-    """Print notes, one bullet each."""
     for note in notes:
         console.print(f"  • {note}", highlight=False)
 

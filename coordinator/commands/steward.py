@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,9 +23,6 @@ from gemel.coordinator.commands.dialogues import (
     show,
 )
 
-if TYPE_CHECKING:
-    from gemel.coordinator.client.steward_client import Steward
-
 app = typer.Typer(
     help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
     "holds, read the audit log. A steward never sees a record.",
@@ -38,6 +35,7 @@ Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
 DEFAULT_CONFIG = Path("steward.yaml")
+SEE_LIST = "see `gemel steward list`"
 
 
 @app.callback()
@@ -77,7 +75,7 @@ def report(
     from gemel.coordinator.client.steward_client import connect_steward
 
     with connect_steward(config) as connected:
-        fetched = connected.report(project, _judged(connected, project))
+        fetched = connected.report(project, connected.judged(project, SEE_LIST).run.run)
     if as_json:
         print_json(fetched.document)
     show_report(fetched, out, report_language(config, language))
@@ -167,7 +165,7 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
     from gemel.coordinator.client.terminal import console
 
     with connect_steward(config, dry_run=dry_run) as connected:
-        run = _judged(connected, project)
+        run = connected.judged(project, SEE_LIST).run.run
         report = connected.report(project, run)
         for line in verdict_lines(report.document):
             console.print(line, highlight=False)
@@ -175,18 +173,3 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
         if not yes:
             typer.confirm(f"{word}: {project}, run {run}?", abort=True)
         show([connected.decide(project, run, report.sha256, release=release, reason=reason)], as_json)
-
-
-def _judged(connected: Steward, project: str) -> str:
-    """The run of a project that was judged last."""
-    from gemel.common.errors import ErrorCode, GemelError
-
-    for status in connected.assessed():
-        if status.project == project:
-            return status.run.run
-    raise GemelError(
-        ErrorCode.NOT_FOUND,
-        "no result of this project has been judged",
-        where=project,
-        remedy="see `gemel steward list`",
-    )

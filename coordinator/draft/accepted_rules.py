@@ -55,9 +55,7 @@ def accepted_rules(
 ) -> JudgedRules:
     """The widest rules that both custodians' gates accept; if there are none, those that disclose least.
 
-    Notes
-    -----
-    The cost of the gate for each file and trial, some seconds per rule; mostly one trial or two.
+    It costs the gate for each file and trial, some seconds per rule; mostly one trial or two.
     """
     search = _Search(fields, cleaned, with_rules, gate, measured or cleaned)
     # Of a sample a rule compares few pairs for each row; of its file it may compare hundreds of times as many.
@@ -150,7 +148,6 @@ class _Search:
             )
 
     def left_out(self, judged: JudgedRules) -> None:
-        """State that rules are left out."""
         gone = [proposal.rule.name for proposal in judged.proposals if proposal not in judged.kept]
         self._steps.append(
             f"{' and '.join(gone)} left out: {self._lost(judged.proposals, judged.kept)};"
@@ -236,12 +233,7 @@ def accepted_fields(
     measured: Mapping[Side, Columns],
     leakage: LeakageSpec,
 ) -> Accepted:
-    """The fields as they are if the gates accept rules for them; else changed until they do, if they do.
-
-    Notes
-    -----
-    The cost of `accepted_rules` for each change.
-    """
+    """The fields as they are if the gates accept rules for them; else changed until they do, if they do."""
 
     def attempt(of: Sequence[FieldSpec], *steps: str) -> Accepted:
         names = {field.name for field in of}

@@ -63,12 +63,7 @@ def propose_rules(
     block_keyed: bool = False,
     pairs_per_row: int = PAIRS_PER_ROW,
 ) -> list[Proposal]:
-    """Blocking rules for two cleaned files, the most selective kind of field first.
-
-    Notes
-    -----
-    A rule costs one grouping of each file.
-    """
+    """Blocking rules for two cleaned files, the most selective kind of field first; one grouping of each per rule."""
     limit = pairs_per_row * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
     chosen: list[Proposal] = []
     narrowest: Proposal | None = None
@@ -301,12 +296,7 @@ def agreement_bits(fields: Sequence[FieldSpec], alice: Columns, bob: Columns) ->
 
 
 class CertainMatches:
-    """Pairs of two files that are matches for certain, and which rules compare each.
-
-    Notes
-    -----
-    A join of `ROWS` records with Bob's file for each rule, once.
-    """
+    """Pairs of two files that are matches for certain, by a join of `ROWS` records with Bob's file per rule, once."""
 
     def __init__(self, fields: Sequence[FieldSpec], alice: Columns, bob: Columns) -> None:
         self._bits = agreement_bits(fields, alice, bob)

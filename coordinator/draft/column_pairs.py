@@ -87,16 +87,10 @@ WHOLES: dict[str, tuple[str, ...]] = {"full_name": ("given_name", "surname"), "a
 
 @dataclass(frozen=True)
 class Composed:
-    """Several columns of a file that are compared as one.
+    """Several columns of a file that are compared as one, in the order in which they are joined.
 
-    Attributes
-    ----------
-    columns
-        In the order in which they are joined; of a date, year, month and day.
-    meaning
-        What they mean together: ``birth`` or another date's name, or a meaning such as ``full_name``.
-    text
-        Their values joined: a date as ``YYYY-MM-DD``, null where a part is missing.
+    `meaning` is ``birth`` or another date's name, or one such as ``full_name``. In `text` a date is ``YYYY-MM-DD``,
+    null where a part is missing.
     """
 
     columns: tuple[str, ...]
@@ -105,7 +99,6 @@ class Composed:
 
     @property
     def label(self) -> str:
-        """The columns' names, for people."""
         return " + ".join(self.columns)
 
 
@@ -181,15 +174,12 @@ class Pair:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The columns' names, for people."""
         return " + ".join(self.alice), " + ".join(self.bob)
 
 
 def pair_columns(alice: Texts, bob: Texts) -> list[Pair]:
     """Columns that hold the same, in Alice's order; a name that one file has twice is left out.
 
-    Notes
-    -----
     Content is looked at where names leave columns of both files over: one overlap per two such columns of a kind.
     """
     ours, theirs = dict(alice), dict(bob)

@@ -69,16 +69,8 @@ def propose_fields(
 ) -> ProposedFields:
     """The fields worth comparing, in the order of Alice's columns.
 
-    Parameters
-    ----------
-    alice, bob
-        Each file's columns as texts, None for one of no single values.
-    identifiers
-        Each file's column of identifiers.
-    bits, randomised_response
-        As for `draft`.
-    separate
-        Whether records are signed for every rule, in `BITS_IN_BLOCKS` unless `bits` are given.
+    The columns are texts, None for one of no single values. `separate`: records are signed for every rule, in
+    `BITS_IN_BLOCKS` unless `bits` are given.
     """
     drafted = ProposedFields(bits, randomised_response, separate)
     pairs = pair_columns(alice, bob)

@@ -48,8 +48,6 @@ SAME_RECORDS = (
 def hold_the_same(alice: pl.DataFrame, bob: pl.DataFrame, fields: Sequence[FieldSpec]) -> bool:
     """Whether the rows of two files are the same in all compared columns, in whatever order.
 
-    Notes
-    -----
     Rows are compared by 64-bit hashes: two different files of a million rows would be taken for one with probability
     below 1e-6 if they differed in one row.
     """

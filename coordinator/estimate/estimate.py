@@ -209,19 +209,8 @@ def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Es
 def estimate_of_files(
     spec: Specification, files: Mapping[Side, Columns], limits: CaroleLimits, rows: int = 0, seed: int = 1
 ) -> Estimate:
-    """For two files, or for files of a size of which they are samples.
+    """For two files of cleaned values, or for files that grow to `rows` records, of which they are samples.
 
-    Parameters
-    ----------
-    files
-        Cleaned values of each side.
-    rows
-        Records that the files may grow to; 0: they are the files.
-    seed
-        Of the growth of samples.
-
-    Notes
-    -----
     A sample is grown as the leakage gate's is, which neither knows the people in both files nor new values in common;
     so with `rows` a pair for each record and rule is added, its match.
     """
@@ -292,7 +281,6 @@ def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[s
 
 
 def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
-    """Print an estimate."""
     for line in estimate.lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if refuse:

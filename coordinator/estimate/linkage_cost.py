@@ -15,7 +15,7 @@ import polars as pl
 from gemel.carole.blocking.candidates import CandidatePairs
 from gemel.carole.engine.pairs.preparation import SAMPLE_PAIRS
 from gemel.carole.engine.pairs.selection import MAX_PAIRS
-from gemel.carole.engine.pairs.sharded_pairs import set_memory
+from gemel.carole.engine.pairs.shards import set_memory
 from gemel.carole.engine.pairs.stream import PairStream
 from gemel.carole.engine.run.resources import KEPT_BYTES, PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
 from gemel.carole.engine.run.specified import plan_of
@@ -78,6 +78,7 @@ def candidate_pairs(
 # The gates of a pair are those of the circuits that a run would use, by the layouts that it would have.
 
 _WORD_BYTES = 8
+_THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,8 @@ class LinkageCost:
 
 
 def linkage_cost(
-    custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = (), threads: int = 2
+    custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = ()
 ) -> LinkageCost:
-    """The cost of linking two contributions."""
     records = [each.records for each in custodians]
     of_a, of_b = (each.layout for each in custodians)
     pairs = _pairs(spec, rules, records)
@@ -200,7 +200,7 @@ def linkage_cost(
     if computing is not None and computing.memory is not None:
         held += computing.memory
     minimum = held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records))
-    maximum = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
+    maximum = held + _THREADS * unit + vectors * _vector_bytes(spec, _THREADS) + KEPT_BYTES * kept
     rows = sum(each.rows for each in custodians)
     seconds = None
     if pairs is not None:

@@ -76,7 +76,6 @@ def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob:
 
 
 def summary(evaluation: EvaluationDocument) -> str:
-    """The evaluation in one line."""
     decision = evaluation.at_decision
     return (
         f"{decision.links:,} links, {decision.true_links:,} of them true; {evaluation.matches:,} matches. "

@@ -105,15 +105,7 @@ def show_warnings(warnings: Iterable[ResultWarning]) -> None:
 
 
 class Narrator:
-    """Prints the steps of a rehearsal.
-
-    Parameters
-    ----------
-    explain
-        Whether to explain what each step is for.
-    shared
-        Whether the linkage is of mode shared, in which some steps are others.
-    """
+    """Prints the steps of a rehearsal, explained if `explain`; in mode shared some steps are others."""
 
     def __init__(self, explain: bool, *, shared: bool = False) -> None:
         self._explain = explain
@@ -124,7 +116,6 @@ class Narrator:
         """Time of each step that has ended."""
 
     def step(self, key: str) -> None:
-        """Begin a step."""
         self.end()
         self._now = key
         self._started[key] = time.perf_counter()
@@ -134,13 +125,11 @@ class Narrator:
             console.print(step.explanation, style="dim")
 
     def end(self) -> None:
-        """End the step under way."""
         if self._now:
             self.seconds[self._now] = time.perf_counter() - self._started[self._now]
             self._now = ""
 
     def show(self, text: str) -> None:
-        """Print one line of what happened."""
         console.print(text, highlight=False)
 
     def warn(self, warnings: Iterable[ResultWarning]) -> None:

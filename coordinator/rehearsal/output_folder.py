@@ -100,23 +100,15 @@ def rehearse_into(
     ----------
     truth
         Where the files name the person, to judge the links by; none: no evaluation.
-    memory, threads
-        What Carole may use; 0 threads: one for each core.
-    invented
-        Whether the people are invented, which the report then states.
+    threads
+        0: one for each core.
     schemes
         Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare; and by
-        agreement alone, where the specification has a latent step.
-    alone
-        Whether to do the last of these only.
+        agreement alone, where the specification has a latent step. `alone`: by this only.
     forms
         Encoding and separator of Alice's and of Bob's file, as far as they are given; the rest is found.
-    max_upload
-        Carole's limit of a contribution.
     known
         Files that the specification names by their digest.
-    language
-        Of the two reports.
 
     Raises
     ------
@@ -184,7 +176,6 @@ def rehearse_into(
 def _write_result(
     folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, language: LanguageCode, *, invented: bool
 ) -> None:
-    """Write what the parties were given."""
     links.write_parquet(folder / "links.parquet")
     links.write_csv(folder / "links.csv")
     for share in rehearsed.shares.values():
@@ -219,17 +210,8 @@ def _show_written(out: Path, spec: Specification) -> None:
 
 
 WRITTEN = (
-    "links.csv",
-    "links.parquet",
-    "joint.json",
-    "model.json",
-    "linkage.json",
-    "profiles.json",
-    "evaluation.json",
-    "timings.json",
-    "report.html",
-    "assessment.json",
-    "risk.html",
+    *("links.csv", "links.parquet", "joint.json", "model.json", "linkage.json", "profiles.json", "evaluation.json"),
+    *("timings.json", "report.html", "assessment.json", "risk.html"),
 )
 """What a rehearsal leaves behind; the evaluation only when the truth is known, the last two only where the
 specification has a section `assessment`."""

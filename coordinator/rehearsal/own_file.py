@@ -92,7 +92,6 @@ def _persons(found: Deduplication, identifiers: pl.Series, order: NDArray[np.int
 def write_duplicates(
     folder: Path, name: str, spec: Specification, found: OwnDuplicates, language: LanguageCode = "en"
 ) -> None:
-    """Write ``persons.csv``, ``model.json``, ``linkage.json`` and ``report.html``."""
     found.persons.write_csv(folder / "persons.csv")
     (folder / "model.json").write_bytes(found.statistics.model.written())
     (folder / "linkage.json").write_bytes(found.statistics.linkage.written())

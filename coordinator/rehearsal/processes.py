@@ -28,18 +28,9 @@ STOP_SECONDS = 15.0
 
 
 class ServiceProcess:
-    """One service, ``python -m PROGRAM``, with its log in a file.
-
-    Parameters
-    ----------
-    party
-        ``alice``, ``bob``, ``carole``, or a member who computes.
-    configuration
-        The service's configuration file.
-    folder
-        Where its log and its ready file go.
-    program
-        What is run, with its words; None: that of the party's name, since the parties import nothing of each other.
+    """One service, ``python -m PROGRAM``, of alice, bob, carole or a member who computes; its log and its ready file
+    are in the folder. Its program is that of the party's name unless one is given, since parties import nothing of each
+    other.
     """
 
     def __init__(self, party: str, configuration: Path, folder: Path, program: tuple[str, ...] | None = None) -> None:
@@ -73,16 +64,16 @@ class ServiceProcess:
                 process_group=group,
             )
 
-    def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
+    def wait_ready(self) -> dict[str, object]:
         """Wait until the service reports that it is ready, and return what it prints (its address)."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._ready_file.exists():
                 ready = json.loads(self._ready_file.read_text())
                 return ready if isinstance(ready, dict) else {}
             self.check()
             time.sleep(0.05)
-        raise self._error(f"did not become ready within {seconds:.0f} s")
+        raise self._error(f"did not become ready within {START_SECONDS:.0f} s")
 
     def check(self) -> None:
         """Raise `GemelError` if the service has ended by itself."""
@@ -115,7 +106,6 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the running service."""
         if self._process is None:
             raise GemelError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.party)
         return self._process.pid

@@ -24,7 +24,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.language.message_words import listed
-from gemel.common.parties import Role, Side
+from gemel.common.parties import Party, Role, Side
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.common.pki.reader import Reader
@@ -40,7 +40,8 @@ from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compar
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
-from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.custodian.operator.control import Control
+from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from gemel.records.sources import Source
 from gemel.shared.parties.computing_screen import DONE
 
@@ -67,23 +68,10 @@ class Resources:
 class Rehearsed:
     """The results of a rehearsal.
 
-    Attributes
-    ----------
-    shares
-        Folder of each custodian's fetched share: ``links.parquet``, ``pairs.parquet``, ``statistics.json``, with its
-        own identifiers.
-    linked
-        By recipient of granted columns, the linked file that it has received.
-    profiles
-        What each custodian's service read: counts by field and cleaning step.
-    statistics
-        What the coordinator received.
-    assessment
-        The report on the combined output's disclosure risk; None if the specification requests none.
-    peak_memory
-        By service, in bytes, as far as the operating system reports it.
-    processor_seconds
-        By service, from its start.
+    `shares` are folders with ``links.parquet``, ``pairs.parquet`` and ``statistics.json``, with the custodian's own
+    identifiers; `linked` is the linked file of each recipient of granted columns; `profiles` are counts by field and
+    cleaning step. `assessment` is None if the specification requests none. `peak_memory` is in bytes by service, as far
+    as the operating system reports it, `processor_seconds` by service from its start.
     """
 
     shares: dict[Side, Path]
@@ -124,7 +112,7 @@ class _Rehearsal:
     _known: Sequence[Path]
     _folder: Path
     _services: Services
-    _operators: dict[Side, Connection] = field(default_factory=dict)
+    _operators: dict[Side, Control] = field(default_factory=dict)
     _carole: str = ""
 
     @property
@@ -183,7 +171,8 @@ class _Rehearsal:
         for side, service in custodians.items():
             operator = str(service.wait_ready()["address"])
             credentials = channel_credentials(made.parties[side].path, side.role, to=side.role)
-            self._operators[side] = Connection(operator, server_name(side.role), credentials)
+            connection = Connection(operator, server_name(side.role), credentials)
+            self._operators[side] = Control(connection, Party(side, side.title()))
         self._start_computing(made, address)
         self._narrator.show(
             f"Carole listens on {address}; "
@@ -240,7 +229,7 @@ class _Rehearsal:
         return Rehearsed(
             shares=shares,
             linked=linked,
-            profiles={side: self._profile(side) for side in Side},
+            profiles={side: json.loads(operator.profile(project)) for side, operator in self._operators.items()},
             timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
             statistics=statistics,
             assessment=assessment,
@@ -330,21 +319,9 @@ class _Rehearsal:
 
     def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
         """The project as this custodian's own operator sees it."""
-        connection = self._operators[side]
-        stub = connection.stub(operator_pb2_grpc.OperatorStub)
-        response = connection.call(stub.Status, operator_pb2.StatusRequest(), attempts=3)
-        projects: list[operator_pb2.CustodianProject] = list(response.projects)
-        for project in projects:
-            if project.project == self._spec.project:
-                return project
-        return operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
-
-    def _profile(self, side: Side) -> dict[str, Any]:
-        connection = self._operators[side]
-        stub = connection.stub(operator_pb2_grpc.OperatorStub)
-        response = connection.call(stub.Profile, operator_pb2.ProfileRequest(project=self._spec.project))
-        profile = json.loads(response.json)
-        return profile if isinstance(profile, dict) else {}
+        waiting = operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
+        projects = self._operators[side].status().projects
+        return next((project for project in projects if project.project == self._spec.project), waiting)
 
 
 def _carole_configuration(resources: Resources) -> str:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import structlog
 
-from gemel.common.audit.statements import Decline, FileStatement
+from gemel.common.audit.statements import CustodianDecline, FileStatement
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
@@ -113,7 +113,7 @@ def send_decline(context: StepContext, project: Project) -> None:
         project=project.name,
         specification_digest=project.decided_digest,
         reason=reason,
-        signature=Decline(project.name, project.decided_digest, reason).sign(context.keyring.identity),
+        signature=CustodianDecline(project.name, project.decided_digest, reason).sign(context.keyring.identity),
     )
     context.call(context.carole.Decline, request)
     context.state.update(project.name, stage=DECLINED, blocking_error="")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from gemel.common.parties import Side
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import Provisioned, provision
-from tests.carole.deployment import RECORDS, Deployment, Upload, make_upload, people
+from gemel.common.pki.provisioning import provision
+from tests.carole.deployment import RECORDS, Deployment, make_upload, people
 
 
 @pytest.fixture(scope="session")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+def parties(tmp_path_factory):
     return provision(
         tmp_path_factory.mktemp("deployment") / "parties",
         linker_names=["127.0.0.1"],
@@ -24,7 +22,7 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 @pytest.fixture
-def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+def deployment(parties, tmp_path):
     """Carole with an empty store, serving, without a worker."""
     made = Deployment(parties, tmp_path / "carole")
     made.start()
@@ -32,8 +30,13 @@ def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made.stop()
 
 
+@pytest.fixture
+def carole(deployment):
+    return deployment
+
+
 @pytest.fixture(scope="session")
-def uploads() -> dict[Side, Upload]:
+def uploads():
     """Contributions of 9,000 people each, some chunks long, that have 4,500 in common."""
     return {
         Side.ALICE: make_upload(Side.ALICE, people(RECORDS), "a" * 32)[0],

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import shutil
+import sys
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -26,12 +30,14 @@ from gemel.carole.store import Store
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.runs import Lease
 from gemel.carole.store.store import milliseconds
-from gemel.common.audit.statements import Decline, FileStatement, HandOver, TakeOver
+from gemel.common.audit.statements import CustodianDecline, FileStatement, HandOver, TakeOver
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.keys.sealing import SealContext, open_sealed
+from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
@@ -125,6 +131,12 @@ class Deployment:
         self._application.start()
         return self._application
 
+    def start_worker(self, program: str) -> Application:
+        """Start with workers that run this text instead of their own program."""
+        path = self.root / "worker.py"
+        path.write_text(program)
+        return self.start(lambda store, configuration: Supervisor(store, configuration, (sys.executable, str(path))))
+
     def restart(self) -> Application:
         self.stop()
         return self.start()
@@ -136,21 +148,32 @@ class Deployment:
             self._application.stop()
             self._application = None
 
+    def copied(self) -> Path:
+        """A copy of the database as it is now, made while Carole is stopped."""
+        self.stop()
+        copy = self.root / f"copy-{len(list(self.root.glob('copy-*')))}.db"
+        shutil.copy(self.root / "store" / "carole.db", copy)
+        self.start()
+        return copy
+
+    def put_back(self, copy: Path) -> None:
+        """Let the database be what it was when it was copied."""
+        self.stop()
+        shutil.copy(copy, self.root / "store" / "carole.db")
+        self.start()
+
     @property
     def store(self) -> Store:
-        assert self._application is not None
         return self._application.store
 
     @property
     def computation(self) -> Computation:
-        assert self._application is not None
         return self._application.computation
 
     @property
     def address(self) -> str:
         if self._elsewhere:
             return self._elsewhere
-        assert self._application is not None
         return self._application.address
 
     def carry_out(self, lease: Lease, spec: Specification, progress: Progress = lambda stage, done: None) -> int | None:
@@ -207,6 +230,11 @@ class Deployment:
             self.custodian(side, project).approve(digest)
         for side in Side:
             self.custodian(side, project).report_keys()
+
+    def contribute(self, uploads: dict[Side, Upload]) -> None:
+        """Both contribute to the trial project."""
+        for side in Side:
+            self.custodian(side).contribute(uploads[side])
 
 
 @dataclass
@@ -272,7 +300,7 @@ class Custodian:
         return self.call(self.stub.Approve, request)
 
     def decline(self, reason: str, digest: bytes = DIGEST, signed_reason: str | None = None) -> Any:
-        signature = Decline(self.project, digest, signed_reason or reason).sign(self.identity)
+        signature = CustodianDecline(self.project, digest, signed_reason or reason).sign(self.identity)
         request = custody_pb2.CustodyDeclineRequest(
             project=self.project, specification_digest=digest, reason=reason, signature=signature
         )
@@ -286,7 +314,7 @@ class Custodian:
 
     def post(self, kind: int, payload: bytes, epoch: int = 1, sender: Side | None = None) -> Any:
         message = custody_pb2.AgreementMessage(
-            kind=kind,  # type: ignore[arg-type]
+            kind=kind,
             sender=side_to_wire(sender or self.side),
             payload=payload,
         )
@@ -332,6 +360,15 @@ class Custodian:
 
         share = Fetch(self.connection, self.stub.FetchResult, request, self.project)
         return share.whole(), share.root
+
+
+def files_of(parties: Provisioned, owner: str, sealed: bytes, run: str, project: str = "trial") -> dict[str, bytes]:
+    """What a custodian finds in its share, opened with its own key; nothing of it is compressed."""
+    key = SealingKey.load(parties.parties[owner].sealing)
+    content = b"".join(open_sealed(key, SealContext(project, run, owner), [sealed]))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def people(n: int, offset: int = 0) -> pl.DataFrame:

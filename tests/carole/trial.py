@@ -6,7 +6,8 @@ import hashlib
 
 import numpy as np
 
-from gemel.carole.projects.project import Grant, KeyReport, Policy
+from gemel.carole.projects.operations import consent, release
+from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy, Project
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.database import Database
 from gemel.carole.store.registry import NewProject
@@ -37,7 +38,11 @@ class Contribution:
     def cut(self, sets: tuple[SignatureSet, ...], records: int = 0, layout: Layout | None = None) -> None:
         """Be a contribution of these sets instead."""
         self.sets, self.layout = sets, layout or layout_of(sets, records)
-        self.payload = b"".join(to_bytes(sets))
+        self.carry(b"".join(to_bytes(sets)))
+
+    def carry(self, payload: bytes) -> None:
+        """Have these bytes in the place of its sets', whatever its layout says."""
+        self.payload = payload
         self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
         self.root = root_digest(self.digests)
@@ -66,18 +71,33 @@ NEW = NewProject(
 )
 
 
-def keyed(store: Store, new: NewProject | None = None) -> None:
+def approve(store: Store, role: Role, member: str, project: str = PROJECT, digest: bytes = DIGEST) -> Project:
+    """A member consents."""
+    return store.apply(
+        project, lambda known, now: consent.approve(known, role, Approval(member, digest, b"s" * 64, now))
+    )
+
+
+def report_keys(store: Store, side: Side, report: KeyReport, project: str = PROJECT) -> Project:
+    """A custodian reports its keys in the first epoch."""
+    return store.apply(project, lambda known, _: consent.report_keys(known, side, str(side), 1, report))
+
+
+def erase(store: Store, project: str = PROJECT) -> Project:
+    """The coordinator erases a project."""
+    return store.apply(project, lambda known, _: release.erase(known, Role.COORDINATOR, "coordinator"))
+
+
+def keyed(store: Store, new: NewProject = NEW) -> None:
     """Bring a new project to KEYED."""
-    new = NEW if new is None else new
     store.projects.create(new, "coordinator")
-    approved(store, new.name)
+    approved(store, new.name, new.specification_digest)
     for side in Side:
-        store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+        report_keys(store, side, KeyReport(b"k" * 8, b"c" * 32), new.name)
 
 
-def contributed(store: Store, contributions: dict[Side, Contribution], new: NewProject | None = None) -> None:
+def contributed(store: Store, contributions: dict[Side, Contribution], new: NewProject = NEW) -> None:
     """Bring a new project to CONTRIBUTED."""
-    new = NEW if new is None else new
     keyed(store, new)
     for side, given in contributions.items():
         contribute(store, side, given, project=new.name)
@@ -112,10 +132,10 @@ def contribute(store: Store, side: Side, given: Contribution, upload: str = "", 
     given.commit(store, side, upload or UPLOADS[side], project)
 
 
-def approved(store: Store, project: str) -> None:
+def approved(store: Store, project: str, digest: bytes = DIGEST) -> None:
     """Both custodians and the coordinator consent."""
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        store.projects.approve(project, role, str(role), DIGEST, b"s" * 64)
+        approve(store, role, str(role), project, digest)
 
 
 def tiny() -> dict[Side, Contribution]:

@@ -26,7 +26,7 @@ from gemel.carole.service.wire import entry_to_wire
 from gemel.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
 from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
-from gemel.common.audit.statements import Decline
+from gemel.common.audit.statements import CustodianDecline
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
@@ -316,7 +316,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def Decline(self, request: Any, context: Any) -> custody_pb2.CustodyDeclineResponse:  # noqa: N802
         side = self._enter("Decline", context)
-        statement = Decline(self.spec.project, specification_digest(self.spec), request.reason)
+        statement = CustodianDecline(self.spec.project, specification_digest(self.spec), request.reason)
         statement.verify(caller(context).identity, request.signature)
         self.declined[side] = request.reason
         return custody_pb2.CustodyDeclineResponse(status=self.status())

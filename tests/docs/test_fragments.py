@@ -84,7 +84,6 @@ def test_a_piece_of_a_specification_fits_into_one(page: str) -> None:
 
 
 def load_client(path: Path) -> CoordinatorConfiguration:
-    """A coordinator's configuration."""
     return load_configuration(path, CoordinatorConfiguration)
 
 

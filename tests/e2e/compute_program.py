@@ -1,4 +1,4 @@
-"""``gemel compute`` that takes orders: ``python -m tests.e2e.compute_program CONFIG READY ORDERS``.
+"""``gemel compute`` that takes orders: ``... tests.e2e.compute_program ORDERS --config CONFIG --ready-file READY``.
 
 `ORDERS` is a file, read when a session begins. It names a stage, and what is done there: the process stops until it is
 killed or has another order, or it does not keep to the protocol.
@@ -54,7 +54,6 @@ class Deviating:
         return getattr(self._channel, name)
 
     def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
-        """As `Channel.send`."""
         sent, before = bytes(content), self.former.get(to, b"")
         self.former[to] = sent
         if self.due and len(sent) >= 8:
@@ -71,8 +70,6 @@ class Deviating:
 
 
 def main(config: Path, ready: Path, orders: Path) -> None:
-    """Compute as ordered."""
-
     def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, progress: Progress) -> None:
         order = orders_of(orders)
         channel = Deviating(joined.channel, order.get("kind", STOP), order.get("place", 0))
@@ -97,4 +94,5 @@ def main(config: Path, ready: Path, orders: Path) -> None:
 
 if __name__ == "__main__":
     with ended_in_order():
-        main(*map(Path, sys.argv[1:]))
+        _, orders, _, config, _, ready = sys.argv
+        main(Path(config), Path(ready), Path(orders))

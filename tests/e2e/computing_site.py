@@ -5,7 +5,6 @@ The two compute processes take orders: they stop at a stage, or deviate in it (`
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterable
@@ -19,8 +18,8 @@ from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.compute_processes import OrderedService
-from tests.e2e.deployment import BOBS_NAMES, Deployment, pairs_of
+from tests.e2e.deployment import BOBS_NAMES, Deployment, entries_in, pairs_of
+from tests.e2e.ordered_service import OrderedService
 
 N, COMMON = 12, 8
 
@@ -82,11 +81,10 @@ class Site:
         self.computing = {party: OrderedService(self.made, party) for party in ("coordinator", "steward")}
         for service in self.computing.values():
             service.start()
-        for side in Side:
-            self.made.start(side)
+            service.wait_ready()
+        self.made.start_custodians()
 
     def close(self) -> None:
-        """End all."""
         for service in self.computing.values():
             service.kill()
         self.made.close()
@@ -97,11 +95,9 @@ class Site:
         return project
 
     def begun(self, project: str) -> str:
-        """A run of a new project."""
         return self.made.coordinator.start(self.contributed(project)).run
 
     def order(self, kind: str, stage: str) -> None:
-        """To both compute processes."""
         for service in self.computing.values():
             service.order(kind, stage)
 
@@ -117,7 +113,6 @@ class Site:
         made.eventually(there, lambda: f"{made.status(project)}")
 
     def kill(self, party: str) -> None:
-        """As ``kill -9`` does."""
         if party in self.computing:
             self.computing[party].kill()
         elif party == "worker":
@@ -128,7 +123,7 @@ class Site:
     def start_again(self, party: str) -> None:
         """What was killed; a worker is started by Carole's service."""
         if party in self.computing:
-            self.computing[party].begin()
+            self.computing[party].start()
         elif party == "carole":
             (self.carole,) = self.made.processes("carole")
 
@@ -141,6 +136,5 @@ class Site:
 
 def worker_of(carole: ServiceProcess) -> int:
     """The process of Carole's newest worker, by her log: tests may give her service further children."""
-    lines = (json.loads(line) for line in carole.log.read_text().splitlines() if line.startswith("{"))
-    *_, newest = (int(line["pid"]) for line in lines if line["event"] == "worker started")
+    *_, newest = (int(line["pid"]) for line in entries_in(carole.log.read_text()) if line["event"] == "worker started")
     return newest

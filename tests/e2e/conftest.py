@@ -13,7 +13,6 @@ from tests.e2e.linked import Linked, link
 
 @pytest.fixture
 def deploy(tmp_path: Path) -> Iterator[Callable[..., Deployment]]:
-    """Makes deployments: ``deploy(text, ...)``."""
     made: list[Deployment] = []
 
     def make(*specifications: str, **settings: object) -> Deployment:

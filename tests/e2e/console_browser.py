@@ -34,7 +34,6 @@ def chromium() -> str:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser without a window."""
     path = chromium()
     pytest.importorskip("playwright", reason="playwright is not installed")
     from playwright.sync_api import sync_playwright
@@ -62,7 +61,6 @@ class ConsoleProcess:
 
     @property
     def base(self) -> str:
-        """Its address."""
         return self.link(1).partition("/enter")[0]
 
     def link(self, number: int = 1) -> str:
@@ -78,11 +76,9 @@ class ConsoleProcess:
 
     @property
     def printed(self) -> str:
-        """All that it has printed."""
         return self._out.read_text()
 
     def stop(self) -> int:
-        """Signal it to stop; its status."""
         self._process.terminate()
         return self._process.wait(20)
 
@@ -98,7 +94,6 @@ class Watched:
 
     @classmethod
     def enter(cls, opened: Browser, console: ConsoleProcess, **settings: Any) -> Watched:
-        """Open a console by its link."""
         context = opened.new_context(**settings)
         context.set_default_timeout(SECONDS * 1000)
         watched = cls(context, context.new_page(), console.base)
@@ -118,7 +113,6 @@ class Watched:
             self.errors.append(f"requested {request.url}")
 
     def go(self, path: str) -> None:
-        """Open a page of the console."""
         self.page.goto(self.base + path)
 
     def picture(
@@ -137,11 +131,9 @@ class Watched:
         self.page.screenshot(path=Path(folder) / f"{name}.png")
 
     def press(self, name: str) -> None:
-        """Press a button, as soon as there is one."""
         self.page.get_by_role("button", name=name, exact=True).click()
 
     def follow(self, name: str) -> None:
-        """Follow a link."""
         self.page.get_by_role("link", name=name, exact=True).first.click()
 
     def report(self, path: str) -> Page:
@@ -151,7 +143,6 @@ class Watched:
         return opened
 
     def text(self) -> str:
-        """What the page shows."""
         return " ".join(self.page.inner_text("main").split())
 
     def wait_for_text(self, words: str) -> None:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from typer.testing import CliRunner
 
 from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
@@ -28,7 +27,6 @@ from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.store import milliseconds
-from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.suite import Suite
@@ -42,6 +40,7 @@ from gemel.coordinator.client.client_configuration import template as coordinato
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import follow_run
+from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
 from gemel.coordinator.rehearsal.processes import ServiceProcess
@@ -51,6 +50,7 @@ from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
 from tests.ports import free_port
+from tests.typed import printed
 
 CUSTODIANS = {Side.ALICE: ALICE, Side.BOB: BOB}
 STATE = project_pb2.ProjectState
@@ -86,6 +86,15 @@ retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 {more}"""
 
 
+TWO_RULES = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+"""
+THREE_RULES = TWO_RULES + "  - {name: place, keys: [{field: postcode}, {field: sex}]}\n"
+"""Top-level YAML for files as `people` makes them."""
+
+
 def variables_of(roles: Mapping[str, str]) -> str:
     """Top-level YAML with those of the insurers' variables that have a role; `with_traits` adds them to files."""
     lines = (
@@ -98,7 +107,6 @@ def variables_of(roles: Mapping[str, str]) -> str:
 
 
 def insured(files: Mapping[Side, pl.DataFrame]) -> dict[Side, pl.DataFrame]:
-    """The same people with the insurers' variables."""
     both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
     return dict(zip(Side, both, strict=True))
 
@@ -135,22 +143,12 @@ def f1_of(joined: pl.DataFrame, matches: int) -> float:
     return 2 * right / (joined.height + matches)
 
 
-def typed(*words: object) -> str:
-    """What a command of `gemel` prints, in this process; its error is raised."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def entries_in(printed: str) -> list[dict[str, Any]]:
-    """The entries of an audit log in what a command printed; services log to the same output in this process."""
+    """The entries of an audit log in what a command printed, or the lines of a service's log."""
     return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 
 def digest_of(text: str) -> bytes:
-    """The specification digest of a text."""
     return specification_digest(load_specification(text, "test"))
 
 
@@ -229,7 +227,6 @@ class Deployment:
         self._controls: dict[Side, Control] = {}
 
     def close(self) -> None:
-        """Stop whatever was started."""
         self._opened.close()
 
     def __enter__(self) -> Deployment:
@@ -247,12 +244,10 @@ class Deployment:
         temporary.replace(self.files[side])
 
     def mend(self, side: Side) -> None:
-        """Put a custodian's good file back."""
         self.spoil(side, self.good[side])
 
     @contextmanager
     def spoilt(self, side: Side, content: bytes) -> Iterator[None]:
-        """A custodian's file, spoilt until the block ends."""
         self.spoil(side, content)
         try:
             yield
@@ -260,13 +255,11 @@ class Deployment:
             self.mend(side)
 
     def configure(self, side: Side, old: str, new: str) -> None:
-        """Change a custodian's configuration file."""
         text = self.configs[side].read_text()
         assert old in text
         self.configs[side].write_text(text.replace(old, new))
 
     def client_yaml(self, party: str) -> Path:
-        """The configuration of a coordinator's or a steward's commands."""
         config = self.folders[party] / f"{party}.yaml"
         config.write_text(coordinator_template(self.address))
         return config
@@ -306,19 +299,26 @@ class Deployment:
             self.processes("carole")
         else:
             self.start_carole()
+        return self.start_custodians()
+
+    def start_custodians(self) -> dict[Side, CustodianService]:
+        """Both custodians in this process."""
         return {side: self.start(side) for side in Side}
 
     # Callers
 
     @cached_property
     def coordinator(self) -> Coordinator:
-        """The coordinator, connected to Carole."""
         return self._opened.enter_context(connect(self.coordinator_yaml))
 
     def connection(self, party: str) -> Connection:
-        """A connection to Carole with a party's certificate."""
         credentials = channel_credentials(self.folders[party], PARTIES[party])
         return self._opened.enter_context(Connection(self.address, server_name(Role.LINKER), credentials))
+
+    def steward(self) -> Steward:
+        """The steward, connected to Carole."""
+        identity = open_identity(None, self.made.parties["steward"].identity)
+        return Steward(self.connection("steward"), identity, self.made.members.in_role(Role.LINKER).identity)
 
     def create(self, text: str, *, approve: bool = True) -> str:
         """Create a project, and approve it on the coordinator's behalf; its name."""
@@ -350,7 +350,6 @@ class Deployment:
         return found[0] if found else operator_pb2.CustodianProject()
 
     def received(self, project: str) -> None:
-        """Wait until both custodians have their results."""
         self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
 
     def links(self, project: str) -> dict[Side, pl.DataFrame]:
@@ -360,7 +359,7 @@ class Deployment:
 
     def audited(self) -> list[dict[str, Any]]:
         """The audit log as Carole's operator sees it."""
-        return entries_in(typed("audit", "show", "--config", self.carole_yaml))
+        return entries_in(printed("audit", "show", "--config", self.carole_yaml))
 
     def contributed(self, text: str) -> str:
         """A new project, once both custodians have contributed to it; its name."""
@@ -369,7 +368,6 @@ class Deployment:
         return project
 
     def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
-        """Wait until a project has come to a state."""
         self.eventually(lambda: self.status(project).state >= state, lambda: self._explained(project))
         return self.status(project)
 
@@ -386,7 +384,6 @@ class Deployment:
         self.eventually(lambda: not self.shown(side, project).blocking_error, lambda: self._explained(project))
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
-        """Wait for a condition."""
         end, pause = time.monotonic() + SECONDS, 0.02
         while not condition():
             assert time.monotonic() < end, f"it did not come about: {explain()}"

@@ -31,8 +31,9 @@ from gemel.protos.linkage.v1 import (
     project_pb2,
 )
 from tests.console.consoles import wide_consoles
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification, typed
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
+from tests.typed import printed
 
 PROJECT = "whole"
 N, COMMON = 160, 80
@@ -65,11 +66,9 @@ class Linked:
     outputs: Path
 
     def share(self, side: Side) -> Path:
-        """The folder of a custodian's share."""
         return self.made.folders[side] / "results" / PROJECT / self.status.run.run
 
     def printed(self, name: str) -> str:
-        """What a command printed."""
         return (self.outputs / name).read_text()
 
 
@@ -85,7 +84,6 @@ def planted_files() -> dict[Side, pl.DataFrame]:
 
 
 def link(root: Path) -> Linked:
-    """Do all of it."""
     files = planted_files()
     made = Deployment(root, [TEXT], files)
     outputs, temporary = root / "outputs", root / "tmp"
@@ -173,35 +171,23 @@ def _provoke(made: Deployment) -> None:
     layout = contribution_pb2.SetLayout(
         rule=value, rows=3, fields=[contribution_pb2.FieldLayout(name=value, bits=64, distinct=1)], block_rules=[number]
     )
-    manifests = [
-        contribution_pb2.Manifest(
+    message = custody_pb2.AgreementMessage(kind=1, sender=1, payload=raw)
+    chunk = Chunk(0, 1, raw, raw, raw).message()
+    calls: list[tuple[str, Any]] = [("NextTask", custody_pb2.NextTaskRequest(waiting=[value, number]))]
+    for project in (value, PROJECT):
+        manifest = contribution_pb2.Manifest(
             version=1, project=project, side=1, encoding_digest=raw, epoch=1, sets=[layout], key_check_value=raw
         )
-        for project in (value, PROJECT)
-    ]
-    message = custody_pb2.AgreementMessage(kind=1, sender=1, payload=raw)
-    calls: list[tuple[str, Any]] = [
-        ("NextTask", custody_pb2.NextTaskRequest(waiting=[value, number])),
-        *(
-            ("Approve", custody_pb2.ApproveRequest(project=p, specification_digest=raw, signature=raw))
-            for p in _names()
-        ),
-        *(("PostMessage", custody_pb2.PostMessageRequest(project=p, epoch=1, message=message)) for p in _names()),
-        *(
-            ("ReportKeys", custody_pb2.ReportKeysRequest(project=p, epoch=1, key_check_value=raw, canary_digest=raw))
-            for p in _names()
-        ),
-        *(("BeginUpload", contribution_pb2.BeginUploadRequest(manifest=m, upload=value)) for m in manifests),
-        *(
-            (
-                "PutChunk",
-                contribution_pb2.PutChunkRequest(project=p, upload=number, chunk=Chunk(0, 1, raw, raw, raw).message()),
-            )
-            for p in _names()
-        ),
-        *(("CommitUpload", contribution_pb2.CommitUploadRequest(project=p, upload=number, root=raw)) for p in _names()),
-        *(("FetchResult", custody_pb2.FetchResultRequest(project=p, run=number)) for p in _names()),
-    ]
+        keys = {"project": project, "epoch": 1, "key_check_value": raw, "canary_digest": raw}
+        calls += [
+            ("Approve", custody_pb2.ApproveRequest(project=project, specification_digest=raw, signature=raw)),
+            ("PostMessage", custody_pb2.PostMessageRequest(project=project, epoch=1, message=message)),
+            ("ReportKeys", custody_pb2.ReportKeysRequest(**keys)),
+            ("BeginUpload", contribution_pb2.BeginUploadRequest(manifest=manifest, upload=value)),
+            ("PutChunk", contribution_pb2.PutChunkRequest(project=project, upload=number, chunk=chunk)),
+            ("CommitUpload", contribution_pb2.CommitUploadRequest(project=project, upload=number, root=raw)),
+            ("FetchResult", custody_pb2.FetchResultRequest(project=project, run=number)),
+        ]
     with made.connection("alice") as connection:
         stub = connection.stub(custody_pb2_grpc.CustodyStub)
         refused = [_refused(connection, getattr(stub, method), request) for method, request in calls]
@@ -214,10 +200,6 @@ def _provoke(made: Deployment) -> None:
         )
         request = coordination_pb2.StartRunRequest(project=value, request=number)
         assert _refused(connection, coordination.StartRun, request)
-
-
-def _names() -> tuple[str, str]:
-    return PLANTED["surname"][0], PROJECT
 
 
 def _refused(connection: Any, method: Any, request: Any) -> str | None:
@@ -266,6 +248,5 @@ class Commands:
         self.folder = folder
 
     def run(self, name: str, *arguments: object) -> None:
-        """Run a command, which must end well."""
         with wide_consoles():
-            (self.folder / name).write_text(typed(*arguments))
+            (self.folder / name).write_text(printed(*arguments))

@@ -24,7 +24,6 @@ class Calls(list[tuple[Connection, Any, Any]]):
     """Calls of this process that were answered: connection, request and answer of each."""
 
     def requests(self, *kinds: type) -> list[Any]:
-        """The requests of some kinds of messages; by default all."""
         return [request for _, request, _ in self if not kinds or isinstance(request, kinds)]
 
     def sent(self, *kinds: type) -> bytes:

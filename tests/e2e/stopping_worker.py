@@ -17,7 +17,6 @@ from gemel.carole.store.runs import Runs
 
 
 def main(reached: Path) -> int:
-    """Work, and stand still."""
     progress, renew_lease, writing = worker.Heartbeat.progress, Runs.renew_lease, threading.Lock()
 
     def renew(runs: Runs, *given: Any) -> Any:

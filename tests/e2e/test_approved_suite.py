@@ -16,17 +16,12 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.framing import frame
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
-from tests.e2e.deployment import Deployment, f1_of, linked_people, people, specification
+from tests.e2e.deployment import TWO_RULES, Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import recorded
 
 N, COMMON = 160, 80
-MORE = """\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-"""
 TEXTS = {
-    suite: specification(f"by-{suite}", mode="block_keyed", bits=512, more=f"{MORE}cryptography: {suite}\n")
+    suite: specification(f"by-{suite}", mode="block_keyed", bits=512, more=f"{TWO_RULES}cryptography: {suite}\n")
     for suite in Suite
 }
 

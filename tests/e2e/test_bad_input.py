@@ -34,21 +34,15 @@ import polars as pl
 import pytest
 import sqlalchemy
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.custodian.agreement.seed_file import new_seed_file
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
+from tests.carole.refusals import refused
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, specification
 
 Deploy = Callable[..., Deployment]
-
-
-def refusal(call: Callable[[], Any]) -> GemelError:
-    """What a call is refused with."""
-    with pytest.raises(GemelError) as caught:
-        call()
-    return caught.value
 
 
 def uploaded(deployment: Deployment, project: str) -> dict[Side, bool]:
@@ -305,12 +299,10 @@ def test_approving_another_specification(deploy: Deploy) -> None:
     made.start(Side.ALICE)
     project = made.create(text, approve=False)
     made.eventually(lambda: made.shown(Side.ALICE, project).waits_for_operator)
-    error = refusal(lambda: made.coordinator.approve(project, digest_of(other)))
-    assert error.code is ErrorCode.SPECIFICATION
+    error = refused(ErrorCode.SPECIFICATION, made.coordinator.approve, project, digest_of(other))
     assert "read the project's specification again" in error.remedy
     with Control.open(made.configs[Side.ALICE], CUSTODIANS[Side.ALICE]) as operator:
-        error = refusal(lambda: operator.approve(project, digest_of(other)))
-        assert error.code is ErrorCode.SPECIFICATION
+        error = refused(ErrorCode.SPECIFICATION, operator.approve, project, digest_of(other))
         assert error.where == "project approval"
         assert "read it again: `gemel alice specification approval`" in error.remedy
         assert not any(side.approved for side in made.status(project).sides)

@@ -33,17 +33,13 @@ from gemel.coordinator.demonstration.people import TRUTH
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
-from tests.e2e.deployment import STATE, Deployment, f1_of, linked_people, people, specification
+from tests.carole.refusals import refusal, refused
+from tests.e2e.deployment import STATE, THREE_RULES, Deployment, f1_of, linked_people, people, specification
 from tests.e2e.recording import SHORTEST, Calls, contribution, occurring, recorded
 
 N, COMMON = 160, 80
-BLOCKING = """\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-  - {name: place, keys: [{field: postcode}, {field: sex}]}
-release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics, exact_probabilities: both}
-"""
+RELEASE = "release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics, exact_probabilities: both}\n"
+BLOCKING = THREE_RULES + RELEASE
 TEXT = specification("keyed-blocks", bits=512, more=BLOCKING, mode="block_keyed")
 SPEC = load_specification(TEXT)
 
@@ -164,17 +160,15 @@ def test_handles_go_sealed(linked: Linked) -> None:
     carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
     for artifact in handles:
         for reader in ("coordinator", "carole"):
-            with pytest.raises(GemelError) as caught:
+            with refusal(ErrorCode.SEALED):
                 list(open_sealed(carole, SealContext(artifact.project, artifact.run, reader), [artifact.chunk.data]))
-            assert caught.value.code is ErrorCode.SEALED
 
 
 def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
     """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
     with Deployment(tmp_path, [TEXT], people(60, 30, seed=9)) as made:
         (carole,) = made.processes("carole")
-        for side in Side:
-            made.start(side)
+        made.start_custodians()
         project = made.contributed(TEXT)
         run = made.coordinator.start(project).run
         made.eventually(lambda: made.status(project).run.stage == "resolve")
@@ -212,9 +206,7 @@ def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resolution, "open_row_handles", forged)
-        with pytest.raises(GemelError) as caught:
-            made.coordinator.resolve(project, run, lambda *_: None)
-    assert caught.value.code is ErrorCode.SIGNATURE
+        refused(ErrorCode.SIGNATURE, made.coordinator.resolve, project, run, lambda *_: None)
     assert made.status(project).run.stage == "resolve"
 
 
@@ -234,9 +226,7 @@ def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None
             chunk=chunk.message(),
             signature=signature,
         )
-        with pytest.raises(GemelError) as caught:
-            connection.call(stub.PutArtifact, request)
-        assert caught.value.code is ErrorCode.SIGNATURE
+        refused(ErrorCode.SIGNATURE, connection.call, stub.PutArtifact, request)
     assert made.status(project).run.stage == "resolve"
 
 

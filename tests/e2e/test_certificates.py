@@ -18,16 +18,15 @@ from typer.testing import CliRunner
 from gemel.carole.service.application import Application
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from gemel.common.pki.provisioning import PARTIES
-from gemel.coordinator.client.steward_client import Steward
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.service import CustodianService
+from tests.carole.refusals import refusal
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 
 Deploy = Callable[..., Deployment]
@@ -73,9 +72,8 @@ def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
     now = datetime.now(UTC)
     validity = None if span is None else Validity(now + span[0], now + span[1])
     restore = reissue(made, party, role or PARTIES[party], validity)
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.CERTIFICATE) as caught:
         start_party(made, party)
-    assert caught.value.code is ErrorCode.CERTIFICATE
     assert caught.value.where == str(PartyFolder(made.folders[party]).certificate)
     assert reported.format(role=PARTIES[party]) in str(caught.value)
     assert remedy in caught.value.remedy
@@ -149,14 +147,12 @@ def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deplo
     alice.tls_key.write_bytes(key_pem(key))
     alice.certificate.write_bytes(certificate_pem(issued))
     # The project comes once Carole has taken note, so that nothing in it is done by the old certificate.
-    identity = open_identity(None, made.made.parties["steward"].identity)
-    with made.connection("steward") as connection:
-        steward = Steward(connection, identity, listed.in_role(Role.LINKER).identity)
+    steward = made.steward()
 
-        def changes() -> list[object]:
-            return [entry.details["changed"] for entry in steward.entries() if entry.action == "list-members"]
+    def changes() -> list[object]:
+        return [entry.details["changed"] for entry in steward.entries() if entry.action == "list-members"]
 
-        made.eventually(lambda: changes() == [{}, {"alice": ["certificate"]}])
+    made.eventually(lambda: changes() == [{}, {"alice": ["certificate"]}])
     made.start(Side.BOB)
     made.contributed(text)
 
@@ -177,11 +173,9 @@ def test_everyone_sees_whose_certificate_ends_soon(deploy: Deploy) -> None:
     assert made.coordinator.projects()
     (found,) = made.coordinator.certificates
     assert (found.member, found.urgent) == ("bob", True)
-    identity = open_identity(None, made.made.parties["steward"].identity)
-    with made.connection("steward") as connection:
-        steward = Steward(connection, identity, made.made.members.in_role(Role.LINKER).identity)
-        steward.assessed()
-        assert steward.certificates == [found]
+    steward = made.steward()
+    steward.assessed()
+    assert steward.certificates == [found]
     ran = CliRunner().invoke(app, ["project", "status", "--config", str(made.coordinator_yaml)])
     sentence = "the certificate of bob ends today"
     assert sentence in " ".join(ran.output.split())

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.run.contribution import unpacked
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity_configuration import open_identity
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role, Side
+from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.signatures.layout import CODES, SAMPLES
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -41,7 +40,6 @@ from gemel.common.wire.row_handles import (
     open_row_handles,
     request_digest,
 )
-from gemel.coordinator.client.connection import connection_of
 from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH
@@ -50,9 +48,11 @@ from gemel.custodian.service import CustodianService
 from gemel.custodian.state.row_map import unpack_map
 from gemel.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from gemel.risk.models.joint_distribution import JointDistribution
+from tests.carole.refusals import refused
 from tests.e2e.deployment import (
     BOBS_NAMES,
     STATE,
+    THREE_RULES,
     Deployment,
     insured,
     linked_people,
@@ -63,18 +63,12 @@ from tests.e2e.deployment import (
 from tests.e2e.recording import Calls, contribution, recorded
 
 N, COMMON = 400, 200
-RULES = """\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-  - {name: place, keys: [{field: postcode}, {field: sex}]}
-"""
 SHARES = "alice: links, bob: links, coordinator: statistics}\n"
 FRACTIONS = "fractions: {alice: 0.05, bob: 0.05, combined: 0.025}"
 
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", KEY: "other", "RiskAversion": "sensitive"}
 JUDGED = f"""\
-{RULES}{variables_of(ROLES)}
+{THREE_RULES}{variables_of(ROLES)}
 assessment:
   {FRACTIONS}
   tables: [{{variables: [Age, RiskAversion], protection: conventional, base: 5}}]
@@ -92,7 +86,7 @@ PROTECT = """\
 
 # Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
 LATENT = f"""\
-{RULES}{variables_of({**ROLES, "MakeModel": "other"})}
+{THREE_RULES}{variables_of({**ROLES, "MakeModel": "other"})}
 latent: {{keys: [{KEY}]}}
 leakage: {{above: warn}}
 release: {{RELEASE{SHARES}"""
@@ -138,7 +132,6 @@ class Linked:
     runs: dict[str, str] = field(default_factory=dict)
 
     def link(self, project: str) -> None:
-        """Link a project, if it is not yet."""
         made = self.made
         if project not in self.runs:
             made.contributed(TEXTS[project])
@@ -156,7 +149,6 @@ class Linked:
 
     @property
     def resolver(self) -> list[Any]:
-        """Carole's answers to the coordinator."""
         return [answer for own, _, answer in self.calls if own is self.made.coordinator._connection]
 
     def sent(self, project: str, artifact: Artifact) -> list[bytes]:
@@ -226,11 +218,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     ):
         calls = recorded(patch)
         services = made.start_all(worker=True)
-        folder = made.made.parties["steward"]
-        linker = made.made.members.in_role(Role.LINKER).identity
-        with connection_of(made.address, folder.path, Role.STEWARD) as connection:
-            steward = Steward(connection, open_identity(None, folder.identity), linker)
-            yield Linked(made, files, services, calls, steward)
+        yield Linked(made, files, services, calls, made.steward())
 
 
 def long_labels(project: str) -> set[bytes]:
@@ -265,7 +253,8 @@ def test_what_the_policy_passes_is_released_with_the_right_records_assessed(link
             of = groups.filter(pl.col("variable") == name)
             keys = keys.with_columns(pl.col(name).replace_strict(of["category"], of["released_as"], default=None))
     alone = keys.filter(keys.is_unique()).height / joined.height
-    assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone)
+    # A link counts by its probability, which random keys sometimes put a little below 1; of ten, one link is 10 %.
+    assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone, rel=0.01)
     assert "codes_of_links_only" in {warning["code"] for warning in document["warnings"]}
     assert document["custodians"]["alice"]["records"] == document["custodians"]["bob"]["records"] == N
 
@@ -274,9 +263,7 @@ def test_what_the_policy_refuses_no_party_receives(linked: Linked) -> None:
     made = linked.made
     assert linked.report("refused")["verdict"] == "breach"
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    with pytest.raises(GemelError) as caught:
-        made.coordinator.statistics("refused", linked.runs["refused"])
-    assert caught.value.code is ErrorCode.WRONG_STATE
+    refused(ErrorCode.WRONG_STATE, made.coordinator.statistics, "refused", linked.runs["refused"])
     assert not any((made.folders[side] / "results" / "refused").exists() for side in Side)
 
 

@@ -116,7 +116,6 @@ def _measured(person: Watched) -> str:
 
 @pytest.fixture(scope="module")
 def held(consoles: Consoles) -> str:
-    """A project whose result is held; its name."""
     consoles.made.contributed(HELD)
     consoles.made.coordinator.start("cancer-registry")
     consoles.made.wait_for("cancer-registry", STATE.PROJECT_STATE_HELD)

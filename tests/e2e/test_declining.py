@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import Deployment, digest_of, people, specification
+from tests.e2e.deployment import Deployment, digest_of, entries_in, people, specification
+from tests.typed import error_of, printed
 
-ROOT = Path(__file__).resolve().parents[2]
 STATE = project_pb2.ProjectState
 REASON = "the committee of data protection has not agreed yet"
-
-
-def gemel(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gemel.command", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
 
 
 def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendment(
@@ -30,18 +21,16 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
     made = deploy(text, amended, files=people(60, 30))
     _, alice, _ = made.processes("carole", "alice", "bob")
     made.contributed(text)
-    config = ("--config", made.configs[Side.ALICE])
-    short = gemel("alice", "decline", "declined", "--reason", "no", "--yes", *config)
-    assert (short.returncode, "10 to 1000 characters" in " ".join(short.stderr.split())) == (1, True), short
-    done = gemel("alice", "decline", "declined", "--reason", REASON, "--yes", *config)
-    assert (done.returncode, "Carole has the refusal" in done.stdout) == (0, True), done
+    decline = ("alice", "decline", "declined", "--yes", "--config", made.configs[Side.ALICE], "--reason")
+    assert "10 to 1000 characters" in str(error_of(*decline, "no"))
+    assert "Carole has the refusal" in printed(*decline, REASON)
     status = made.status("declined")
     assert (status.state, [given.side for given in status.contributions]) == (
         STATE.PROJECT_STATE_DRAFT,
         [project_pb2.SIDE_BOB],
     )
-    shown = gemel("project", "status", "declined", "--config", made.coordinator_yaml)
-    assert f'Alice declined the specification: "{REASON}"' in " ".join(shown.stdout.split()), shown
+    shown = printed("project", "status", "declined", "--config", made.coordinator_yaml)
+    assert f'Alice declined the specification: "{REASON}"' in " ".join(shown.split())
     # It stays declined when the service is started again, whatever its policy approves.
     alice.kill()
     made.processes("alice")
@@ -58,6 +47,5 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
 
 def contributed(made: Deployment) -> set[str]:
     """The uploads of which Alice's log says that they are complete."""
-    lines = (made.logs / "alice.log").read_text().splitlines()
-    logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-    return {entry["upload"] for entry in logged if entry["event"] == "contributed"}
+    whole = "\n".join(line for line in (made.logs / "alice.log").read_text().splitlines() if line.endswith("}"))
+    return {entry["upload"] for entry in entries_in(whole) if entry["event"] == "contributed"}

@@ -20,13 +20,15 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.audit.signed_note import notes_in
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.coordinator.client.run_progress import HELD, REFUSED
 from gemel.coordinator.demonstration.people.insured import trait_variables
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.risk.models.joint_distribution import JointDistribution
-from tests.e2e.deployment import STATE, Deployment, entries_in, insured, people, specification, typed, variables_of
+from tests.carole.refusals import refused
+from tests.e2e.deployment import STATE, Deployment, entries_in, insured, people, specification, variables_of
+from tests.typed import printed
 
 REASON = "used inside the secure room only, see the minutes of May"
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}
@@ -84,14 +86,12 @@ class Judged:
 
     def decides(self, project: str, decision: str, config: Path | None = None) -> str:
         """What a steward's command prints; raises what Carole refuses with."""
-        return typed("steward", decision, project, "--reason", REASON, "--yes", "--config", config or self.steward)
+        return printed("steward", decision, project, "--reason", REASON, "--yes", "--config", config or self.steward)
 
     def logged(self, project: str, config: Path | None = None) -> list[dict[str, Any]]:
-        """The log that a steward reads."""
-        return entries_in(typed("steward", "log", project, "--config", config or self.steward))
+        return entries_in(printed("steward", "log", project, "--config", config or self.steward))
 
     def fetched(self, side: Side, project: str) -> bool:
-        """Whether a custodian has its share."""
         return (self.made.folders[side] / "results" / project).exists()
 
 
@@ -120,23 +120,19 @@ def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> No
     made.received("passes")
     assert all(judged.fetched(side, "passes") for side in Side)
     assert made.coordinator.statistics("passes", judged.runs["passes"]).linkage.links > 40
-    printed = typed("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
-    assert "Verdict: every limit of the policy holds." in " ".join(printed.split())
+    shown = printed("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
+    assert "Verdict: every limit of the policy holds." in " ".join(shown.split())
     assert "The policy is met" in (tmp_path / "risk.html").read_text()
-    assert hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest() in printed.replace("\n", "")
+    assert hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest() in shown.replace("\n", "")
 
 
 def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path: Path) -> None:
     made = judged.made
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
-    with pytest.raises(GemelError) as caught:
-        made.coordinator.statistics("refused", judged.runs["refused"])
-    assert caught.value.code is ErrorCode.WRONG_STATE
+    refused(ErrorCode.WRONG_STATE, made.coordinator.statistics, "refused", judged.runs["refused"])
     assert not any(judged.fetched(side, "refused") for side in Side)
-    assert "refused" in typed("steward", "list", "--config", judged.steward)
-    with pytest.raises(GemelError) as caught:
-        judged.decides("refused", "release")
-    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert "refused" in printed("steward", "list", "--config", judged.steward)
+    refused(ErrorCode.WRONG_STATE, judged.decides, "refused", "release")
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
     entries = judged.logged("refused")
     assert [entry["actor"] for entry in entries if entry["action"] == "refuse"] == ["system"]
@@ -144,7 +140,7 @@ def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path:
     # The coordinator, who has to propose something else, reads what the steward reads.
     reports = []
     for command, config in (("steward", judged.steward), ("project", made.coordinator_yaml)):
-        typed(command, "report", "refused", "--out", tmp_path / command, "--config", config)
+        printed(command, "report", "refused", "--out", tmp_path / command, "--config", config)
         reports.append([(tmp_path / command / name).read_text() for name in ("assessment.json", "risk.html")])
     assert reports[0] == reports[1]
     assert "The result is refused: no one receives anything." in reports[0][1]
@@ -160,13 +156,13 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
         ended = CliRunner().invoke(app, ["project", "watch", name, "--config", str(made.coordinator_yaml)])
         assert (ended.exit_code, word in ended.output) == (code, True)
     assert not any(judged.fetched(side, "held") for side in Side)
-    printed = typed("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
-    assert "the policy is breached" in " ".join(printed.split())
+    shown = printed("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
+    assert "the policy is breached" in " ".join(shown.split())
     assert "released" in judged.decides("held", "release")
     made.received("held")
     assert all(judged.fetched(side, "held") for side in Side)
-    shown = typed("audit", "show", "--project", "held", "--config", made.carole_yaml)
-    read = typed("steward", "log", "held", "--config", judged.steward)
+    shown = printed("audit", "show", "--project", "held", "--config", made.carole_yaml)
+    read = printed("steward", "log", "held", "--config", judged.steward)
     for text in (shown, read):
         entries = entries_in(text)
         order = [entry["action"] for entry in entries]
@@ -186,7 +182,7 @@ def test_what_two_must_sign_is_released_by_the_second(judged: Judged) -> None:
     assert not any(judged.fetched(side, "twice") for side in Side)
     for command, config in (("project", made.coordinator_yaml), ("steward", judged.second)):
         listing = "status" if command == "project" else "list"
-        assert "awaits 1 more of second" in " ".join(typed(command, listing, "--config", config).split())
+        assert "awaits 1 more of second" in " ".join(printed(command, listing, "--config", config).split())
     assert "awaits" not in judged.decides("twice", "release", judged.second)
     made.received("twice")
     assert all(judged.fetched(side, "twice") for side in Side)
@@ -201,7 +197,7 @@ def test_a_joint_distribution_that_discloses_too_much_waits_for_a_steward(judged
     made = judged.made
     assert made.status("joint").state == STATE.PROJECT_STATE_HELD
     assert not any(judged.fetched(side, "joint") for side in Side)
-    typed("steward", "report", "joint", "--out", tmp_path, "--config", judged.steward)
+    printed("steward", "report", "joint", "--out", tmp_path, "--config", judged.steward)
     document = json.loads((tmp_path / "assessment.json").read_text())
     assert [breach["measure"] for breach in document["breaches"]] == ["joint_attribution"]
     assert {entry["intruder"] for entry in document["released_joint"]} == {"keys", "alice"}
@@ -220,7 +216,7 @@ def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: P
     made = judged.made
     assert made.status("coarsened").state == STATE.PROJECT_STATE_RELEASED
     made.received("coarsened")
-    printed = " ".join(typed("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split())
+    shown = " ".join(printed("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split())
     document = json.loads((tmp_path / "assessment.json").read_text())
     protection = document["protection"]
     changes = {change["variable"]: change["coarsening"] for change in protection["changes"]}
@@ -228,7 +224,7 @@ def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: P
     assert protection["before"]["breaches"] == ["sample_uniques"]
     assert protection["before"]["measures"]["sample_uniques"] > 0.11 >= document["measures"]["sample_uniques"]["judged"]
     words = "; ".join(f"{name}: {step}" for name, step in changes.items())
-    assert f"Coarsened ({words}): as it was linked, the policy was breached (sample_uniques)." in printed
+    assert f"Coarsened ({words}): as it was linked, the policy was breached (sample_uniques)." in shown
     page = (tmp_path / "risk.html").read_text()
     assert "The policy is met by a coarser result" in page
     assert "Before and after" in page
@@ -255,7 +251,7 @@ def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_p
     made = judged.made
 
     def printed_by(side: Side) -> str:
-        return typed(str(side), "checkpoints", "--config", made.configs[side])
+        return printed(str(side), "checkpoints", "--config", made.configs[side])
 
     running = {side: printed_by(side).splitlines() for side in Side}
     for service in judged.custodians:
@@ -267,8 +263,8 @@ def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_p
         # From its state as from the service, which may have seen more before it was killed.
         assert kept[-1].read_text().splitlines()[: len(running[side])] == running[side]
     options = [word for path in kept for word in ("--kept", path)]
-    printed = typed("audit", "verify", *options, "--config", made.carole_yaml)
-    assert "Intact" in printed
+    shown = printed("audit", "verify", *options, "--config", made.carole_yaml)
+    assert "Intact" in shown
     number = sum(len(list(notes_in(path.read_text()))) for path in kept)
-    assert f"Consistent with all {number} kept checkpoints." in printed
+    assert f"Consistent with all {number} kept checkpoints." in shown
     assert number >= 2

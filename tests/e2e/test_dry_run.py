@@ -110,17 +110,7 @@ def test_states_as_documents(made: Deployment) -> None:
 
 def test_only_methods_that_show_a_state_are_called_by_a_dry_run() -> None:
     shows = (
-        "Get",
-        "List",
-        "Watch",
-        "Show",
-        "Check",
-        "Status",
-        "Profile",
-        "Specification",
-        "Witness",
-        "Fetch",
-        "Leakage",
+        *("Get", "List", "Watch", "Show", "Check", "Status", "Profile", "Specification", "Witness", "Fetch", "Leakage"),
     )
     assert set(ACCESS) >= READING
     assert all(method.rpartition("/")[2].startswith(shows) for method in READING)

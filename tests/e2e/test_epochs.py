@@ -13,7 +13,7 @@ import pytest
 from gemel.common.parties import Side
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import Deployment, people, specification
-from tests.e2e.test_declining import gemel
+from tests.typed import printed
 
 STATE = project_pb2.ProjectState
 REASON = "Bob's cleaning of accents was of another version; corrected on Monday"
@@ -48,17 +48,16 @@ def test_custodians_whose_canaries_differed_link_in_the_next_epoch(
     bob.kill()
     made.processes("bob")
     config = ("--config", made.coordinator_yaml)
-    done = gemel("project", "new-epoch", "mended", "--reason", REASON, "--yes", *config)
-    assert done.returncode == 0, done
+    printed("project", "new-epoch", "mended", "--reason", REASON, "--yes", *config)
     for side in Side:
         made.eventually(lambda side=side: made.shown(side, "mended").waits_for_operator)
-        done = gemel(side, "approve", "mended", "--yes", "--config", made.configs[side])
-        shown = " ".join(done.stdout.replace("│", "").split())
-        assert (done.returncode, REASON in shown) == (0, True), done
-        assert "did not come to an agreement" in shown, done
+        shown = printed(side, "approve", "mended", "--yes", "--config", made.configs[side])
+        shown = " ".join(shown.replace("│", "").split())
+        assert REASON in shown
+        assert "did not come to an agreement" in shown
     status = made.wait_for("mended", STATE.PROJECT_STATE_CONTRIBUTED)
     assert (status.epoch, status.blocking_error) == (2, "")
-    started = " ".join(gemel("project", "start", "mended", *config).stdout.split())
+    started = " ".join(printed("project", "start", "mended", *config).split())
     status = made.wait_for("mended", STATE.PROJECT_STATE_RELEASED)
     assert status.run.links == 30
     # Where both have agreed, the coordinator's own id is in the lines of Carole and of her worker about the run.

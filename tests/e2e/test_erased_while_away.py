@@ -67,6 +67,5 @@ def secrets(state: Path) -> set[str]:
 
 
 def listed(made: Deployment) -> list[str]:
-    """The projects that Alice's operator is shown."""
     with Control.open(made.configs[Side.ALICE], CUSTODIANS[Side.ALICE]) as control:
         return [found.project for found in control.status().projects]

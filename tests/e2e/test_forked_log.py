@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.connection import connect
 from gemel.coordinator.rehearsal.processes import ServiceProcess
+from tests.carole.refusals import refusal
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.ports import free_port
 
@@ -50,7 +51,6 @@ class Fork:
             assert database.execute(statement, (*theirs, str(side.other))).rowcount == 1
 
     def opened(self) -> list[Path]:
-        """Whatever the custodians have written of a result."""
         folders = [self.made.folders[side] / "results" for side in Side]
         return [path for folder in folders if folder.exists() for path in folder.rglob("*")]
 
@@ -110,6 +110,5 @@ def test_each_finds_the_fork_before_its_fetch_and_nothing_is_opened(fork: Fork, 
     assert not fork.opened()
     # A coordinator that is shown both finds it too, at its next command.
     coordinators[Side.BOB].write_text(template(fork.copy, keys=keys, state=keys))
-    with pytest.raises(GemelError, match="does not begin with the one it has shown before") as caught:
+    with refusal(ErrorCode.AUDIT, "does not begin with the one it has shown before"):
         connect(coordinators[Side.BOB]).__enter__()
-    assert caught.value.code is ErrorCode.AUDIT

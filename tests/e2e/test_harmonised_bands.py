@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import gemel
-from gemel.command import app
 from gemel.common.specification import load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.custodian.cleaning.columns import clean
+from tests.typed import printed
 
 Pair = tuple[str, str]
 
@@ -47,12 +46,6 @@ retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 """
 
 
-def run(*words: str) -> str:
-    result = CliRunner().invoke(app, list(words), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def banded(frame: pl.DataFrame, bands: tuple[tuple[int, str], ...]) -> pl.DataFrame:
     """The file with a band in place of the date of birth, where that has a year."""
     age = 2026 - frame["date_of_birth"].str.extract(r"(\d{4})").cast(pl.Int64)
@@ -74,7 +67,7 @@ def rehearsed(files: dict[str, Path], specification: str) -> tuple[dict[str, flo
     folder = files["alice"].parent
     (folder / "linkage.yaml").write_text(specification)
     words = [f"--{side}={path}" for side, path in files.items()] + [f"--truth-{side}={TRUTH}" for side in files]
-    run("rehearse", str(folder / "linkage.yaml"), *words, "--out", str(folder / "out"))
+    printed("rehearse", str(folder / "linkage.yaml"), *words, "--out", str(folder / "out"))
     found = json.loads((folder / "out" / "evaluation.json").read_text())["at_decision"]
     return found, set(pl.read_csv(folder / "out" / "links.csv").select("alice", "bob").rows())
 
@@ -92,12 +85,12 @@ def test_bands_that_differ_and_overlap_link_as_well_as_common_ones(tmp_path: Pat
     rows = [f"{form},Age,{label},whole" for form, bands in (("a", HERE), ("b", THERE)) for _, label in bands]
     (tmp_path / "codings.csv").write_text("\n".join(["form,variable,category,scale", *rows]) + "\n")
     (tmp_path / "linkage.yaml").write_text(SPECIFICATION)
-    run("keyvars", "add", "environment")
-    run("keyvars", "add", "codebook", "codings.csv")
+    printed("keyvars", "add", "environment")
+    printed("keyvars", "add", "codebook", "codings.csv")
     words = ["--alice", "a", "--bob", "b", "--into", "linkage.yaml", "--field", "age"]
-    assert "age in 3 common categories" in run("keyvars", "export", "linkage", "Age", *words)
+    assert "age in 3 common categories" in printed("keyvars", "export", "linkage", "Age", *words)
     harmonised = (tmp_path / "linkage.yaml").read_text()
-    reported = " ".join(run("spec", "check", "linkage.yaml").split())
+    reported = " ".join(printed("spec", "check", "linkage.yaml").split())
     assert "Field age is harmonised: alice's 5 values (1 of them kept apart from all others)" in reported
     assert "become 3 categories" in reported
 

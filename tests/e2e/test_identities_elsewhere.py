@@ -15,11 +15,11 @@ from gemel.carole.service.supervisor import Supervisor
 from gemel.command import app
 from gemel.common.configuration import load_configuration, parse_configuration
 from gemel.common.keys.identity_configuration import IdentitySection, open_identity
-from gemel.common.parties import Side
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
 from tests.common.keys.key_stores import TransitServer, softhsm
-from tests.e2e.deployment import STATE, Deployment, specification, typed
+from tests.e2e.deployment import STATE, Deployment, specification
+from tests.typed import printed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MANUAL = (REPOSITORY / "deploy" / "README.md").read_text()
@@ -38,7 +38,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
     listed = {member.name: member for member in made.made.members}
     for name, block in places.items():
         configs[name].write_text(configs[name].read_text() + block)
-        shown = typed("party", "identity", "--config", configs[name])
+        shown = printed("party", "identity", "--config", configs[name])
         folder = PartyFolder(made.folders[name])
         identity = open_identity(load_configuration(configs[name], IdentitySection).identity, folder.identity)
         assert identity.public.fingerprint in shown
@@ -54,7 +54,7 @@ def move(made: Deployment, configs: dict[str, Path], places: dict[str, str]) -> 
             configs[name].write_text(text)
     # The log begins with the identity that Carole has now.
     shutil.rmtree(made.folders["carole"] / "store")
-    typed("carole", "init", "--config", made.carole_yaml)
+    printed("carole", "init", "--config", made.carole_yaml)
 
 
 def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> None:
@@ -79,13 +79,12 @@ def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> 
         },
     )
     made.start_carole(Supervisor)
-    for side in Side:
-        made.start(side)
+    made.start_custodians()
     project, run = made.link(text)
     assert run.links > 0
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
-    assert "Intact" in typed("audit", "verify", "--config", made.carole_yaml)
-    assert "failed" not in typed("carole", "check", "--config", made.carole_yaml)
+    assert "Intact" in printed("audit", "verify", "--config", made.carole_yaml)
+    assert "failed" not in printed("carole", "check", "--config", made.carole_yaml)
     vault.stop()
 
 

@@ -26,7 +26,6 @@ MANY = 3000
 
 
 def wide(project: str) -> str:
-    """A specification with long signatures."""
     return specification(project, bits=8192)
 
 
@@ -74,8 +73,7 @@ def test_carole_killed_between_chunks(deploy: Deploy, monkeypatch: pytest.Monkey
             gate.wait(60)
 
     chunks.before = hold_back
-    for side in Side:
-        made.start(side)
+    made.start_custodians()
     project = made.create(text)
     try:
         made.eventually(lambda: len(chunks.copy()[1]) == 4)
@@ -139,8 +137,7 @@ def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
     reached = made.root / "reached"
     program = (sys.executable, "-m", "tests.e2e.stopping_worker", str(reached))
     application = made.start_carole(lambda store, path: Supervisor(store, path, program))
-    for side in Side:
-        made.start(side)
+    made.start_custodians()
     project = made.contributed(text)
     run = made.coordinator.start(project).run
     made.eventually(reached.exists)

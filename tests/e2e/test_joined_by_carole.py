@@ -25,8 +25,9 @@ from gemel.coordinator.rehearsal.output_folder import report_content
 from gemel.coordinator.reports.linkage import render_report
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import project_pb2
-from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, pairs_of, people, specification, typed
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, pairs_of, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
+from tests.typed import printed
 
 N, COMMON, CAP = 200, 100, 150
 RESOLVED = specification("joined", bits=256, more=BLOCKING, mode="block_keyed")
@@ -118,7 +119,7 @@ def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: 
     second = actions[actions.index("amend") :]
     assert "resolve-run" not in second
     assert second.index("join") < second.index("finish-run")
-    assert "Intact" in typed("audit", "verify", "--config", joined.made.carole_yaml)
+    assert "Intact" in printed("audit", "verify", "--config", joined.made.carole_yaml)
 
 
 def test_the_report_names_the_fall_back(joined: Joined) -> None:

@@ -34,7 +34,9 @@ def joined(linked: Linked) -> pl.DataFrame:
     return links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob", how="full", validate="1:1")
 
 
-def test_the_links_are_right(joined: pl.DataFrame) -> None:
+def test_the_links_are_right_and_one_to_one(joined: pl.DataFrame) -> None:
+    assert joined["identifier"].is_unique().all()
+    assert joined["identifier_bob"].is_unique().all()
     assert joined.null_count().sum_horizontal().item() == 0, "both custodians have the same links, of their own rows"
     right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
     precision, recall = right / joined.height, right / MATCHES
@@ -44,11 +46,6 @@ def test_the_links_are_right(joined: pl.DataFrame) -> None:
 def test_the_planted_people_are_linked(joined: pl.DataFrame) -> None:
     pairs = set(joined.select("identifier", "identifier_bob").iter_rows())
     assert set(zip(IDENTIFIERS["alice"], IDENTIFIERS["bob"], strict=True)) <= pairs
-
-
-def test_one_to_one(joined: pl.DataFrame) -> None:
-    assert joined["identifier"].is_unique().all()
-    assert joined["identifier_bob"].is_unique().all()
 
 
 def test_both_have_the_same_figures_of_a_link(joined: pl.DataFrame) -> None:
@@ -121,8 +118,8 @@ def test_what_went_wrong_was_reported(linked: Linked) -> None:
 
 def test_all_is_well_in_the_end(linked: Linked) -> None:
     status = linked.status
+    assert (status.project, status.blocking_error) == (PROJECT, "")
     assert status.state == STATE.PROJECT_STATE_RELEASED
-    assert status.blocking_error == ""
     assert status.run.attempt == 1
     assert status.run.run != linked.failed.run
     for side in Side:
@@ -175,7 +172,3 @@ def _texts(document: Any) -> set[str]:
     if isinstance(document, list):
         return {text for value in document for text in _texts(value)}
     return {document} if isinstance(document, str) else set()
-
-
-def test_the_project_is_the_one(linked: Linked) -> None:
-    assert linked.status.project == PROJECT

@@ -73,7 +73,6 @@ class Page:
         return cls(text, samples, {family.name for family in families})
 
     def value(self, name: str, **labels: str) -> float:
-        """The one value with these labels."""
         (found,) = (each.value for each in self.samples if each.name == name and labels.items() <= each.labels.items())
         return found
 
@@ -210,7 +209,6 @@ def test_all_are_ready(scraped: Pages) -> None:
 
 
 def selectors(node: Any) -> Iterator[Any]:
-    """Every vector selector of a query."""
     if isinstance(node, promql_parser.VectorSelector):
         yield node
     for part in ("lhs", "rhs", "expr", "param", "vector_selector"):
@@ -222,7 +220,6 @@ def selectors(node: Any) -> Iterator[Any]:
 
 
 def matches(sample: Sample, selector: Any) -> bool:
-    """Whether a series is selected."""
     if sample.name != selector.name:
         return False
     for matcher in selector.matchers.matchers:

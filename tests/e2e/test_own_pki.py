@@ -50,8 +50,7 @@ def test_files_are_linked(deploy: Callable[..., Deployment], monkeypatch: pytest
 
     renew()
     made.start_carole(Supervisor)
-    for side in Side:
-        made.start(side)
+    made.start_custodians()
     agent = Periodic("agent", 0.5, renew)
     agent.start()
     try:

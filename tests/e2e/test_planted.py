@@ -36,7 +36,6 @@ KEYS = ("tls", "identity", "sealing", "wrapping")
 
 @pytest.fixture(scope="module")
 def found(linked: Linked) -> dict[str, set[Path]]:
-    """Where each planted value and each secret occurs."""
     needles = {value: forms_of_text(value) for value in (*VALUES, *IDENTIFIERS["alice"], *IDENTIFIERS["bob"])}
     needles["seed"] = forms_of_secret(linked.seed.reveal())
     spec = load_specification(TEXT)

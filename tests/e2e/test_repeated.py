@@ -15,17 +15,13 @@ import pytest
 from gemel.common.parties import Side
 from gemel.common.signatures.payload import to_bytes
 from gemel.coordinator.client.run_progress import follow_run
-from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification, typed
+from tests.e2e.deployment import STATE, TWO_RULES, Deployment, digest_of, people, specification
 from tests.e2e.recording import contribution, recorded
+from tests.typed import printed
 
-BLOCKING = """\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: both}
-"""
+RELEASE = "release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: both}\n"
 PROJECT = "repeated"
-TEXT = specification(PROJECT, bits=512, more=BLOCKING, mode="block_keyed")
+TEXT = specification(PROJECT, bits=512, more=TWO_RULES + RELEASE, mode="block_keyed")
 Pairs = set[tuple[str, str, float]]
 
 
@@ -47,8 +43,7 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     made = deploy(*texts, files=people(400, 200, seed=3))
     made.processes("carole")
     calls = recorded(monkeypatch)
-    for side in Side:
-        made.start(side)
+    made.start_custodians()
     _, status = made.link(TEXT)
     first = pairs_of(made, status.run)
     before = b"".join(map(bytes, to_bytes(contribution(calls, Side.ALICE)[1])))
@@ -57,7 +52,7 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     made.coordinator.approve(PROJECT, digest_of(texts[1]))
     made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
     reason = ("--reason", "what was sent is to be sent again", "--yes")
-    typed("alice", "decline", PROJECT, *reason, "--config", made.configs[Side.ALICE])
+    printed("alice", "decline", PROJECT, *reason, "--config", made.configs[Side.ALICE])
     calls.clear()
     made.coordinator.amend(texts[2])
     made.coordinator.approve(PROJECT, digest_of(texts[2]))

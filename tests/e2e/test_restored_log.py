@@ -31,17 +31,15 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import Folder
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
-from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, pairs_of, specification
+from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, TWO_RULES, Deployment, pairs_of, specification
 
 COMMON = 30
 RELEASED, ENDED, REFUSED = (specification(name, bits=256) for name in ("released", "ended", "refused"))
 HELD = specification(
     "held",
     bits=256,
-    more="""\
-blocking:
-  - {name: born, keys: [{field: born}]}
-  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+    more=TWO_RULES
+    + """\
 variables:
   - {name: ward, holder: alice, role: key, categories: [n, s]}
   - {name: work, holder: bob, role: key, categories: [day, night]}
@@ -80,7 +78,6 @@ class Site:
     held_links: set[tuple[str, str]]
 
     def types(self, *words: object, fails: bool = False) -> str:
-        """What a command prints, in one line."""
         party = str(words[0])
         config = {
             "project": self.made.coordinator_yaml,
@@ -102,7 +99,6 @@ class Site:
         return [self.types(party, "accept-restore", project, "--yes") for party in parties][-1]
 
     def audited(self, project: str) -> list[tuple[str, str]]:
-        """Action and actor of every entry of a project."""
         lines = self.types("audit", "show", "--project", project).splitlines()
         entries = [json.loads(line) for line in lines if line.startswith("{")]
         return [(entry["action"], entry["actor"]) for entry in entries]
@@ -153,8 +149,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     steward.write_text(template(made.address, role=Role.STEWARD))
     try:
         (carole,) = made.processes("carole")
-        for side in Side:
-            made.start(side)
+        made.start_custodians()
         for text in (RELEASED, ENDED, REFUSED, HELD):
             made.create(text)
         for name in ("released", "ended", "refused", "held"):

@@ -10,7 +10,7 @@ import pytest
 
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people.insured import KEY
-from tests.e2e.compute_processes import ComputeService
+from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services
 from tests.e2e.deployment import Deployment, f1_of, insured, linked_people, people, variables_of
 
 SMALL, LARGE = (16, 10), (120, 60)
@@ -54,23 +54,17 @@ SPECIFICATION = text("assessed", ASSESSED)
 
 
 def files(n: int, common: int) -> dict[Side, pl.DataFrame]:
-    """Both custodians' records, with the truth."""
     return insured(people(n, common, seed=3))
 
 
 @pytest.fixture(scope="module", params=[SMALL, pytest.param(LARGE, marks=pytest.mark.long)], ids=["small", "large"])
 def linking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment with all its services."""
     with Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files(*request.param)) as made:
         made.start_all(worker=True)
-        computing = [ComputeService(made, party) for party in ("coordinator", "steward")]
-        try:
-            for service in computing:
-                service.start()
+        with Services() as services:
+            for party in ("coordinator", "steward"):
+                services.start(ServiceProcess(party, made.client_yaml(party), made.logs, COMPUTE)).wait_ready()
             yield made
-        finally:
-            for service in computing:
-                service.kill()
 
 
 def test_links_come_out_of_padded_shares_and_are_assessed(linking: Deployment) -> None:

@@ -7,10 +7,8 @@ and releases nothing. Every stage by itself, in one process: `test_shared_in_pro
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -23,7 +21,8 @@ from gemel.coordinator.client.terminal import console
 from gemel.protos.linkage.v1 import project_pb2
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
 from tests.e2e.computing_site import Site, right_links
-from tests.e2e.deployment import STATE, typed
+from tests.e2e.deployment import STATE, entries_in
+from tests.typed import printed
 
 PROJECT, UNFITTING = "deviating", "unfitting"
 WAITING = ("first", "second")
@@ -62,17 +61,13 @@ def failed(site: Site, project: str) -> str:
     assert (status.state, status.run.state) == (STATE.PROJECT_STATE_CONTRIBUTED, project_pb2.RUN_STATE_FAILED)
     assert all(not made.shown(side, project).results for side in Side)
     error = status.run.error
-    (line,) = (each for each in logged(site) if each.get("run") == run and each["event"] == "run failed")
+    logged = entries_in(site.carole.log.read_text())
+    (line,) = (each for each in logged if each.get("run") == run and each["event"] == "run failed")
     assert (line["code"], line["error"]) == ("DEVIATION", error)
     entries = [each["details"] for each in made.audited() if each["action"] == "fail-run"]
     assert [each["error"] for each in entries if each["run"] == run] == [error]
     assert not any(each["action"] in ("finish-run", "release") for each in made.audited() if each["project"] == project)
     return error
-
-
-def logged(site: Site) -> list[dict[str, Any]]:
-    """Lines of Carole's log."""
-    return [json.loads(line) for line in site.carole.log.read_text().splitlines() if line.startswith("{")]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +164,9 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
         ("await-coordinator", "Coordinator", "coordinator"),
     ):
         made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
-        shown = typed("project", "status", project, "--config", made.coordinator_yaml)
+        shown = printed("project", "status", project, "--config", made.coordinator_yaml)
         assert f"waits for `gemel compute`: {title}" in shown
-        computing[then].begin()
+        computing[then].start()
     assert site.links(project, run) == right_links()
 
 
@@ -188,10 +183,10 @@ def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch:
         runs[name] = made.coordinator.start(name).run
         made.eventually(lambda name=name: made.status(name).run.stage == "await-parties")
     assert made.status(first).run.state == project_pb2.RUN_STATE_QUEUED
-    shown = typed("project", "status", first, "--config", made.coordinator_yaml)
+    shown = printed("project", "status", first, "--config", made.coordinator_yaml)
     assert "waits for `gemel compute`: Coordinator and steward" in shown
     for service in computing.values():
-        service.begin()
+        service.start()
     for name in (second, first):
         assert site.links(name, runs[name]) == right_links()
         assert made.status(name).run.attempt == 1

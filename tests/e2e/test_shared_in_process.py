@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress
 from gemel.common.specification import load_specification
@@ -20,6 +20,7 @@ from gemel.custodian.encoding.shared_in_memory import SharedEncoded, shared_in_m
 from gemel.shared.gates.party import Party
 from gemel.shared.run.job import RowParts, Terms, assist, lead
 from gemel.shared.session.local_session import LocalChannel, local_parties, together
+from tests.carole.refusals import refusal
 from tests.e2e.compute_program import CUT, FLIP, REPLAY, Deviating
 from tests.shared.run.both_modes import encoded_files, own_share, quiet
 from tests.specifications import heading
@@ -122,8 +123,7 @@ def test_a_run_with_a_party_that_deviates_fails_with_the_stage(
             began.append(reached)
             deviating[0].due = True
 
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.DEVIATION) as caught:
         computed(shared, ComputeParty.STEWARD, begins, wrapped)
-    assert caught.value.code is ErrorCode.DEVIATION
     assert stage in str(caught.value)
     assert "the steward" in str(caught.value)

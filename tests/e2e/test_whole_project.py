@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from gemel.command import app
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from tests.e2e.deployment import Deployment, specification
+from tests.typed import error_of, printed
 
 
 def test_another_specification_of_the_same_project_is_refused(
@@ -19,16 +17,14 @@ def test_another_specification_of_the_same_project_is_refused(
     made.start_carole()
     given = tmp_path / "first.yaml"
     given.write_text(specification("births"))
-    dry = CliRunner().invoke(app, ["project", "run", "--dry-run", str(given), "--config", str(made.coordinator_yaml)])
-    assert dry.exit_code == 0, dry.output
+    printed("project", "run", "--dry-run", given, "--config", made.coordinator_yaml)
     assert made.coordinator.projects() == []
     made.create(specification("births"), approve=False)
     path = tmp_path / "linkage.yaml"
     path.write_text(specification("births", bits=512))
-    ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
-    assert isinstance(ran.exception, GemelError)
-    assert ran.exception.code is ErrorCode.EXISTS
-    assert "gemel project amend" in ran.exception.remedy
+    error = error_of("project", "run", path, "--config", made.coordinator_yaml)
+    assert error.code is ErrorCode.EXISTS
+    assert "gemel project amend" in error.remedy
     assert not made.status("births").approvals
 
 
@@ -39,7 +35,6 @@ def test_an_erased_project_is_not_taken_for_a_released_one(deploy: Callable[...,
     made.coordinator.erase("births")
     path = tmp_path / "linkage.yaml"
     path.write_text(specification("births"))
-    ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
-    assert isinstance(ran.exception, GemelError)
-    assert ran.exception.code is ErrorCode.WRONG_STATE
-    assert "erased" in ran.exception.what
+    error = error_of("project", "run", path, "--config", made.coordinator_yaml)
+    assert error.code is ErrorCode.WRONG_STATE
+    assert "erased" in error.what

@@ -34,7 +34,6 @@ IDENTIFIERS = {
 
 
 def planted_people(identifiers: tuple[str, ...], identifier: str, truth: str) -> pl.DataFrame:
-    """The planted people as rows of one custodian's file."""
     numbers = {identifier: identifiers, truth: tuple(f"PLANTED{n}" for n in range(len(identifiers)))}
     return pl.DataFrame({name: list(values) for name, values in {**numbers, **PLANTED}.items()})
 
@@ -87,7 +86,6 @@ def occurrences(root: Path, needles: Mapping[str, set[bytes]]) -> dict[str, set[
 
 
 def files(root: Path) -> Iterator[Path]:
-    """Every file of a folder and its folders."""
     return (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemel.common.missing_module import EXTRAS, installing
+from tests.architecture.wording import FOLDERS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -32,24 +33,7 @@ def test_what_counts(text: str, by_name: bool) -> None:
 
 
 def test_nothing_is_installed_by_name() -> None:
-    folders = [
-        "common",
-        "custodian",
-        "party",
-        "records",
-        "risk",
-        "carole",
-        "shared",
-        "coordinator",
-        "console",
-        "alice",
-        "bob",
-        "benchmarks",
-        "deploy",
-        "docs",
-        "tests",
-    ]
-    paths = [*ROOT.glob("*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
+    paths = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
     kinds = {".md", ".py", ".yaml", ".yml", ".j2", ".po", ".ipynb", ".sh", ".service", ".txt", ""}
     found = [
         f"{path.relative_to(ROOT)}: {match.group()}"

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Side
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,7 +106,6 @@ def test_the_custodians_refuse_each_other_before_there_is_a_seed(two: tuple[dict
         Agreement(Terms("tables", bytes.fromhex(made["digest"]), 1), side, keys[side], keys[side.other].public)
         for made, side in zip(two, (Side.ALICE, Side.BOB), strict=True)
     )
-    with pytest.raises(GemelError) as caught:
+    with refusal(ErrorCode.ENCODING_MISMATCH) as caught:
         bob.accept_offer(alice.offer)
-    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     assert "versions of Gemel and Python" in caught.value.remedy

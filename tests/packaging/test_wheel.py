@@ -20,37 +20,30 @@ import pytest
 from gemel.common.missing_module import installing
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = (
-    "alice",
-    "bob",
-    "carole",
-    "common",
-    "console",
-    "coordinator",
-    "custodian",
-    "party",
-    "protos",
-    "records",
-    "risk",
-    "shared",
-)
+ROOMS = tuple(sorted(path.name for path in (ROOT / "gemel").iterdir() if path.is_symlink()))
 DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json", ".po", ".mo")
-DECOYS = ROOMS
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+
+
+def run(*command: object, folder: Path, status: int = 0, seconds: int = 120) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GEMEL"))}
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env={**environment, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
 
 
 def build(kind: str, tree: Path, out: Path) -> Path:
     """What the build backend makes of a tree: no network, no environment of its own."""
     out.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", BUILD, f"build_{kind}", str(out)],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run(sys.executable, "-W", "ignore", "-c", BUILD, f"build_{kind}", out, folder=tree, seconds=240)
     (made,) = out.iterdir()
     return made
 
@@ -105,15 +98,8 @@ def test_a_wheel_with_an_extra_is_a_requirement_as_remedies_write_it(wheel: Path
     """`./FILE.whl[extra]`, read by pip itself; nothing is installed."""
     assert "'./FILE.whl[report]'" in installing("report")
     command = ["-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--ignore-installed"]
-    tried = subprocess.run(
-        [sys.executable, *command, f"./{wheel.name}[report]"],
-        cwd=wheel.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert tried.returncode == 0, tried.stderr
-    assert f"Would install {'-'.join(wheel.name.split('-')[:2])}" in tried.stdout
+    printed = run(sys.executable, *command, f"./{wheel.name}[report]", folder=wheel.parent)
+    assert f"Would install {'-'.join(wheel.name.split('-')[:2])}" in printed
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +109,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     venv.create(folder, with_pip=False)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
     command = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run(
-        [sys.executable, *command, "--prefix", str(folder), "--ignore-installed", str(wheel)],
-        check=True,
-        timeout=120,
-    )
+    run(sys.executable, *command, "--prefix", folder, "--ignore-installed", wheel, folder=folder)
     here = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
     for source in here:
         for entry in source.iterdir():
@@ -144,24 +126,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     """A folder whose own modules have the names of our folders."""
-    for name in DECOYS:
+    for name in ROOMS:
         (tmp_path / f"{name}.py").write_text("DECOY = True\n")
     return tmp_path
-
-
-def run(*command: object, folder: Path, status: int = 0, seconds: int = 120) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GEMEL"))}
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=folder,
-        env={**environment, "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.long
@@ -169,9 +136,9 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
     """As in a notebook: the folder of the script comes first in `sys.path`."""
     (elsewhere / "notebook.py").write_text(
         "import pathlib, sys\n"
-        + "".join(f"import {name}, gemel.{name}\n" for name in DECOYS)
+        + "".join(f"import {name}, gemel.{name}\n" for name in ROOMS)
         + "from gemel.common.specification import load_specification\n"
-        + f"modules = [{', '.join(DECOYS)}]\n"
+        + f"modules = [{', '.join(ROOMS)}]\n"
         + "assert all(module.DECOY for module in modules)\n"
         + "place = pathlib.Path(gemel.__file__).resolve()\n"
         + "assert place.is_relative_to(pathlib.Path(sys.prefix).resolve()), place\n"
@@ -180,7 +147,7 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
     python = installed / "python"
     assert run(python, "notebook.py", folder=elsewhere) == "fine\n"
     assert run(python, "-c", "import common; print(common.DECOY)", folder=elsewhere) == "True\n"
-    for name in DECOYS:
+    for name in ROOMS:
         (elsewhere / f"{name}.py").unlink()
     run(python, "-c", "import common", folder=elsewhere, status=1)
 

@@ -31,7 +31,7 @@ from gemel.common.audit.checkpoint import Checkpoint
 from gemel.common.audit.entry import AuditEntry, canonical
 from gemel.common.audit.signed_note import Cosignature
 from gemel.common.audit.statements import (
-    Decline,
+    CustodianDecline,
     FileStatement,
     HandOver,
     ResolverResult,
@@ -384,7 +384,7 @@ FIXED: Mapping[str, Format] = {
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
     "resolver's signature": (lambda: ResolverResult("golden", RUN, DIGEST).sign(ALICE), _hex),
     "steward's decision": (lambda: StewardDecision("golden", RUN, DIGEST, True, "agreed").sign(ALICE), _hex),
-    "custodian's refusal": (lambda: Decline("golden", DIGEST, "not agreed").sign(ALICE), _hex),
+    "custodian's refusal": (lambda: CustodianDecline("golden", DIGEST, "not agreed").sign(ALICE), _hex),
     "file that a custodian states": (
         lambda: FileStatement(2_000, "patient register").sign(ALICE, "golden", DIGEST),
         _hex,

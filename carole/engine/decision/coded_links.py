@@ -8,14 +8,13 @@ and its probabilities are micro-aggregated: an exact one is that of few comparis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from functools import partial
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.run.contribution import malformed, n_distinct, pair_numbers
 from gemel.carole.engine.run.result import Linkage
-from gemel.common.errors import GemelError
 
 GROUP = 20
 """Minimum number of links with the same probability."""
@@ -29,7 +28,7 @@ PRECISION_DIGITS = 4
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CodedLinks:
     """Links by their rows in the sets of codes.
 
@@ -37,9 +36,9 @@ class CodedLinks:
     (float64, shape (n_links,)): link probabilities, micro-aggregated.
     """
 
-    row_a: I32 = dataclass_field(repr=False)
-    row_b: I32 = dataclass_field(repr=False)
-    probability: F64 = dataclass_field(repr=False)
+    row_a: I32
+    row_b: I32
+    probability: F64
 
 
 @dataclass(frozen=True)
@@ -89,12 +88,8 @@ def micro_aggregated(probability: F64) -> F64:
     """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
     `probability` (float64, shape (n,)). Returns float64, shape (n,): the mean of each one's group; the total is
-    unchanged.
-
-    Notes
-    -----
-    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the remaining links
-    at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
+    unchanged. From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the
+    remaining links at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
     """
     n = len(probability)
     order = np.argsort(probability, kind="stable")
@@ -114,5 +109,4 @@ def micro_aggregated(probability: F64) -> F64:
     return np.clip(found, 0.0, 1.0)
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "the resolver's links by rows of codes are not those of its result")
+_malformed = partial(malformed, what="the resolver's links by rows of codes are not those of its result")

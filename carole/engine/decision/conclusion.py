@@ -128,19 +128,9 @@ def conclude(
 ) -> tuple[Linkage, I64]:
     """Estimate under the assignment, score and decide.
 
-    Parameters
-    ----------
-    row_a, row_b : ndarray of int32, shape (n_kept,)
-        The records of each kept pair, below `n_a` and `n_b`; no pair twice.
-    fitted : FittedScheme, optional
-        The pairwise fit of the same counts, where available.
-    decoys : callable, optional
-        Gives the pairs of both custodians' decoys, where the plan has any.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_kept,)
-        Which kept pair each of the linkage's pairs is.
+    `row_a`, `row_b` (int32, shape (n_kept,)): the records of each kept pair, below `n_a` and `n_b`; no pair twice;
+    `fitted`: the pairwise fit of the same counts, where available; `decoys`: gives the pairs of both custodians'
+    decoys, where the plan has any. Returns also int64, shape (n_kept,): which kept pair each of the linkage's pairs is.
     """
     started = time.perf_counter()
     progress("decide", 0.0)
@@ -171,7 +161,7 @@ def conclude(
         links=decision.links,
         threshold=decision.threshold,
         duplicates=twice,
-        best_possible=(best_possible(found.lacking[0], plan, fitted), best_possible(found.lacking[1], plan, fitted)),
+        best_possible=best_possible(found.lacking, plan, fitted),
         floor=_floor(scored.weight, found.selected),
         matches_below_floor=fit.matches_below_floor(found.selected),
         n_candidates=patterns.n_pairs,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -42,7 +41,7 @@ from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 # with the other file's records after the model is known, and so leave nothing in the run's counts.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DecoyPairs:
     """Pairs of one custodian's decoys with the other's records.
 
@@ -50,9 +49,9 @@ class DecoyPairs:
     other file; `weight`: float64, shape (n_pairs,): match weight in bits, under the run's model.
     """
 
-    decoy: Ints = dataclass_field(repr=False)
-    record: Ints = dataclass_field(repr=False)
-    weight: F64 = dataclass_field(repr=False)
+    decoy: Ints
+    record: Ints
+    weight: F64
 
 
 DecoySource = Callable[[FittedScheme, float], tuple[DecoyPairs, DecoyPairs]]
@@ -104,7 +103,6 @@ def decoys_of_files(
 
 
 def _rows(part: SignatureSet, rows: slice) -> SignatureSet:
-    """Some rows, with all signatures."""
     fields = {
         name: FieldSignatures(field.bits, field.signatures, field.codes[rows], field.content)
         for name, field in part.fields.items()
@@ -129,8 +127,6 @@ def count_linked(
 ) -> tuple[DecoyCount, DecoyCount]:
     """What becomes of A's and of B's decoys, each added to a decided linkage alone.
 
-    Notes
-    -----
     O(n_pairs log n_pairs), of decoys and of the run.
     """
     persons = _Persons.of(found, kept, fit, plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,14 +11,13 @@ from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
-from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence, OutsideBlocks
+from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
+from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
 from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
@@ -42,7 +41,6 @@ def believed_model(
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
-    """The estimation's settings from the plan."""
     return Estimation(
         u=plan.u,
         one_to_one=plan.one_to_one,
@@ -75,38 +73,30 @@ def worth_keeping(
 
 def refine(
     fitted: FittedScheme,
-    patterns: PatternCounts,
+    found: Candidates,
     kept: KeptPairs,
     links: LinkPosterior,
     plan: LinkagePlan,
-    rules: Sequence[RuleFields],
-    level_counts: F64 | None,
-    outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
     evidence: Evidence | None = None,
     p: float | None = None,
     p_prior: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors."""
-    model = fitted.model
+    model, scheme, rules, reported = fitted.model, fitted.scheme, rule_fields(plan), estimation(plan)
     bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)
-    reported = estimation(plan)
-    scheme, gamma = fitted.scheme, patterns.gamma
-    patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
+    patterns, level_counts = scheme.patterns(found.patterns, n_levels), scheme.level_counts(found.levels, n_levels)
     if not scheme.facts.calibrated:
         fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
         if not plan.competing:
             return fitted, None
-        weight = fitted.match_weights(gamma)[kept.pattern]
-        return fitted, links.probabilities(
-            weight if evidence is None else weight + evidence.bits, progress, cycles=False
-        )
-    outside_blocks = (
-        None
-        if outside_blocks is None
-        else replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
-    )
+        weight = fitted.match_weights(found.patterns.gamma)[kept.pattern]
+        weight = weight if evidence is None else weight + evidence.bits
+        return fitted, links.probabilities(weight, progress, cycles=False)
+    outside_blocks = found.outside_blocks
+    if outside_blocks is not None:
+        outside_blocks = replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
@@ -124,10 +114,8 @@ def refine(
     elif joint.is_plain:
         errors = pairwise_errors(model, patterns, reported, rules, level_counts)
     else:
-        each = np.arange(patterns.n_patterns)
-        errors = linked_errors(
-            model, patterns, None, each, joint.match_probabilities(patterns.gamma), rules, dependent=True
-        )
+        each, chance = np.arange(patterns.n_patterns), joint.match_probabilities(patterns.gamma)
+        errors = linked_errors(model, patterns, None, each, chance, rules, dependent=True)
     fitted = scheme.of(model, bounds)
     return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
 
@@ -161,39 +149,28 @@ def decide(
 ) -> Decision:
     """Put the kept pairs in order and choose the links.
 
-    Parameters
-    ----------
-    posterior : LinkProbabilities or None
-        Given the pairs' rivals, in the order of `kept`; None: pairs do not compete. The assignment greedy does not
-        use it.
-    plan : LinkagePlan
-        How often a record may be linked, and what decides how probable a link must be.
-    extra : ndarray of float64, optional
-        What is added to each kept pair's weight besides its pattern's, in bits.
-    p : float
-        Share of matches among all pairs; used only with `extra`.
-    copies : pair of ndarray of int, optional
-        Of each record the first of its file that is the same person; used under clusters only, which links persons.
+    `posterior`: given the pairs' rivals, in the order of `kept`, which the assignment greedy does not use; None: pairs
+    do not compete; `extra` (float64, shape (n_kept,)): what is added to each kept pair's weight besides its pattern's,
+    in bits, with which the share `p` of matches among all pairs counts too; `copies`: of each record the first of its
+    file that is the same person; used under clusters only, which links persons.
     """
-    weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
-    order = np.lexsort((kept.row_b, kept.row_a, -weight))
-    row_a, row_b, pattern, weight = kept.row_a[order], kept.row_b[order], kept.pattern[order], weight[order]
     if extra is None:
-        probability = scored.probability[pattern]
+        weight, probability = scored.weight[kept.pattern], scored.probability[kept.pattern]
     else:
-        probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
-    given_rivals = probability
-    if posterior is not None and plan.assignment != "greedy":
-        given_rivals = posterior.probability[order]
-    a, b = (row_a, row_b) if plan.assignment != "clusters" else of_persons(row_a, row_b, copies)
+        weight = scored.weight[kept.pattern] + extra
+        probability = match_probabilities(weight, p)
+    given_rivals = probability if posterior is None or plan.assignment == "greedy" else posterior.probability
+    order = np.lexsort((kept.row_b, kept.row_a, -weight)).astype(np.int64, copy=False)
+    pairs = ScoredPairs(kept.row_a, kept.row_b, kept.pattern, weight, probability, given_rivals).of(order)
+    rows = (pairs.row_a, pairs.row_b)
+    a, b = rows if plan.assignment != "clusters" else of_persons(*rows, copies)
     if plan.false_link_rate is None:
         threshold = plan.threshold
-        links = assigned(a, b, given_rivals, threshold, plan.assignment)
+        links = assigned(a, b, pairs.link_probability, threshold, plan.assignment)
     else:
-        possible = assigned(a, b, given_rivals, MIN_LINK, plan.assignment)
-        links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
-    pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
-    return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)
+        possible = assigned(a, b, pairs.link_probability, MIN_LINK, plan.assignment)
+        links, threshold = within_rate(pairs.link_probability, possible, plan.false_link_rate)
+    return Decision(pairs, order, links, threshold)
 
 
 @dataclass(frozen=True)
@@ -228,9 +205,7 @@ def estimated(
     if fitted is None:
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
     links = found.posterior(kept.row_a, kept.row_b, plan)
-    fitted, posterior = refine(
-        fitted, patterns, kept, links, plan, rule_fields(plan), found.levels, found.outside_blocks, progress
-    )
+    fitted, posterior = refine(fitted, found, kept, links, plan, progress)
     links = replace(links, recall=fitted.recall)
     scored = scored_patterns(fitted, patterns)
     if posterior is not None:
@@ -244,7 +219,6 @@ def estimated(
 
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
-    """The pairwise fit."""
     return fit_scheme(
         plan.scheme,
         patterns,
@@ -262,7 +236,6 @@ def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: in
 
 
 def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
-    """All vectors with their scores."""
     gamma = patterns.gamma
     return ScoredPatterns(
         gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)

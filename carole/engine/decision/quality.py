@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -57,15 +56,13 @@ from gemel.common.progress import StageProgress
 # Each replicate costs as much as the run's own estimation and decision.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decided:
-    """What a run decides on some pairs."""
-
-    links: I64 = dataclass_field(repr=False)
+    links: I64
     claim: Claim
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What replicates are drawn from.
 
@@ -74,11 +71,11 @@ class Fitted:
     `not_kept`: float64, shape (n_patterns,): expected matches among pairs of each vector that were not kept.
     """
 
-    patterns: PatternCounts = dataclass_field(repr=False)
-    kept: KeptPairs = dataclass_field(repr=False)
-    persons: tuple[Ints, Ints] = dataclass_field(repr=False)
-    probability: F64 = dataclass_field(repr=False)
-    not_kept: F64 = dataclass_field(repr=False)
+    patterns: PatternCounts
+    kept: KeptPairs
+    persons: tuple[Ints, Ints]
+    probability: F64
+    not_kept: F64
     once: tuple[bool, bool]
 
 
@@ -100,11 +97,7 @@ def replicates(
     """Draw files from a fitted model, and link them again.
 
     `decide`: estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's
-    kept pairs these are.
-
-    Notes
-    -----
-    Beside `decide`, O(n_kept + n_patterns) for each replicate.
+    kept pairs these are. Beside `decide`, O(n_kept + n_patterns) for each replicate.
     """
     patterns, kept = fitted.patterns, fitted.kept
     matches = np.bincount(kept.pattern, fitted.probability, minlength=patterns.n_patterns) + fitted.not_kept
@@ -241,7 +234,6 @@ def by_decoys(
 
 
 def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
-    """The links' precision and recall by replicates of the run."""
     return QualityEstimate(
         "bootstrap",
         corrected_claim(claim.precision, found.claimed[:, 0], found.true[:, 0]),

@@ -5,7 +5,9 @@ Parameters and counts. An example is a comparison vector, levels only, that seve
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -149,7 +151,6 @@ _STEEPEST = 99.0
 
 
 def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
-    """What the document states of a linkage's model."""
     model = linkage.model
     weights = finite(log2_ratios(model.m, model.u))
     errors = linkage.scheme.standard_errors
@@ -228,17 +229,7 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
         ],
         "evidence_of_kin": list(joint.evidence_of_kin),
-        "misfits": [
-            {
-                "within": misfit.within,
-                "fields": list(misfit.fields),
-                "gain": misfit.gain,
-                "observed": misfit.observed,
-                "expected": misfit.expected,
-                "words": misfit.words,
-            }
-            for misfit in linkage.scheme.misfits
-        ],
+        "misfits": [plain(misfit) | {"words": misfit.words} for misfit in linkage.scheme.misfits],
     }
 
 
@@ -254,5 +245,9 @@ def _known(values: F64) -> list[float | None]:
 
 
 def floats(values: F64) -> list[float]:
-    """Numbers of JSON."""
     return [float(value) for value in values]
+
+
+def plain(result: Any) -> Any:
+    """Dataclasses of numbers and words as JSON has them."""
+    return json.loads(json.dumps(result, default=asdict))

@@ -20,6 +20,7 @@ from gemel.carole.engine.documents.insights import (
     examples,
     floats,
     model_section,
+    plain,
     shown_threshold,
     thresholds,
     unlinkable,
@@ -27,8 +28,7 @@ from gemel.carole.engine.documents.insights import (
 from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
-from gemel.carole.engine.run.result import FEWEST, LatentEffect, LatentResult, Linkage
-from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.common.documents.model_document import StatisticsDocument
@@ -77,12 +77,9 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "threshold": shown_threshold(linkage, plan),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
-        "duplicates": {
-            side: {"equal": found.equal, "same_partner": found.same_partner}
-            for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
-        },
+        "duplicates": plain(dict(zip(("alice", "bob"), linkage.duplicates, strict=True))),
         "expected": _expected(linkage),
-        "quality": [_quality(estimate) for estimate in linkage.quality],
+        "quality": plain(linkage.quality),
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
         "unlinkable": unlinkable(linkage, plan),
@@ -93,7 +90,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         counts["latent"] = _latent(linkage.latent)
     if linkage.entities is not None:
         counts["entities"] = _entities(linkage.entities)
-    floor = _probability(linkage.floor, model.p)
+    floor = float(match_probabilities(np.array([linkage.floor]), model.p)[0])
     if math.isfinite(floor):
         counts["floor"] = float(f"{floor:.1g}")  # of one comparison vector, to the last digit
     if plan.rules:
@@ -129,6 +126,13 @@ def _entities(entities: Entities) -> dict[str, Any]:
     }
 
 
+STATED_OF_LATENT = (
+    "alone", "dependences", "records", "precision", "held", "unconstrained_matches", "log_likelihood_gain",
+    "iterations", "converged", "effect",
+)  # fmt: skip
+"""What the document has of the step as it is."""
+
+
 def _latent(found: LatentResult) -> dict[str, Any]:
     """What the extended latent step changed, and the shape of the joint distribution, without its probabilities."""
     recall = None
@@ -136,16 +140,8 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
     return {
         "variables": [] if found.joint is None else list(found.joint.names),
-        "alone": list(found.alone),
-        "dependences": [list(pair) for pair in found.dependences],
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
-        "records": float(found.records),
-        "precision": found.precision,
-        "held": found.held,
-        "unconstrained_matches": found.unconstrained_matches,
-        "log_likelihood_gain": found.log_likelihood_gain,
-        "iterations": found.iterations,
-        "converged": found.converged,
+        **{name: plain(getattr(found, name)) for name in STATED_OF_LATENT},
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
         "bits": floats(found.bits),
         "explained": [
@@ -155,20 +151,6 @@ def _latent(found: LatentResult) -> dict[str, Any]:
                 "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
             }
             for group in found.explained
-        ],
-        "effect": None if found.effect is None else _effect(found.effect),
-    }
-
-
-def _effect(effect: LatentEffect) -> dict[str, Any]:
-    return {
-        "made": effect.made,
-        "undone": effect.undone,
-        "divergence": effect.divergence,
-        "interval": None if effect.interval is None else list(effect.interval),
-        "dependences": [
-            {"variables": list(moved.variables), "joint": moved.joint, "links": moved.links}
-            for moved in effect.dependences
         ],
     }
 
@@ -182,16 +164,6 @@ def _expected(linkage: Linkage) -> dict[str, float] | None:
     if claim is None or linkage.links.size < FEWEST:
         return None
     return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
-
-
-def _quality(estimate: QualityEstimate) -> dict[str, Any]:
-    return {
-        "method": estimate.method,
-        "precision": vars(estimate.precision),
-        "recall": None if estimate.recall is None else vars(estimate.recall),
-        "observations": estimate.observations,
-        "supposes": list(estimate.supposes),
-    }
 
 
 def _histogram(weight: F64, links: I64) -> dict[str, Any]:
@@ -267,11 +239,3 @@ def _expected_counts(linkage: Linkage, gamma: I8) -> F64:
             others *= np.where(there[:, q], model.u[q, level], 1.0)
     counts: F64 = pairs * (model.p * matches + (1.0 - model.p) * others)
     return counts
-
-
-def _probability(weight: float, p: float) -> float:
-    log2_odds = weight + math.log2(p) - math.log2(1.0 - p)
-    if log2_odds > 1000:
-        return 1.0
-    odds = math.pow(2.0, log2_odds)
-    return odds / (1.0 + odds)

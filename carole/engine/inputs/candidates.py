@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -17,54 +16,35 @@ from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidates:
-    """The result of comparing two files.
+    """The result of comparing two files; arrays of kept pairs have the shape (n_kept,).
 
-    Attributes
-    ----------
-    levels
-        Pairs by field and level over all pairs of records, shape (n_fields, maximum of levels); None without
-        blocking.
-    outside_blocks
-        Pairs that blocking left out, where fields may depend on each other.
-    pattern
-        int32, shape (n_kept,): row of `patterns` of each kept pair.
-    selected
-        int64: rows of `patterns` whose pairs were kept.
-    missing
-        Per field the share of records of A and of B without a value.
-    peak_bytes
-        Largest memory reserved at any time.
-    rarity
-        float64, shape (n_kept,): what the rarity of the values that its records share adds to each kept pair's weight,
-        in bits; None where no field has this option.
-    copies
-        Of A and of B: of each record the first of its file that is known to be the same person; None: there are none,
-        or rows are not known to be records.
-    checked
-        Agreement in the check field, where there is one.
-    within
-        Whether the files are one, compared with itself.
-    threads
-        On which the rest of the run is worked out; the result is the same.
+    `levels`: pairs by field and level over all pairs of records, shape (n_fields, maximum of levels); None without
+    blocking; `outside_blocks`: pairs that blocking left out, where fields may depend on each other; `pattern`: int32,
+    row of `patterns` of each kept pair; `selected`: int64, rows of `patterns` whose pairs were kept; `missing`: per
+    field the share of records of A and of B without a value; `peak_bytes`: largest memory reserved at any time;
+    `rarity`: float64, what the rarity of the values that its records share adds to each kept pair's weight, in bits;
+    `copies`: of A and of B, of each record the first of its file that is known to be the same person; None: there are
+    none, or rows are not known to be records; `within`: whether the files are one, compared with itself; `threads`: on
+    which the rest of the run is worked out; the result is the same.
     """
 
     n_a: int
     n_b: int
-    patterns: PatternCounts = dataclass_field(repr=False)
-    levels: F64 | None = dataclass_field(repr=False)
-    outside_blocks: OutsideBlocks | None = dataclass_field(repr=False)
-    pattern: I32 = dataclass_field(repr=False)
-    selected: I64 = dataclass_field(repr=False)
+    patterns: PatternCounts
+    levels: F64 | None
+    outside_blocks: OutsideBlocks | None
+    pattern: I32
+    selected: I64
     lacking: tuple[FieldsPresent, FieldsPresent]
     equal: tuple[int, int]
     missing: dict[str, tuple[float, float]]
     warnings: tuple[ResultWarning, ...]
     seconds: dict[str, float]
     peak_bytes: int
-    rarity: F64 | None = dataclass_field(default=None, repr=False)
-    copies: Copies = dataclass_field(default=(None, None), repr=False)
+    rarity: F64 | None = None
+    copies: Copies = (None, None)
     checked: CheckAgreement | None = None
     within: bool = False
     threads: int = 1
@@ -76,7 +56,6 @@ class Candidates:
         return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b
 
     def posterior(self, row_a: I32, row_b: I32, plan: LinkagePlan) -> LinkPosterior:
-        """Of some pairs, under the plan's assignment."""
         copies = self.counted(plan)
         return LinkPosterior(
             plan.assignment,

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.linkage_input import without_key_warnings
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields, mismatch
-from gemel.carole.engine.pairs.sharded_pairs import ShardedPairs
-from gemel.carole.engine.pairs.whole_pairs import WholePairs, pair_source, take_input
+from gemel.carole.engine.pairs.shards import ShardedPairs
+from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
@@ -79,11 +80,8 @@ def value_weights(code_a: Codes, code_b: Codes) -> F64:
 def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, row_b: Ints) -> F64:
     """What the rarity of common values adds to the weight of pairs, in bits.
 
-    `row_a`, `row_b` (int, shape (n_pairs,)). Returns float64, shape (n_pairs,).
-
-    Notes
-    -----
-    O(distinct values log distinct values + rows + pairs) a field.
+    `row_a`, `row_b` (int, shape (n_pairs,)). Returns float64, shape (n_pairs,). O(distinct values log distinct values +
+    rows + pairs) a field.
     """
     total = np.zeros(len(row_a))
     for name in names:
@@ -98,15 +96,12 @@ def rarity(a: SignatureSet, b: SignatureSet, names: Sequence[str], row_a: Ints, 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
     """Raise `GemelError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan assigns to them."""
     for side, part in ((Side.ALICE, a), (Side.BOB, b)):
-        for variable in latent.variables:
-            if variable.holder not in (str(side), "both"):
-                continue
-            found = part.variables.get(variable.name)
-            if found is None or found.categories != variable.categories:
-                got = "none" if found is None else f"{found.categories} categories"
-                raise mismatch(
-                    f"codes of {variable.categories} categories expected", f"{side}, variable {variable.name}", got
-                )
+        for variable in latent.held_by(str(side)):
+            held = part.variables.get(variable.name)
+            if held is None or held.categories != variable.categories:
+                got = "none" if held is None else f"{held.categories} categories"
+                expected = f"codes of {variable.categories} categories expected"
+                raise mismatch(expected, f"{side}, variable {variable.name}", got)
 
 
 def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[ResultWarning]]:
@@ -167,20 +162,16 @@ class WholeFiles:
         self.distinct_records: BothSets = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
-        """Raise `GemelError` unless both sets hold what the plan needs."""
         check(*self.rows, plan)
         if plan.latent is not None:
             check_variables(*self.rows, plan.latent)
 
     def pairs(self, context: RunContext, progress: StageProgress) -> WholePairs:
-        """All pairs, or those of the rules; MEMORY where rows, index or tables do not fit."""
-        take_input(context, self.rows, self.distinct_records)
-        source = pair_source(*self.rows, context.plan, context.budget, lambda done: progress(0.5 * done))
+        _take_input(context, *self.rows, *self.distinct_records)
         records = Samples(self.distinct_records, self.n_records, within=self.within)
-        return WholePairs(self.rows, source, records, context, lambda done: progress(0.5 + 0.5 * done))
+        return WholePairs(self.rows, records, context, progress)
 
     def warnings(self) -> Iterator[ResultWarning]:
-        """None."""
         yield from ()
 
 
@@ -209,16 +200,24 @@ class BlockKeyedFiles:
             )
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ShardedPairs:
-        """The pairs within the blocks of each rule."""
-        samples: BothSets = self._a.sample, self._b.sample
-        take_input(context, samples)
-        of_files = Samples(samples, self.n_records, GROUPS)
-        return ShardedPairs(self._a, self._b, of_files, context, progress)
+        samples = Samples((self._a.sample, self._b.sample), self.n_records, GROUPS)
+        _take_input(context, *samples.rows)
+        return ShardedPairs(self._a, self._b, samples, context, progress)
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Records that may have no row under any rule: it is not known which rules' rows are one record."""
         for side, part in zip(self.sides, (self._a, self._b), strict=True):
             yield from without_key_warnings(side, part.n_records, max(part.rows_per_rule.values()))
+
+
+def _take_input(context: RunContext, *sets: SignatureSet) -> None:
+    """Reserve the memory of signature sets, which the caller holds; what several of them share is counted once."""
+    arrays: list[NDArray[np.generic]] = []
+    for part in sets:
+        arrays += [array for field in part.fields.values() for array in (field.signatures, field.codes)]
+        arrays += [*part.blocks.values(), *(variable.codes for variable in part.variables.values())]
+    total = sum({id(array): array.nbytes for array in arrays}.values())
+    context.budget.take(total, "the signatures of both files", "link smaller files")
 
 
 @dataclass(frozen=True)
@@ -228,11 +227,9 @@ class HeldSet:
     part: SignatureSet
 
     def read(self) -> SignatureSet:
-        """The set itself."""
         return self.part
 
     def digests(self) -> U64:
-        """The set's own."""
         return self.part.blocks[self.part.rule]
 
     def require(self) -> None:
@@ -240,25 +237,13 @@ class HeldSet:
 
 
 class HeldSets:
-    """Sets that are in memory."""
-
     def __init__(self, sets: Sequence[SignatureSet], n_records: int) -> None:
         self._sets = tuple(sets)
         self.layout = layout_of(self._sets, n_records)
 
-    def read(self, number: int) -> SignatureSet:
-        """The set itself."""
-        return self._sets[number]
-
-    def digests(self, number: int) -> U64:
-        """The set's own."""
-        return self.reference(number).digests()
-
     def reference(self, number: int) -> HeldSet:
-        """What `read` gives."""
-        return HeldSet(self.read(number))
+        return HeldSet(self._sets[number])
 
 
 def contribution_of(sets: Sequence[SignatureSet], n_records: int) -> Contribution:
-    """A contribution whose sets are in memory."""
     return Contribution(HeldSets(sets, n_records))

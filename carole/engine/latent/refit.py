@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I32
-from gemel.carole.engine.decision.estimated import refine, rule_fields
+from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import Arrays, array_of
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
+from gemel.carole.engine.run.result import match_probabilities
 from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedSettings, Pairs, Refitted, Values
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
-from gemel.carole.fellegi_sunter.model import level_counts, probability
+from gemel.carole.fellegi_sunter.model import level_counts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.progress import StageProgress
@@ -82,21 +83,19 @@ KEPT_PAIR_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeptByValues:
     """The pairs kept by agreement and values together, and which classes of pairs they are."""
 
-    pairs: PairsWithFactors = field(repr=False)
+    pairs: PairsWithFactors
     selection: Selection
 
     @property
     def bits(self) -> F64:
-        """Binary logarithm of each pair's Bayes factor."""
         return self.pairs.log_factor / math.log(2.0)
 
     @property
     def rows(self) -> KeptPairs:
-        """The pairs without their factors."""
         return KeptPairs(self.pairs.row_a, self.pairs.row_b, self.pairs.pattern)
 
 
@@ -114,11 +113,9 @@ class RunRefit:
 
     @property
     def latent(self) -> LatentPlan:
-        """The plan's latent step."""
         return self.plan.latent or LatentPlan()
 
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
-        """Estimate again."""
         found, plan, scheme = self.found, self.plan, self.scheme
         held = scheme.model.p if self.latent.p == "held" else None
         kept = None
@@ -131,10 +128,8 @@ class RunRefit:
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
         scheme, levels = with_beliefs(scheme, found, self.latent)
-        fitted, posterior = refine(
-            scheme, found.patterns, rows, links, plan, rule_fields(plan), levels, found.outside_blocks,
-            lambda done: self.progress(0.4 + 0.6 * done), evidence, held, self.latent.p_prior,
-        )  # fmt: skip
+        believed, progress = replace(found, levels=levels), lambda done: self.progress(0.4 + 0.6 * done)
+        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, self.latent.p_prior)
         n = found.patterns.n_patterns
         if posterior is not None:
             matches = np.bincount(rows.pattern, posterior.probability, minlength=n)
@@ -157,9 +152,8 @@ class RunRefit:
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
         maximum = self.budget.free // KEPT_PAIR_BYTES
-        choice = choose_classes(
-            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_PAIR_BYTES, KEPT_PROBABILITY
-        )
+        threshold, minimum = self.plan.threshold, KEPT_PROBABILITY
+        choice = choose_classes(weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum)
         self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution
@@ -177,9 +171,7 @@ def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> 
 
 def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match probability of a pair of each class, without its rivals."""
-    p = scheme.model.p
-    log_odds = class_weights(scheme, found, classes) * math.log(2.0) + math.log(p) - math.log1p(-p)
-    return probability(log_odds)
+    return match_probabilities(class_weights(scheme, found, classes), scheme.model.p)
 
 
 # What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.
@@ -201,7 +193,7 @@ PRECISION = 1.0
 """Prior precision of a known distribution: a person, spread evenly over all cells, so that none is impossible."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KnownRecords:
     """Rows of codes, a column for each of the plan's variables in their order.
 
@@ -215,9 +207,9 @@ class KnownRecords:
         What each counts, or its share.
     """
 
-    training: I32 | None = field(default=None, repr=False)
-    cells: I32 | None = field(default=None, repr=False)
-    counts: F64 | None = field(default=None, repr=False)
+    training: I32 | None = None
+    cells: I32 | None = None
+    counts: F64 | None = None
 
     @classmethod
     def of(cls, sets: Iterable[SignatureSet], latent: LatentPlan) -> KnownRecords:
@@ -232,11 +224,9 @@ class KnownRecords:
 
     @property
     def n_bytes(self) -> int:
-        """Memory held."""
         return sum(array.nbytes for array in (self.training, self.cells, self.counts) if array is not None)
 
     def arrays(self) -> Arrays:
-        """Them by name, for an archive of a resolution."""
         held = zip(_NAMES, (self.training, self.cells, self.counts), strict=True)
         return {name: array for name, array in held if array is not None}
 
@@ -284,11 +274,7 @@ class KnownRecords:
         """The known joint distribution of the values' joint model.
 
         Every dependence that the cells show is kept, as long as the table of all cells has at most `SATURATED_CELLS`;
-        above that, those of the graph that a search finds in them.
-
-        Notes
-        -----
-        O(n_cells log n_cells), and the table of all cells.
+        above that, those of the graph that a search finds in them. O(n_cells log n_cells), and the table of all cells.
         """
         if self.cells is None or self.counts is None or not values.model_columns:
             return None

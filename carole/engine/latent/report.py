@@ -78,8 +78,6 @@ def effect_of_values(
 ) -> LatentEffect:
     """Compare the step's links and joint distribution with those of agreement alone.
 
-    Notes
-    -----
     One estimation from the links, one step of EM for each of both distributions, and O(`GROUPS` * cells) for each
     replicate.
     """
@@ -287,17 +285,16 @@ def explained_groups(
 def latent_result(
     fit: ExtendedFit,
     patterns: PatternCounts,
-    pairs: ScoredPairs,
-    links: I64,
-    before: Linkage,
+    after: tuple[ScoredPairs, I64],
+    linkage: Linkage,
     plan: LinkagePlan,
     unconstrained_matches: float,
     weighted: WeightedPairs,
-    seed: int,
 ) -> LatentResult:
-    """The step's results beside the scored pairs."""
+    """The step's results beside a linkage by agreement alone, and the scored pairs and links after it."""
+    before, (pairs, links) = (linkage.pairs, linkage.links), after
     model = fit.scheme.model
-    expected = before.pairs.link_probability
+    expected = linkage.pairs.link_probability
     bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]
     return LatentResult(
         joint=joint_distribution(fit, plan.latent or LatentPlan()),
@@ -308,22 +305,16 @@ def latent_result(
         held=None if fit.refitted is not None and plan.competing else float(model.p) * model.n_a * model.n_b,
         iterations=fit.em.iterations,
         converged=fit.em.converged and fit.value_fit.converged,
-        links_before=len(before.links),
-        precision_before=float(expected[before.links].mean()) if len(before.links) >= FEWEST else None,
-        matches_before=float(expected.sum()) + before.matches_below_floor,
+        links_before=len(linkage.links),
+        precision_before=float(expected[linkage.links].mean()) if len(linkage.links) >= FEWEST else None,
+        matches_before=float(expected.sum()) + linkage.matches_below_floor,
         bits=_spread(bits),
-        explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
+        explained=explained_groups(fit, patterns, after, before),
         effect=effect_of_values(
-            fit.values,
-            fit.value_fit,
-            weighted,
-            (before.pairs, before.links),
-            (pairs, links),
-            fit.value_fit.precision or 0.0,
-            seed,
+            fit.values, fit.value_fit, weighted, before, after, fit.value_fit.precision or 0.0, plan.seed
         ),
         precision=fit.value_fit.precision,
-        log_likelihood_gain=float(fit.em.log_likelihood[-1]) - log_likelihood(before.scheme, patterns),
+        log_likelihood_gain=float(fit.em.log_likelihood[-1]) - log_likelihood(linkage.scheme, patterns),
     )
 
 

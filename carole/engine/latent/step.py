@@ -21,7 +21,7 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
 from gemel.carole.engine.latent.report import latent_result
-from gemel.carole.engine.pairs.selection import best_possible, choose_patterns, duplicates
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, best_possible, choose_classes, duplicates
 from gemel.carole.engine.run.contribution import n_distinct, pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget
@@ -157,6 +157,7 @@ def extended(
     model = fit.scheme.model
     decision = decide(rows, scored, posterior, plan, bits, model.p)
     scores = replace(decision.pairs, value_bits=bits[decision.order])
+    unconstrained = fit.em.unconstrained_matches if posterior is None else posterior.expected_links
     chance = by_itself(fit.scheme, found, fit.classes)
     if every is not None:
         scores = _with_others(scores, every, fit, scored)
@@ -172,10 +173,7 @@ def extended(
         links=decision.links,
         threshold=decision.threshold,
         duplicates=duplicates(found.equal, scores),
-        best_possible=(
-            best_possible(found.lacking[0], plan, fit.scheme),
-            best_possible(found.lacking[1], plan, fit.scheme),
-        ),
+        best_possible=best_possible(found.lacking, plan, fit.scheme),
         floor=kept.selection.floor if every is None else linkage.floor,
         matches_below_floor=float(fit.classes.count @ chance),
         warnings=(
@@ -184,41 +182,20 @@ def extended(
             *latent_warnings(fit, linkage, plan),
             *(() if posterior is None else posterior.warnings),
         ),
-        latent=latent_result(
-            fit,
-            patterns,
-            scores,
-            decision.links,
-            linkage,
-            plan,
-            fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
-            learn_from,
-            settings.seed,
-        ),
+        latent=latent_result(fit, patterns, (scores, decision.links), linkage, plan, unconstrained, learn_from),
     )
 
 
 def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:
     """The scored pairs, and after them all others, by descending weight."""
     every = keep(pairs, fit.factors, np.zeros(len(scored.weight)), -math.inf, lambda done: None)
-    n_b = fit.values.n_b
-    own, all_pairs = (part.row_a.astype(np.int64) * n_b + part.row_b for part in (scores, every))
-    left = np.flatnonzero(~np.isin(all_pairs, own))
-    bits = every.log_factor[left] / math.log(2.0)
-    weight = scored.weight[every.pattern[left]] + bits
-    order = np.lexsort((every.row_b[left], every.row_a[left], -weight))
-    left, bits, weight = left[order], bits[order], weight[order]
+    bits = every.log_factor / math.log(2.0)
+    weight = scored.weight[every.pattern] + bits
     chance = probability(weight * math.log(2.0) + fit.log_prior_odds)
-    assert scores.value_bits is not None  # noqa: S101 - of this step
-    return ScoredPairs(
-        np.concatenate([scores.row_a, every.row_a[left]]),
-        np.concatenate([scores.row_b, every.row_b[left]]),
-        np.concatenate([scores.pattern, every.pattern[left]]),
-        np.concatenate([scores.weight, weight]),
-        np.concatenate([scores.match_probability, chance]),
-        np.concatenate([scores.link_probability, chance]),
-        np.concatenate([scores.value_bits, bits]),
-    )
+    others = ScoredPairs(every.row_a, every.row_b, every.pattern, weight, chance, chance, bits)
+    own, all_pairs = (pair_numbers(part.row_a, part.row_b) for part in (scores, others))
+    others = others.of(~np.isin(all_pairs, own))
+    return scores.followed_by(others.of(np.lexsort((others.row_b, others.row_a, -others.weight))))
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
@@ -294,7 +271,11 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
     """The pairs that a run keeps for a decision by agreement, and which they are."""
     fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan)
     scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels)
-    selected = choose_patterns(scored, plan.threshold, found.patterns.n_pairs, KEPT_BYTES).patterns
+    n_pairs, minimum = found.patterns.n_pairs, KEPT_PROBABILITY
+    chosen = choose_classes(
+        scored.weight, scored.probability, scored.count, plan.threshold, n_pairs, KEPT_BYTES, minimum
+    )
+    selected = chosen.patterns
     selected = selected[np.isin(selected, found.selected)]
     among = np.isin(found.pattern, selected)
     return replace(found, pattern=found.pattern[among], selected=selected), among

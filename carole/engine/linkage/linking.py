@@ -17,11 +17,11 @@ from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.pairs.stream import ComparisonVectors
+from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import KEPT_BYTES, Resources, packing_of
-from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
+from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
-from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress
@@ -44,8 +44,6 @@ NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_sm
 
 
 class OneFile(WholeFiles):
-    """A file in the place of both."""
-
     within = True
     sides: tuple[str, ...] = ("The file",)
 
@@ -144,7 +142,6 @@ DOUBTS = frozenset(
 def own_persons(
     part: SignatureSet, side: str, plan: LinkagePlan, resources: Resources, progress: StageProgress
 ) -> tuple[OwnPersons, tuple[ResultWarning, ...]]:
-    """The persons of a file, and warnings where they are in doubt."""
     if part.n_rows < 2:
         return OwnPersons.alone(part.n_rows), ()
 
@@ -211,20 +208,13 @@ def with_entities(
     names = [field.name for field in plan.fields if field.value_frequencies]
     if names:
         weight = weight + rarity(a, b, names, row_a, row_b)
-    p = linkage.model.p
-    by_itself = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
-    rows = np.concatenate([kept.row_a, row_a]), np.concatenate([kept.row_b, row_b])
-    probability = same_entity(own, (kept.row_a, kept.row_b), kept.weight, kept.link_probability, rows)
-    weights = np.concatenate([kept.weight, weight])
-    order = np.lexsort((rows[1], rows[0], -weights))
-    pairs = ScoredPairs(
-        rows[0][order],
-        rows[1][order],
-        np.concatenate([kept.pattern, pattern])[order],
-        weights[order],
-        np.concatenate([kept.match_probability, by_itself])[order],
-        probability[order],
+    by_itself = match_probabilities(weight, linkage.model.p)
+    pairs = kept.followed_by(ScoredPairs(row_a, row_b, pattern, weight, by_itself, by_itself))
+    probability = same_entity(
+        own, (kept.row_a, kept.row_b), kept.weight, kept.link_probability, (pairs.row_a, pairs.row_b)
     )
+    order = np.lexsort((pairs.row_b, pairs.row_a, -pairs.weight))
+    pairs = replace(pairs, link_probability=probability).of(order)
     linkage = replace(
         linkage,
         pairs=pairs,
@@ -240,9 +230,7 @@ def with_entities(
 
 
 def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
-    """Those of some pairs that are not among the kept ones."""
-    width = max(int(pairs[1].max(initial=0)), int(kept.row_b.max(initial=0))) + 1
-    new = ~np.isin(pairs[0].astype(np.int64) * width + pairs[1], kept.row_a.astype(np.int64) * width + kept.row_b)
+    new = ~np.isin(pair_numbers(*pairs), pair_numbers(kept.row_a, kept.row_b))
     return pairs[0][new], pairs[1][new]
 
 
@@ -250,11 +238,7 @@ def _compared(
     known: ScoredPatterns, linkage: Linkage, rows: Pairs, a: SignatureSet, b: SignatureSet, plan: LinkagePlan
 ) -> tuple[ScoredPatterns, I32]:
     """The comparison vector of each of some pairs, and all vectors: those known, and new ones that no candidate has."""
-    packing = packing_of(plan)
-    code = np.empty(len(rows[0]), dtype=np.int64)
-    ComparisonVectors(a, b, plan, packing, {}).write(*rows, len(code), code)
-    distinct, of_pair = np.unique(code, return_inverse=True)
-    gamma = packing.unpack(distinct)
+    gamma, of_pair = ComparisonVectors(a, b, plan).distinct(*rows)
     everything = np.concatenate([known.gamma, gamma])
     _, first, member = np.unique(everything, axis=0, return_index=True, return_inverse=True)
     at = first[member.ravel()[len(known.gamma) :]]
@@ -279,23 +263,12 @@ def link(
     progress: Progress,
     known: KnownRecords = NOTHING_KNOWN,
 ) -> Linkage:
-    """Link two signature sets.
+    """Link two signature sets of whole files, with their decoys where the plan has any.
 
-    Parameters
-    ----------
-    a, b : SignatureSet
-        Of the whole files, with their decoys where the plan has any.
-    resources : Resources
-        Memory and threads.
-    progress : callable
-        Called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep", "decide", and
-        "latent" where there is such a step) and the fraction of it done, on the calling thread. An exception from it
-        ends the run.
-
-    Returns
-    -------
-    Linkage
-        The same for a given plan whatever the number of threads; memory only changes the floor of the kept pairs.
+    `progress` is called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep",
+    "decide", and "latent" where there is such a step) and the fraction of it done, on the calling thread; an exception
+    from it ends the run. The linkage is the same for a plan whatever the number of threads; memory only changes the
+    floor of the kept pairs.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from gemel.carole.engine.latent.step import extended
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement, selected_outside
 from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput, run_warnings
 from gemel.carole.engine.pairs.preparation import BothSets
-from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
+from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
@@ -44,17 +44,8 @@ def compare(
 ) -> tuple[Candidates, KeptPairs]:
     """Compare two contributions of block-keyed mode: the first half of a run, without a resolver.
 
-    Returns
-    -------
-    Candidates
-        For `conclude`, which must know which rows are one record.
-    KeptPairs
-        The candidate pairs, by rows of `a` and `b`.
-
-    Raises
-    ------
-    GemelError
-        As `link`; PARAMETER if a block has more pairs than its rule allows.
+    Returns what `conclude` takes, which must know which rows are one record, and the candidate pairs, by rows of `a`
+    and `b`. Raises as `link`; PARAMETER if a block has more pairs than its rule allows.
     """
     run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
@@ -67,8 +58,6 @@ def compare(
 
 
 class Run:
-    """The state of one run."""
-
     def __init__(self, files: LinkageInput, plan: LinkagePlan, resources: Resources, progress: Progress) -> None:
         files.check(plan)
         self._files, self._plan = files, plan
@@ -94,11 +83,10 @@ class Run:
             patterns = PatternCounts(context.packing.unpack(code), mask, count)
         with self._stage("model"):
             fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
-            scored = scored_patterns(fitted, patterns)
-            maximum = budget.free // KEPT_BYTES
+            scored = worth_keeping(fitted, scored_patterns(fitted, patterns), plan, levels)
             with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
-            selection = choose_patterns(
-                worth_keeping(fitted, scored, plan, levels), plan.threshold, maximum, KEPT_BYTES,
+            selection = choose_classes(
+                scored.weight, scored.probability, count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES,
                 KEPT_WITH_VALUES if with_values else KEPT_PROBABILITY,
             )  # fmt: skip
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
@@ -161,12 +149,10 @@ class Run:
         )
 
     def _rarity(self, kept: KeptPairs) -> F64 | None:
-        """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
 
     def _checked(self, kept: KeptPairs, pairs: ComparedPairs) -> CheckAgreement | None:
-        """Agreement of the kept pairs in the check field."""
         if self._plan.check_field is None or kept.agrees is None:
             return None
         return CheckAgreement(kept.agrees, pairs.by_chance.strangers(self._plan.check_field))
@@ -186,7 +172,6 @@ class Run:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:
-        """Time a stage and report its progress."""
         started = time.perf_counter()
         self._progress(name, 0.0)
         yield lambda fraction: self._progress(name, fraction)

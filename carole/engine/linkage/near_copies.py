@@ -27,9 +27,8 @@ import numpy as np
 from gemel.carole.arrays import F64, I8, I32, I64, U64, Flags
 from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import Contribution, Packing, row_numbers
+from gemel.carole.engine.run.contribution import Contribution, row_numbers
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
-from gemel.carole.engine.run.resources import packing_of
 from gemel.common.signatures.layout import GROUPS
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 
@@ -59,18 +58,11 @@ _PART = 1 << 17
 
 @dataclass(frozen=True)
 class NearCopies:
-    """Near-copies in one file.
+    """Near-copies in one file, under the blocking rule that shows most.
 
-    Attributes
-    ----------
-    rows
-        Estimated number of rows with `PARTNERS` near-copies or more, under the blocking rule that shows most.
-    compared
-        Rows that were compared with all of their block, under that rule.
-    standard_error
-        Of `rows`; 0 where all rows were compared.
-    distinguishing
-        Whether the compared fields distinguish people well enough for anything to be counted, and no dummies hide it.
+    `rows`: estimated number of rows with `PARTNERS` near-copies or more, with its `standard_error`, 0 where all rows
+    were compared; `compared`: rows that were compared with all of their block; `distinguishing`: whether the compared
+    fields distinguish people well enough for anything to be counted, and no dummies hide it.
     """
 
     records: int
@@ -81,7 +73,6 @@ class NearCopies:
 
     @property
     def share(self) -> float:
-        """Of the file's records."""
         return min(1.0, self.rows / self.records) if self.records else 0.0
 
 
@@ -94,15 +85,11 @@ def near_copies(
     """Count the near-copies in each of two files.
 
     `files`: Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules;
-    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
-
-    Notes
-    -----
-    At most `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks. Of mode
-    block_keyed one set is in memory at a time, and has its share of the comparisons. Whole files
-    without keyed rules are grouped by the values of `GROUPINGS` fields instead. Where rows are sampled (with a seed
-    that follows from the plan) the share p of k compared rows has the standard error sqrt(p (1 - p) / k), with
-    (hits + 1) / (k + 2) for p.
+    `padded`: whether blocks have dummies, which repeat values of their blocks: nothing can then be counted. At most
+    `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks. Of mode block_keyed one
+    set is in memory at a time, and has its share of the comparisons. Whole files without keyed rules are grouped by the
+    values of `GROUPINGS` fields instead. Where rows are sampled (with a seed that follows from the plan) the share p of
+    k compared rows has the standard error sqrt(p (1 - p) / k), with (hits + 1) / (k + 2) for p.
     """
     first, second = files
     if isinstance(first, Contribution):
@@ -116,7 +103,7 @@ def near_copies(
         return next(unseen), next(unseen)
     rng = np.random.default_rng(plan.seed)
     evidence = Evidence(plan, _chance(samples, groups, plan, rng))
-    return _of_file(first, plan, evidence, rng), _of_file(second, plan, evidence, rng)
+    return _Count(first, plan, evidence, rng).total(), _Count(second, plan, evidence, rng).total()
 
 
 class Evidence:
@@ -171,132 +158,103 @@ def _chance(
         n = min(CHANCE_PAIRS, samples[0].n_rows * samples[1].n_rows)
         row_a, row_b = (rng.integers(0, part.n_rows, n).astype(np.int32) for part in samples)
     bits = []
-    gamma = _levels(samples, plan, row_a, row_b)
+    gamma, place = ComparisonVectors(*samples, plan).distinct(row_a, row_b)
     for q, field in enumerate(plan.fields):
-        level = gamma[:, q][gamma[:, q] >= 0]
+        level = gamma[place, q][gamma[place, q] >= 0]
         reached = np.cumsum(np.bincount(level, minlength=len(field.bounds))[::-1])[::-1]
         # One pair more: what no random pair shows is as rare as the sample can show.
         bits.append(-np.log2((reached + 1) / (len(level) + 1)))
     return bits
 
 
-def _of_file(
-    file: SignatureSet | Contribution, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
-) -> NearCopies:
-    n_records = file.n_rows if isinstance(file, SignatureSet) else file.n_records
-    nothing = NearCopies(n_records, 0.0, 0, 0.0, evidence.distinguishing(n_records))
-    if not nothing.distinguishing:
-        return nothing
-    if isinstance(file, SignatureSet):
-        equal = row_numbers([file.fields[field.name].codes for field in plan.fields])
-        found = [
-            _within_blocks(file, equal, rows, keys, n_records, plan, evidence, rng, PAIRS)
-            for rows, keys in _groupings(file, plan, evidence)
-        ]
-    else:
-        found = [_of_rule(file, rule.name, plan, evidence, rng) for rule in plan.rules]
-    return max(found, key=lambda one: (one.rows, one.compared), default=nothing)
+class _Count:
+    """The count of near-copies in one file."""
 
+    def __init__(
+        self, file: SignatureSet | Contribution, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
+    ) -> None:
+        self._file, self._plan, self._evidence, self._rng = file, plan, evidence, rng
+        self._records = file.n_rows if isinstance(file, SignatureSet) else file.n_records
 
-def _of_rule(
-    file: Contribution, rule: str, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
-) -> NearCopies:
-    """Near-copies in the blocks of a rule: the sum over its sets, each of which has its share of `PAIRS`."""
-    numbers = file.sets_of(rule)
-    found = []
-    for number in numbers:
-        part = file.read(number)
-        rows, keys = np.arange(part.n_rows), part.blocks[rule]
-        # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
-        block = np.unique(keys, return_inverse=True)[1]
-        equal = row_numbers([*(part.fields[field.name].codes for field in plan.fields), block])
-        own = PAIRS // len(numbers)
-        found.append(_within_blocks(part, equal, rows, keys, file.n_records, plan, evidence, rng, own))
-    return NearCopies(
-        file.n_records,
-        sum(one.rows for one in found),
-        sum(one.compared for one in found),
-        math.hypot(*(one.standard_error for one in found)),
-        distinguishing=True,
-    )
+    def total(self) -> NearCopies:
+        file = self._file
+        nothing = NearCopies(self._records, 0.0, 0, 0.0, self._evidence.distinguishing(self._records))
+        if not nothing.distinguishing:
+            return nothing
+        if isinstance(file, SignatureSet):
+            equal = row_numbers(self._codes(file))
+            found = [self._within_blocks(file, equal, rows, keys, PAIRS) for rows, keys in self._groupings(file)]
+        else:
+            found = [self._of_rule(file, rule.name) for rule in self._plan.rules]
+        return max(found, key=lambda one: (one.rows, one.compared), default=nothing)
 
+    def _codes(self, part: SignatureSet) -> list[I32]:
+        return [part.fields[field.name].codes for field in self._plan.fields]
 
-def _groupings(file: SignatureSet, plan: LinkagePlan, evidence: Evidence) -> Iterator[tuple[I64, U64]]:
-    """Rows that are compared with each other: numbers of rows that have a key, and their keys."""
-    keyed = [rule.name for rule in plan.rules if rule.formed is None]
-    every = np.arange(file.n_rows)
-    for name in keyed:
-        keys = file.blocks[name]
-        yield every[keys != NO_KEY], keys[keys != NO_KEY]
-    if not keyed:
-        for q in np.argsort(-evidence.maximum, kind="stable")[:GROUPINGS]:
-            codes = file.fields[plan.fields[int(q)].name].codes
-            yield every[codes != MISSING], codes[codes != MISSING].astype(np.uint64)
+    def _of_rule(self, file: Contribution, rule: str) -> NearCopies:
+        """Near-copies in the blocks of a rule: the sum over its sets, each of which has its share of `PAIRS`."""
+        numbers = file.sets_of(rule)
+        found = []
+        for number in numbers:
+            part = file.reference(number).read()
+            keys = part.blocks[rule]
+            # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
+            equal = row_numbers([*self._codes(part), np.unique(keys, return_inverse=True)[1]])
+            rows = np.arange(part.n_rows)
+            found.append(self._within_blocks(part, equal, rows, keys, PAIRS // len(numbers)))
+        error = math.hypot(*(one.standard_error for one in found))
+        rows_found, compared = sum(one.rows for one in found), sum(one.compared for one in found)
+        return NearCopies(self._records, rows_found, compared, error, distinguishing=True)
 
+    def _groupings(self, file: SignatureSet) -> Iterator[tuple[I64, U64]]:
+        """Rows that are compared with each other: numbers of rows that have a key, and their keys."""
+        keyed = [rule.name for rule in self._plan.rules if rule.formed is None]
+        every = np.arange(file.n_rows)
+        for name in keyed:
+            keys = file.blocks[name]
+            yield every[keys != NO_KEY], keys[keys != NO_KEY]
+        if not keyed:
+            for q in np.argsort(-self._evidence.maximum, kind="stable")[:GROUPINGS]:
+                codes = file.fields[self._plan.fields[int(q)].name].codes
+                yield every[codes != MISSING], codes[codes != MISSING].astype(np.uint64)
 
-def _within_blocks(
-    part: SignatureSet,
-    equal: I64,
-    rows: I64,
-    keys: U64,
-    n_records: int,
-    plan: LinkagePlan,
-    evidence: Evidence,
-    rng: np.random.Generator,
-    max_pairs: int,
-) -> NearCopies:
-    """Rows with near-copies in their blocks: of all rows, or of a random sample of them, with so many pairs.
+    def _within_blocks(self, part: SignatureSet, equal: I64, rows: I64, keys: U64, max_pairs: int) -> NearCopies:
+        """Rows with near-copies in their blocks: of all rows, or of a random sample of them, with so many pairs.
 
-    Rows that have one number in `equal` count once.
-    """
-    _, first = np.unique(equal[rows], return_index=True)
-    rows, keys = rows[first], keys[first]
-    order = np.argsort(keys, kind="stable")
-    row, keys = rows[order].astype(np.int32), keys[order]
-    _, start, block, size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    candidates = np.flatnonzero(size[block] > PARTNERS)
-    of_candidates = size[block[candidates]].astype(np.int64)
-    chosen = candidates
-    if of_candidates.sum() > max_pairs:
-        n = max(1, int(len(candidates) * max_pairs / of_candidates.sum()))
-        chosen = np.sort(rng.choice(candidates, n, replace=False))
-    vectors, packing = _vectors((part, part), plan)
-    partners = np.zeros(len(chosen), dtype=np.int64)
-    begin = 0
-    sizes = size[block[chosen]]
-    ends = np.cumsum(sizes)
-    while begin < len(chosen):
-        done = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + _PART, side="right")))
-        own, length = chosen[begin:end], sizes[begin:end]
-        which = np.repeat(np.arange(len(own)), length)
-        at = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
-        other = start[block[own]][which] + at
-        code = np.empty(len(which), dtype=np.int64)
-        vectors.write(row[own][which], row[other], len(code), code)
-        different, place = np.unique(code, return_inverse=True)
-        near = evidence.near(packing.unpack(different)[:, : len(plan.fields)], n_records)[place]
-        near &= other != own[which]
-        partners[begin:end] = np.bincount(which[near], minlength=len(own))
-        begin = end
-    hit = int(np.count_nonzero(partners >= PARTNERS))
-    scale = len(candidates) / max(1, len(chosen))
-    error = 0.0
-    if len(chosen) < len(candidates):
-        share = (hit + 1) / (len(chosen) + 2)  # an error remains where all or none of the sample count
-        error = len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
-    return NearCopies(n_records, hit * scale, len(chosen), error, distinguishing=True)
-
-
-def _levels(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan, row_a: I32, row_b: I32) -> I8:
-    vectors, packing = _vectors(parts, plan)
-    code = np.empty(len(row_a), dtype=np.int64)
-    for begin in range(0, len(code), _PART):
-        here = slice(begin, begin + _PART)
-        vectors.write(row_a[here], row_b[here], len(code[here]), code[here])
-    return packing.unpack(code)[:, : len(plan.fields)]
-
-
-def _vectors(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan) -> tuple[ComparisonVectors, Packing]:
-    packing = packing_of(plan)
-    return ComparisonVectors(*parts, plan, packing, {}), packing
+        Rows that have one number in `equal` count once.
+        """
+        _, first = np.unique(equal[rows], return_index=True)
+        rows, keys = rows[first], keys[first]
+        order = np.argsort(keys, kind="stable")
+        row, keys = rows[order].astype(np.int32), keys[order]
+        _, start, block, size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        candidates = np.flatnonzero(size[block] > PARTNERS)
+        of_candidates = size[block[candidates]].astype(np.int64)
+        chosen = candidates
+        if of_candidates.sum() > max_pairs:
+            n = max(1, int(len(candidates) * max_pairs / of_candidates.sum()))
+            chosen = np.sort(self._rng.choice(candidates, n, replace=False))
+        vectors = ComparisonVectors(part, part, self._plan)
+        partners = np.zeros(len(chosen), dtype=np.int64)
+        begin = 0
+        sizes = size[block[chosen]]
+        ends = np.cumsum(sizes)
+        while begin < len(chosen):
+            done = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, done + _PART, side="right")))
+            own, length = chosen[begin:end], sizes[begin:end]
+            which = np.repeat(np.arange(len(own)), length)
+            at = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
+            other = start[block[own]][which] + at
+            gamma, place = vectors.distinct(row[own][which], row[other])
+            near = self._evidence.near(gamma[:, : len(self._plan.fields)], self._records)[place]
+            near &= other != own[which]
+            partners[begin:end] = np.bincount(which[near], minlength=len(own))
+            begin = end
+        hit = int(np.count_nonzero(partners >= PARTNERS))
+        scale = len(candidates) / max(1, len(chosen))
+        error = 0.0
+        if len(chosen) < len(candidates):
+            share = (hit + 1) / (len(chosen) + 2)  # an error remains where all or none of the sample count
+            error = len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
+        return NearCopies(self._records, hit * scale, len(chosen), error, distinguishing=True)

@@ -7,14 +7,12 @@ block_keyed the agreement of the kept pairs goes to the resolver with their leve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
-from gemel.carole.blocking.candidates import AscendingPairs, Part
+from gemel.carole.blocking.candidates import AscendingPairs, Part, stretches
 from gemel.carole.engine.pairs.preparation import (
     Samples,
     all_pairs_levels,
@@ -27,9 +25,8 @@ from gemel.carole.engine.pairs.preparation import (
     without_diagonal,
 )
 from gemel.carole.engine.pairs.stream import ComparisonVectors, PairStream
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
-from gemel.carole.engine.run.resources import RunContext
+from gemel.carole.engine.run.resources import RunContext, quiet
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.common.errors import ErrorCode, GemelError
@@ -37,7 +34,7 @@ from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckAgreement:
     """Which pairs agree in the check field.
 
@@ -45,30 +42,17 @@ class CheckAgreement:
     all pairs of records with the field that agree; 0 if there is none.
     """
 
-    agrees: I8 = dataclass_field(repr=False)
+    agrees: I8
     strangers: float
 
     def rows(self, selected: Flags | I64) -> CheckAgreement:
-        """The same of some of the kept pairs."""
         return replace(self, agrees=self.agrees[selected])
 
 
 def agreement(a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: I32, row_b: I32) -> I8:
     """Which pairs of rows agree in the check field: int8, shape (n_pairs,), as `CheckAgreement.agrees`."""
-    compared = comparison_of(a, b, field)
-    level = np.zeros(len(row_a), dtype=np.int64)
-    compared.add(row_a, row_b, len(level), 1, level)
-    return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
-
-
-def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> float:
-    """The share of all pairs of records with the check field, or of a sample of them, that agree in it."""
-    if samples.groups > 1:
-        of_all = field_levels(samples.rows, field, pairs_in_groups(samples.rows, samples.groups))
-    else:
-        of_all = levels_of_all(*samples.rows, field, pool, np.random.default_rng(seed))
-    total = float(of_all.sum())
-    return float(of_all[-1]) / total if total else 0.0
+    level, top = comparison_of(a, b, field).levels(row_a, row_b), len(field.bounds) - 1
+    return np.where(level > top, -1, level == top).astype(np.int8)
 
 
 # Comparison vectors of pairs that blocking leaves out, from a random sample: agreement of unrelated records.
@@ -94,12 +78,9 @@ class RandomPairs:
         self.n_pairs = n_pairs
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Split the draws into parts of at most `size` pairs."""
-        for start in range(0, self.n_pairs, size):
-            yield Part(0, start, min(start + size, self.n_pairs))
+        return stretches(0, 0, self.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        """Draw a part's pairs; return how many there are."""
         n = part.stop - part.start
         rng = np.random.default_rng([self._seed, part.start])
         row_a[:n] = rng.integers(0, self._n_a, n, dtype=np.int32)
@@ -114,29 +95,6 @@ def selected_outside(plan: LinkagePlan) -> bool:
     return bool(plan.rules) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
 
 
-def sample_outside_blocks(
-    samples: Samples, mark: Mark, seed: int, packing: Packing, stream_of: Callable[[RandomPairs], PairStream]
-) -> OutsideBlocks:
-    """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
-
-    In block-keyed samples each field is drawn separately: their pairs are non-matches with independent fields.
-    """
-    n_a, n_b = samples.n_records
-    sample_a, sample_b = samples.rows
-    for maximum in SAMPLES:
-        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, samples.groups)
-        try:
-            code, mask, count = stream_of(drawn).count(lambda fraction: None)
-            break
-        except GemelError as error:
-            # Fewer pairs have fewer distinct vectors, which may fit into memory.
-            if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
-                raise
-    outside = mask == 0
-    scale = n_a * n_b / int(count.sum())
-    return OutsideBlocks(packing.unpack(code[outside]), count[outside] * scale, scale)
-
-
 class SampledAgreement:
     """The `ChanceAgreement` of samples, or of whole files in their place."""
 
@@ -144,7 +102,6 @@ class SampledAgreement:
         self._samples, self._context, self._tables, self._mark = samples, context, tables, mark
 
     def levels(self, progress: StageProgress) -> F64:
-        """Numbers of pairs by field and level over the whole product, or of its sample."""
         context, (a, b) = self._context, self._samples.rows
         plan, budget = context.plan, context.budget
         if self._samples.groups > 1:
@@ -159,21 +116,43 @@ class SampledAgreement:
         return without_diagonal(levels, a, plan) if self._samples.within else levels
 
     def outside_blocks(self) -> OutsideBlocks:
-        """Comparison vectors of random pairs that blocking leaves out."""
-        context = self._context
-        return sample_outside_blocks(self._samples, self._mark, context.plan.seed, context.packing, self._stream)
+        """Comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
+
+        In block-keyed samples each field is drawn separately: their pairs are non-matches with independent fields.
+        """
+        samples, context = self._samples, self._context
+        n_a, n_b = samples.n_records
+        rows_a, rows_b = (part.n_rows for part in samples.rows)
+        for maximum in SAMPLES:
+            drawn = RandomPairs(rows_a, rows_b, self._mark, min(maximum, n_a * n_b), context.plan.seed, samples.groups)
+            try:
+                code, mask, count = self._stream(drawn).count(quiet)
+                break
+            except GemelError as error:
+                # Fewer pairs have fewer distinct vectors, which may fit into memory.
+                if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
+                    raise
+        outside = mask == 0
+        scale = n_a * n_b / int(count.sum())
+        return OutsideBlocks(context.packing.unpack(code[outside]), count[outside] * scale, scale)
 
     def missing(self) -> dict[str, tuple[float, float]]:
-        """Per comparison the share of records of A and of B without a value."""
         return missing_shares(*self._samples.rows, self._context.plan)
 
     def strangers(self, field: FieldPlan) -> float:
-        """The share of pairs of records with a field that agree in it."""
-        return strangers(self._samples, field, self._context.pool, self._context.plan.seed)
+        """The share of all pairs of records with a field, or of a sample of them, that agree in it."""
+        rows, groups = self._samples.rows, self._samples.groups
+        if groups > 1:
+            levels = field_levels(rows, field, pairs_in_groups(rows, groups))
+        else:
+            rng = np.random.default_rng(self._context.plan.seed)
+            levels = levels_of_all(*rows, field, self._context.pool, rng)
+        total = float(levels.sum())
+        return float(levels[-1]) / total if total else 0.0
 
     def _stream(self, pairs: RandomPairs) -> PairStream:
         context = self._context
-        vectors = ComparisonVectors(*self._samples.rows, context.plan, context.packing, self._tables)
+        vectors = ComparisonVectors(*self._samples.rows, context.plan, self._tables)
         source = AscendingPairs(pairs) if self._samples.within else pairs
         maximum = context.max_patterns(pairs.n_pairs)
         return PairStream(source, vectors, context.pool, context.threads, max_patterns=maximum, store=False)

@@ -123,7 +123,6 @@ def run_warnings(
 
 
 def recall_warnings(blocking: BlockingRecall) -> Iterator[ResultWarning]:
-    """Warnings where what blocking lost cannot be estimated."""
     if blocking.recall is None:
         yield result_warning("blocking_recall_unknown", reason="; ".join(blocking.assumptions))
 
@@ -168,7 +167,6 @@ def _block_warnings(
 
 
 def _skew_warnings(plan: LinkagePlan, skews: tuple[Skew, ...]) -> Iterator[ResultWarning]:
-    """Warnings about blocks above a rule's limit, by their sizes."""
     for rule, skew in zip(plan.rules, skews, strict=False):
         if skew.largest_split is not None:
             rows_a, rows_b = skew.largest_split

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison.crosswise import CrosswiseComparison
-from gemel.carole.comparison.levels import FieldComparison, level_distribution, level_table
+from gemel.carole.comparison.levels import FieldComparison
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
@@ -33,7 +31,6 @@ TABLES_SHARE = 0.5
 
 
 def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
-    """Raise `GemelError` unless both sets hold what the plan needs."""
     for side, part in (("alice", a), ("bob", b)):
         check_fields(side, part.n_rows, part.layout, plan)
 
@@ -67,9 +64,8 @@ def mismatch(
 
 
 def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
-    """The comparison of a field, as the plan has it."""
     sides = a.fields[field.name], b.fields[field.name]
-    return FieldComparison(*sides, field.bounds, table, field.comparator, field.randomised_response)
+    return FieldComparison(*sides, field.bounds, field.comparator, field.randomised_response, table)
 
 
 def levels_of_all(
@@ -81,15 +77,10 @@ def levels_of_all(
     table: I8 | None = None,
 ) -> F64:
     """Numbers of pairs of rows at each of a field's levels, of all pairs or of a random sample."""
-    return level_distribution(
-        a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
-        table=table, exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-        comparator=field.comparator, randomised_response=field.randomised_response,
-    )  # fmt: skip
+    return comparison_of(a, b, field, table).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
-    """The comparisons of fields that may be exchanged."""
     made = []
     for first, second in plan.swaps:
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
@@ -98,15 +89,6 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
             raise mismatch(what, f"swaps, {first} and {second}", "several lengths", "give both the same number of bits")
         made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made
-
-
-def input_bytes(*sets: SignatureSet) -> int:
-    """Memory of signature sets; what several of them share is counted once."""
-    arrays: list[NDArray[np.generic]] = []
-    for part in sets:
-        arrays += [array for field in part.fields.values() for array in (field.signatures, field.codes)]
-        arrays += [*part.blocks.values(), *(variable.codes for variable in part.variables.values())]
-    return sum({id(array): array.nbytes for array in arrays}.values())
 
 
 def level_tables(
@@ -125,13 +107,10 @@ def level_tables(
     sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
     tables: dict[str, I8] = {}
     for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
-        side_a, side_b = a.fields[field.name], b.fields[field.name]
-        copies = side_b.signatures.nbytes * 2
+        copies = b.fields[field.name].signatures.nbytes * 2
         cells = sizes[field.name]
         if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
-            tables[field.name] = level_table(
-                side_a, side_b, field.bounds, pool, field.comparator, field.randomised_response
-            )
+            tables[field.name] = comparison_of(a, b, field).level_table(pool)
             budget.give_back(copies)
         progress((done + 1) / len(plan.fields))
     return tables
@@ -142,11 +121,8 @@ def all_pairs_levels(
 ) -> F64:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 
-    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros.
-
-    Notes
-    -----
-    Blocks are ignored: u must not treat the block as the match class.
+    Returns float64, shape (n_fields, most levels): rows of narrower fields end in zeros. Blocks are ignored: u must not
+    treat the block as the match class.
     """
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
@@ -198,11 +174,11 @@ Rows = tuple[I32, I32]
 """Rows of pairs: of A's sample, and of B's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples:
     """Rows in which each field separately is distributed as in the records of the files."""
 
-    rows: BothSets = dataclass_field(repr=False)
+    rows: BothSets
     n_records: tuple[int, int]
     groups: int = 1
     within: bool = False
@@ -214,7 +190,6 @@ def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
 
 
 def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
-    """The same of `n_a` and `n_b` rows."""
     size_a, size_b = n_a // groups, n_b // groups
     row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
     in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
@@ -223,17 +198,13 @@ def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
 
 def field_levels(samples: BothSets, field: FieldPlan, rows: Rows) -> F64:
     """Numbers of pairs by level of one field; pairs where a value is missing are not counted."""
-    compared = comparison_of(*samples, field)
-    level = np.zeros(len(rows[0]), dtype=np.int64)
-    compared.add(*rows, len(level), 1, level)
+    level = comparison_of(*samples, field).levels(*rows)
     return np.bincount(level, minlength=len(field.bounds) + 1)[: len(field.bounds)].astype(np.float64)
 
 
 def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> F64:
     """Numbers of pairs by field and level, as `all_pairs_levels`, over the pairs of rows of the same group.
 
-    Notes
-    -----
     As many comparisons of signatures for each field as there are pairs: 400,000 take some milliseconds.
     """
     rows = pairs_in_groups(samples, groups)

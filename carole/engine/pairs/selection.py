@@ -11,7 +11,7 @@ from gemel.carole.arrays import F64, I32, I64, U64, Flags, Ints
 from gemel.carole.engine.run.contribution import n_distinct, row_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import mebibytes
-from gemel.carole.engine.run.result import BestPossible, Duplicates, ScoredPairs, ScoredPatterns
+from gemel.carole.engine.run.result import BestPossible, Duplicates, ScoredPairs
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -31,29 +31,10 @@ MAX_PAIRS = 5_000_000
 
 @dataclass(frozen=True)
 class Selection:
-    """Comparison vectors whose pairs are kept."""
-
     patterns: I64
     n_pairs: int
     floor: float
     raised: bool
-
-
-def choose_patterns(
-    scored: ScoredPatterns, threshold: float, maximum: int, bytes_each: int, min_probability: float = KEPT_PROBABILITY
-) -> Selection:
-    """Choose the vectors of highest weight that have at most `maximum` pairs.
-
-    `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
-    that memory allows; `bytes_each`: memory of a pair, for the error.
-
-    Notes
-    -----
-    Vectors of equal weight stay together, so that what is kept does not depend on an arbitrary order.
-    """
-    return choose_classes(
-        scored.weight, scored.probability, scored.count, threshold, maximum, bytes_each, min_probability
-    )
 
 
 def choose_classes(
@@ -65,7 +46,12 @@ def choose_classes(
     bytes_each: int,
     min_probability: float,
 ) -> Selection:
-    """The same for any classes of pairs, given their weights, match probabilities and numbers of pairs."""
+    """Choose the classes of pairs of highest weight that have at most `maximum` pairs.
+
+    `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
+    that memory allows; `bytes_each`: memory of a pair, for the error. Classes of equal weight stay together, so that
+    what is kept does not depend on an arbitrary order.
+    """
     order = np.argsort(-weight, kind="stable")
     weight, probability = weight[order], probability[order]
     total = np.cumsum(count[order])
@@ -124,11 +110,8 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
     explains is known: of two people's records that have the same fields, the product of u at the highest levels agrees.
     Where that is at most `CHANCE` of the pairs of equal records, these are copies.
 
-    Returns int32, shape (n_rows,); None if no record is a copy.
-
-    Notes
-    -----
-    Records are compared with those that lack the same fields. O(rows * fields).
+    Returns int32, shape (n_rows,); None if no record is a copy. Records are compared with those that lack the same
+    fields. O(rows * fields).
     """
     codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
     group = row_numbers(list(codes.T))
@@ -149,8 +132,6 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> I32 | None:
 def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:
     """Duplicates within A and within B, as far as the comparison of the two files shows them.
 
-    Notes
-    -----
     Nothing inside a file is compared but for equality: duplicates that differ, of people whom the other file does not
     have, are not seen. O(pairs).
     """
@@ -207,17 +188,21 @@ def summed_fields_present(parts: Sequence[FieldsPresent]) -> FieldsPresent:
     return FieldsPresent(kinds, records)
 
 
-def best_possible(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
-    """The highest match probability each record of a file could reach, by its agreement with an equal record.
+def best_possible(
+    lacking: tuple[FieldsPresent, FieldsPresent], plan: LinkagePlan, fitted: FittedScheme
+) -> tuple[BestPossible, BestPossible]:
+    """The highest match probability each record of A and of B could reach, by its agreement with an equal record.
 
-    Notes
-    -----
     By fields, not by values: the model does not give a rare value more weight than a common one.
     """
+    of_a, of_b = (_best_of_file(found, plan, fitted) for found in lacking)
+    return of_a, of_b
+
+
+def _best_of_file(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
     gamma = np.full((len(found.missing), len(plan.compared)), -1, dtype=np.int8)
-    position = {}
+    position = {field.name: q for q, field in enumerate(plan.fields)}
     for q, field in enumerate(plan.fields):
-        position[field.name] = q
         gamma[~found.missing[:, q], q] = len(field.bounds) - 1
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         gamma[~found.missing[:, [position[name] for name in swap]].any(axis=1), q] = 0

@@ -8,24 +8,30 @@ the units, one after the other, is what the whole would give, however it is cut.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from gemel.carole.arrays import I8, I64, U32
+from gemel.carole.arrays import I8, I32, I64, U32
+from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, shared_blocks
-from gemel.carole.comparison.counting import Counts
-from gemel.carole.engine.pairs.check_agreement import agreement
-from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
-from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream
-from gemel.carole.engine.run.contribution import Contribution, Packing, SetReference
+from gemel.carole.comparison.counting import Counts, Tally
+from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement
+from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
+from gemel.carole.engine.pairs.preparation import Samples
+from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present, summed_fields_present
+from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, joined
+from gemel.carole.engine.run.contribution import Contribution, SetReference
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
-from gemel.carole.engine.run.resources import quiet
+from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.keys.bulk import numbers
+from gemel.common.keys.suite import Suite
+from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout
 from gemel.common.signatures.signature_sets import SignatureSet
 
@@ -52,7 +58,6 @@ class ShardReference:
 
     @classmethod
     def of(cls, a: Contribution, b: Contribution, shard: Shard) -> ShardReference:
-        """The reference to a shard of two contributions."""
         before = a.starts[shard.set_a], b.starts[shard.set_b]
         return cls(shard, a.reference(shard.set_a), b.reference(shard.set_b), before)
 
@@ -92,13 +97,11 @@ def shards_of(a: SetsByRule, b: SetsByRule, rules: Sequence[str]) -> Iterator[Sh
 
 
 def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
-    """The units of a shard with so many pairs."""
     for start in range(0, pairs, UNIT_PAIRS):
         yield Unit(shard, pairs, start, min(start + UNIT_PAIRS, pairs))
 
 
 def refuse_above_limit(block: Block, rule: RulePlan) -> None:
-    """Refuse a block of more pairs than its rule allows."""
     if block.pairs > rule.limit:
         raise parameter(
             f"blocking.{rule.name}",
@@ -119,12 +122,12 @@ Selected = tuple[I64, U32, I64]
 """Packed vectors, masks, and the number of each in the result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShardSize:
     """The pairs within the blocks of a shard, and its blocks of many pairs."""
 
     pairs: int
-    large: list[Block] = dataclass_field(repr=False)
+    large: list[Block]
 
 
 @dataclass(frozen=True)
@@ -137,8 +140,6 @@ class RecordFacts:
 
 @dataclass(frozen=True)
 class UnitReference:
-    """A unit, and the shard that it is of."""
-
     shard: ShardReference
     unit: Unit
 
@@ -149,8 +150,7 @@ def shard_size(shard: ShardReference, above: int) -> ShardSize:
 
 
 def digest_of_blocks(part: Contribution, number: int) -> bytes:
-    """SHA-256 of the digests of the blocks of a set's rows."""
-    return hashlib.sha256(np.ascontiguousarray(part.digests(number), dtype="<u8").tobytes()).digest()
+    return hashlib.sha256(part.reference(number).digests().astype("<u8").tobytes()).digest()
 
 
 def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
@@ -160,17 +160,17 @@ def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
     return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
 
 
-def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_patterns: int) -> Counts:
+def count_unit(unit: UnitReference, plan: LinkagePlan, max_patterns: int) -> Counts:
     """Count the comparison vectors of a unit's pairs."""
     with ThreadPoolExecutor(1) as pool:
-        stream, _ = _stream(unit, plan, packing, pool, max_patterns)
+        stream, _ = _stream(unit, plan, pool, max_patterns)
         return stream.count(quiet)
 
 
-def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packing: Packing) -> KeptPairs:
+def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan) -> KeptPairs:
     """Find those of a unit's pairs that have one of some comparison vectors; errors as `count_unit`."""
     with ThreadPoolExecutor(1) as pool:
-        stream, (in_a, in_b) = _stream(unit, plan, packing, pool, 1)
+        stream, (in_a, in_b) = _stream(unit, plan, pool, 1)
         kept = stream.keep(*selected, quiet)
     agrees = None
     if plan.check_field is not None:
@@ -180,7 +180,7 @@ def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packin
 
 
 def _stream(
-    unit: UnitReference, plan: LinkagePlan, packing: Packing, pool: ThreadPoolExecutor, max_patterns: int
+    unit: UnitReference, plan: LinkagePlan, pool: ThreadPoolExecutor, max_patterns: int
 ) -> tuple[PairStream, tuple[SignatureSet, SignatureSet]]:
     shard, stretch = unit.shard.place, unit.unit
     in_a, in_b = unit.shard.a.read(), unit.shard.b.read()
@@ -193,7 +193,7 @@ def _stream(
             got=f"{pairs.of_blocks:,} pairs",
             remedy="start the run again; if that fails too, check the store's disk and contribute again",
         )
-    vectors = ComparisonVectors(in_a, in_b, plan, packing, _fixed_levels(in_a, plan))
+    vectors = ComparisonVectors(in_a, in_b, plan, _fixed_levels(in_a, plan))
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
 
 
@@ -204,3 +204,166 @@ def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, I8]:
         for field in plan.fields
         if part.fields[field.name].content == "fixed"
     }
+
+
+Result = TypeVar("Result")
+
+
+class Task(NamedTuple):
+    """What a function works on, wherever it does: its name in errors, and its share of the progress."""
+
+    name: str
+    size: int
+    reference: Any
+
+
+class ShardedPairs:
+    """The pairs within the blocks of each rule of two contributions, in memory that does not grow with the files.
+
+    Nothing of a contribution is held but the sets of the units under way. What needs a whole file is summed over its
+    sets.
+    """
+
+    def __init__(
+        self, a: Contribution, b: Contribution, samples: Samples, context: RunContext, progress: StageProgress
+    ) -> None:
+        self._a, self._b, self._context = a, b, context
+        # The samples have signatures of their own, and it is not known which rules their pairs satisfy.
+        self.by_chance = SampledAgreement(samples, context, {}, _mark_nothing)
+        self.skews: tuple[Skew, ...] = ()
+        self.n_rows = a.starts[-1], b.starts[-1]
+        rules = context.plan.rules
+        shards = [ShardReference.of(a, b, shard) for shard in shards_of(a, b, [rule.name for rule in rules])]
+        self._in_flight = self._room_for([shard.place for shard in shards])
+        above = min(LARGE_BLOCK, *(rule.limit for rule in rules))
+        tasks = [Task(self._named(shard), 1, shard) for shard in shards]
+        sizes = list(self._each(partial(shard_size, above=above), tasks, progress))
+        large = tuple(block for size in sizes for block in size.large)
+        for block in large:
+            refuse_above_limit(block, rules[block.rule])
+        per_rule = [0] * len(rules)
+        self._units: list[Task] = []
+        for task, size in zip(tasks, sizes, strict=True):
+            per_rule[task.reference.place.rule] += size.pairs
+            for unit in units_of(task.reference.place, size.pairs):
+                self._units.append(Task(task.name, unit.stop - unit.start, UnitReference(task.reference, unit)))
+        self.blocked = BlocksBySize(tuple(per_rule), large)
+
+    @property
+    def n_pairs(self) -> int:
+        return sum(self.blocked.pairs_per_rule)
+
+    def count(self, progress: StageProgress) -> Counts:
+        maximum = self._context.max_patterns(self.n_pairs)
+        tally = Tally()
+        count = partial(count_unit, plan=self._context.plan, max_patterns=maximum)
+        for counts in self._each(count, self._units, progress):
+            tally.add(counts)
+        counted = tally.total()
+        if len(counted[0]) > maximum:
+            raise PairStream.too_many_patterns(maximum)
+        return counted
+
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
+        """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
+        selected = self._context.units.shared((code, mask, pattern))
+        keep = partial(keep_unit, plan=self._context.plan)
+        return joined(list(self._each(keep, self._units, progress, selected)))
+
+    def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
+        """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
+        plan, found = self._context.plan, []
+        for part in (self._a, self._b):
+            rule = part.largest_rule
+            sets = [Task(f"rule {rule}, set {number}", 1, part.reference(number)) for number in part.sets_of(rule)]
+            found.append(list(self._each(partial(record_facts, plan=plan), sets, quiet)))
+        present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
+        equal = [sum(facts.equal for facts in of_file) for of_file in found]
+        return (present[0], present[1]), (equal[0], equal[1])
+
+    def _room_for(self, shards: list[Shard]) -> int:
+        """Reserve the memory of as many units as fit, one for each thread at most; their number."""
+        context = self._context
+        rules = len(context.plan.rules)
+        largest = max(
+            (set_memory(self._a.sets[one.set_a], rules) + set_memory(self._b.sets[one.set_b], rules) for one in shards),
+            default=0,
+        )
+        return context.units.room_for(largest + PairStream.workspace_bytes(1), context.budget)
+
+    def _each(
+        self, function: Callable[..., Result], tasks: Sequence[Task], progress: StageProgress, *shared: Any
+    ) -> Iterator[Result]:
+        """The results of `function` for the reference of each task, in their order."""
+        total, done = max(1, sum(task.size for task in tasks)), 0
+        references = (task.reference for task in tasks)
+        results = in_order(self._context.units.executor, function, references, self._in_flight, *shared)
+        for task in tasks:
+            try:
+                result = next(results)
+            except GemelError as error:
+                raise _at(task.name, error) from None
+            except LostUnitError as error:
+                raise _lost(task.name, error) from None
+            yield result
+            done += task.size
+            progress(done / total)
+
+    def _named(self, shard: ShardReference) -> str:
+        rule, set_a, set_b = shard.place
+        return f"rule {self._context.plan.rules[rule].name}, sets {set_a} and {set_b}"
+
+
+def set_memory(part: SetLayout, n_rules: int) -> int:
+    """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
+    fixed = sum(field.content == "fixed" for field in part.fields)
+    return part.total_bytes + part.rows * (4 * fixed + 8 * n_rules + 56)
+
+
+def _mark_nothing(row_a: I32, row_b: I32, n: int, mask: U32) -> None:
+    mask[:n] = 0
+
+
+def _at(place: str, error: GemelError) -> GemelError:
+    """An error of reading a shard names it; one of a setting names that already."""
+    if error.code not in (ErrorCode.UPLOAD_CORRUPT, ErrorCode.VAULT):
+        return error
+    where = f"{place}: {error.where}" if error.where else place
+    return GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+
+
+def _lost(place: str, error: LostUnitError) -> GemelError:
+    return GemelError(
+        ErrorCode.INTERNAL,
+        "the work on a shard was begun as often as is allowed, and not finished",
+        where=place,
+        got=str(error),
+        remedy="see the logs of the workers: one that was killed needs more memory",
+    )
+
+
+# The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.
+#
+# Carole finds pairs block by block, and their order would disclose which are of one block. They are sent in a
+# pseudo-random order, whose key is a digest of the blocks' keyed digests of both files: none of the parties who receive
+# the pairs has these of both. The same contributions and the same pairs have the same order, so that all sums over them
+# are made in the same order too, and a run can be repeated to the last bit.
+
+
+_VERSION = b"gemel request order 1"
+
+
+def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> I64:
+    """Which kept pair comes at each place of a request: int64, shape (n_kept,).
+
+    `kept`: the candidate pairs; another choice of them has another order. SHA-256 of 8 bytes for each row, and a sort
+    of the pairs.
+    """
+    digest = hashlib.sha256(_VERSION)
+    for part in (a, b):
+        for number in range(len(part.sets)):
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
+    for which in (kept.row_a, kept.row_b, kept.pattern):
+        digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
+    place = np.arange(len(kept.pattern))
+    return np.argsort(numbers(digest.digest(), place, suite=suite), kind="stable").astype(np.int64)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking.candidates import PairSource, Part
 from gemel.carole.comparison.counting import Counts, PatternCounter, merged
 from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import in_order
+from gemel.carole.engine.run.resources import in_order, packing_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -31,14 +30,12 @@ from gemel.common.signatures.signature_sets import SignatureSet
 class ComparisonVectors:
     """How the rows of two sets compare under a plan."""
 
-    def __init__(
-        self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, packing: Packing, tables: dict[str, I8]
-    ) -> None:
+    def __init__(self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, tables: Mapping[str, I8] = {}) -> None:
+        self._packing = packing = packing_of(plan)
         self._fields = [comparison_of(a, b, field, tables.get(field.name)) for field in plan.fields]
         position = {field.name: q for q, field in enumerate(plan.fields)}
         exchanged = [(position[first], position[second]) for first, second in plan.swaps]
         present = [position[name] for name in plan.present]
-        self._packing = packing
         self._exchanges = [
             (comparison, fields, packing.strides[q])
             for comparison, fields, q in zip(crosswise(a, b, plan), exchanged, plan.swapped, strict=True)
@@ -60,6 +57,13 @@ class ComparisonVectors:
         for exchange, (first, second), stride in self._exchanges:
             straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
             exchange.add(row_a, row_b, n, stride, straight, code)
+
+    def distinct(self, row_a: I32, row_b: I32) -> tuple[I8, I64]:
+        """The distinct vectors of some pairs of rows, shape (n, n_compared), and which of them each pair has."""
+        code = np.empty(len(row_a), dtype=np.int64)
+        self.write(row_a, row_b, len(code), code)
+        packed, place = np.unique(code, return_inverse=True)
+        return self._packing.unpack(packed), place
 
 
 Result = TypeVar("Result")
@@ -99,13 +103,9 @@ def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
     if not parts:
         none = np.empty(0, dtype=np.int32)
         return KeptPairs(none, none, none)
-    agrees = [part.agrees for part in parts if part.agrees is not None]
-    return KeptPairs(
-        np.concatenate([part.row_a for part in parts]),
-        np.concatenate([part.row_b for part in parts]),
-        np.concatenate([part.pattern for part in parts]),
-        np.concatenate(agrees) if agrees else None,
-    )
+    columns: dict[str, Any] = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+    whole: dict[str, Any] = {name: None if own[0] is None else np.concatenate(own) for name, own in columns.items()}
+    return KeptPairs(**whole)
 
 
 class PairStream:
@@ -137,12 +137,10 @@ class PairStream:
 
     @staticmethod
     def workspace_bytes(threads: int) -> int:
-        """Memory of the threads' working arrays."""
         return threads * PART_PAIRS * _PAIR_BYTES
 
     @staticmethod
     def stored_bytes(n_pairs: int) -> int:
-        """Memory of stored vectors."""
         return 8 * n_pairs
 
     def count(self, progress: StageProgress) -> Counts:
@@ -176,14 +174,8 @@ class PairStream:
     def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress, *, last: bool = True) -> KeptPairs:
         """Second pass: the pairs that have one of some vectors.
 
-        Parameters
-        ----------
-        code, mask : ndarray of int64, of uint32, shape (n,)
-            Selected packed vectors and masks.
-        pattern : ndarray of int64, shape (n,)
-            The number of each in the result.
-        last
-            Whether no pass follows: stored vectors are then released on the way.
+        `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `pattern` (int64, shape (n,)): the
+        number of each in the result; `last`: no pass follows, and stored vectors are released on the way.
         """
         selected = table_of(code, mask, pattern)
 
@@ -247,7 +239,6 @@ class PairStream:
 
     @staticmethod
     def too_many_patterns(maximum: int) -> GemelError:
-        """The error where more distinct vectors occur than memory allows."""
         return GemelError(
             ErrorCode.MEMORY,
             f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
@@ -256,7 +247,7 @@ class PairStream:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StreamedPairs:
     """The pairs of a stream that have one of some vectors, for repeated passes.
 
@@ -264,12 +255,11 @@ class StreamedPairs:
     """
 
     stream: PairStream
-    code: I64 = field(repr=False)
-    mask: U32 = field(repr=False)
+    code: I64
+    mask: U32
     n_pairs: int
 
     def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
-        """Visit every part: see `PairStream.map`."""
         return self.stream.map(self.code, self.mask, visit, progress)
 
 

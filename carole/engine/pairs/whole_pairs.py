@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gemel.carole.arrays import I32, I64, U32, U64
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
@@ -12,13 +14,14 @@ from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, simil
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement
 from gemel.carole.engine.pairs.linkage_input import Blocked
-from gemel.carole.engine.pairs.preparation import BothSets, Samples, input_bytes, level_tables
+from gemel.carole.engine.pairs.preparation import BothSets, Samples, level_tables
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, StreamedPairs
-from gemel.carole.engine.run.plan import Bands, LinkagePlan, RulePlan, Similar
+from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import PATTERNS_SHARE, MemoryBudget, RunContext
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.specification.model.blocking import Bands, SimilarValues
 
 BlockedPairs = CandidatePairs | UnionPairs
 
@@ -26,25 +29,16 @@ VALUE_PAIRS_SHARE = 0.25
 """Share of the memory left that one rule's pairs of similar values may take."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """Pairs to compare, and how each rule's large blocks were treated."""
-
-    pairs: AllPairs | BlockedPairs
-    skews: tuple[Skew, ...]
-
-
-def pair_source(
+def _source(
     a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
-) -> Source:
-    """Make the source of pairs: contributed keys, and rules formed from signatures."""
+) -> tuple[AllPairs | BlockedPairs, tuple[Skew, ...]]:
+    """The pairs to compare, by contributed keys and rules formed from signatures, and each rule's large blocks."""
     if not plan.rules:
-        return Source(AllPairs(a.n_rows, b.n_rows), ())
+        return AllPairs(a.n_rows, b.n_rows), ()
     if all(rule.formed is None for rule in plan.rules):
         take_index(a, b, len(plan.rules), budget)
-        keyed = [_keys(a, b, rule) for rule in plan.rules]
-        pairs = CandidatePairs([in_a for in_a, _, _ in keyed], [in_b for _, in_b, _ in keyed])
-        return Source(pairs, tuple(skew for _, _, skew in keyed))
+        keys_a, keys_b, treated = zip(*(_keys(a, b, rule) for rule in plan.rules), strict=True)
+        return CandidatePairs(keys_a, keys_b), treated
     rules: list[Rule] = []
     skews: list[Skew] = []
     for number, rule in enumerate(plan.rules):
@@ -52,7 +46,7 @@ def pair_source(
         made, skew = _rule(a, b, rule, plan, budget, lambda done, n=number, s=share: progress((n + done) * s))  # type: ignore[misc]
         rules.append(made)
         skews.append(skew)
-    return Source(UnionPairs(rules), tuple(skews))
+    return UnionPairs(rules), tuple(skews)
 
 
 def _rule(
@@ -68,10 +62,11 @@ def _rule(
     if isinstance(formed, Bands):
         take_index(a, b, formed.bands, budget)
         bands = zip(*(band_keys(side, formed.bands, formed.bits) for side in (side_a, side_b)), strict=True)
-        capped = [without_large_blocks(in_a, in_b, rule.limit) for in_a, in_b in bands]
-        return KeyedRule([keys for keys, _, _ in capped], [keys for _, keys, _ in capped]), _together(capped)
+        capped = (without_large_blocks(in_a, in_b, rule.limit) for in_a, in_b in bands)
+        of_a, of_b, treated = zip(*capped, strict=True)
+        return KeyedRule(of_a, of_b), _together(treated)
     maximum = int(VALUE_PAIRS_SHARE * budget.free) // BYTES_EACH
-    if isinstance(formed, Similar):
+    if isinstance(formed, SimilarValues):
         related = similar_pairs(side_a, side_b, formed.minimum, maximum, progress, randomised_response)
     else:
         related = canopy_pairs(
@@ -88,17 +83,14 @@ def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[U64, U64, S
     return without_large_blocks(a.blocks[rule.name], b.blocks[rule.name], rule.limit, by)
 
 
-def _together(capped: list[tuple[U64, U64, Skew]]) -> Skew:
+def _together(skews: Sequence[Skew]) -> Skew:
     """How the large blocks of all bands of a rule were treated."""
-    skews = [skew for _, _, skew in capped if skew.dropped]
-    if not skews:
-        return Skew()
-    largest = max((skew.largest_dropped for skew in skews if skew.largest_dropped), key=lambda size: size[0] * size[1])
-    return Skew(0, None, sum(s.dropped for s in skews), largest, sum(s.pairs_dropped for s in skews))
+    sizes = [skew.largest_dropped for skew in skews if skew.largest_dropped is not None]
+    largest = max(sizes, key=math.prod, default=None)
+    return Skew(0, None, sum(skew.dropped for skew in skews), largest, sum(skew.pairs_dropped for skew in skews))
 
 
 def take_index(a: SignatureSet, b: SignatureSet, n_keys: int, budget: MemoryBudget) -> None:
-    """Reserve the memory of an index of keys."""
     index = CandidatePairs.index_bytes(a.n_rows, b.n_rows, n_keys)
     budget.take(index, "the index of blocking keys", "use fewer blocking rules")
 
@@ -110,23 +102,20 @@ STORED_SHARE = 0.5
 class WholePairs:
     """The pairs of a source of two sets of rows."""
 
-    def __init__(
-        self, rows: BothSets, source: Source, records: Samples, context: RunContext, progress: StageProgress
-    ) -> None:
+    def __init__(self, rows: BothSets, records: Samples, context: RunContext, progress: StageProgress) -> None:
         self._rows, self._records, self._context = rows, records.rows, context
-        self._source = source.pairs
         self.n_rows = rows[0].n_rows, rows[1].n_rows
-        self.skews = source.skews
         plan, budget = context.plan, context.budget
+        self._source, self.skews = _source(*rows, plan, budget, lambda done: progress(0.5 * done))
         work = PairStream.workspace_bytes(context.threads)
         budget.take(work, "the threads' working space", "use fewer threads")
-        n_pairs = source.pairs.n_pairs
-        tables = level_tables(*rows, plan, n_pairs, budget, context.pool, progress)
+        n_pairs = self._source.n_pairs
+        tables = level_tables(*rows, plan, n_pairs, budget, context.pool, lambda done: progress(0.5 + 0.5 * done))
         maximum = context.max_patterns(n_pairs)
         store = budget.try_take(PairStream.stored_bytes(n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
-        vectors = ComparisonVectors(*rows, plan, context.packing, tables)
+        vectors = ComparisonVectors(*rows, plan, tables)
         self.by_chance = SampledAgreement(records, context, tables, self._mark)
-        pairs = AscendingPairs(source.pairs) if records.within else source.pairs
+        pairs = AscendingPairs(self._source) if records.within else self._source
         self._stream = PairStream(pairs, vectors, context.pool, context.threads, max_patterns=maximum, store=store)
 
     @property
@@ -136,16 +125,13 @@ class WholePairs:
         return self._source
 
     def _mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-        """Write the rules that each of the first `n` pairs of rows satisfies."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         self._source.mark(row_a, row_b, n, mask)
 
     def count(self, progress: StageProgress) -> Counts:
-        """Count the comparison vectors: as `PairStream.count`."""
         return self._stream.count(progress)
 
     def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
-        """The pairs that have one of some vectors: as `PairStream.keep`."""
         plan = self._context.plan
         kept = self._stream.keep(code, mask, pattern, progress, last=plan.latent is None)
         if plan.check_field is None:
@@ -157,13 +143,6 @@ class WholePairs:
         return StreamedPairs(self._stream, code, mask, n_pairs)
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
-        """Of A and of B: which fields records lack, and how many records equal another."""
         a, b = self._records
         plan = self._context.plan
         return (fields_present(a, plan), fields_present(b, plan)), (equal_records(a, plan), equal_records(b, plan))
-
-
-def take_input(context: RunContext, *sets: BothSets) -> None:
-    """Reserve the memory of signature sets, which the caller holds."""
-    total = input_bytes(*(part for both in sets for part in both))
-    context.budget.take(total, "the signatures of both files", "link smaller files")

@@ -10,7 +10,6 @@ were records. How many decoys would be linked is counted beside the decision (`d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -43,23 +42,10 @@ def conclude_padded(
 ) -> tuple[Linkage, Linkage, I64]:
     """Conclude from candidate pairs of which some are of dummies and decoys.
 
-    Parameters
-    ----------
-    a, b : ndarray of int32, shape (n_kept,)
-        Handles of each kept pair.
-    records
-        Handles of A's, and of B's, records are below these numbers.
-    decoys
-        So many handles from there on are decoys'; the others are dummies'.
-
-    Returns
-    -------
-    Linkage
-        Of the records, in which no dummy and no decoy occurs.
-    Linkage
-        The same with all pairs and their patterns, as shares show them.
-    ndarray of int64, shape (n_kept,)
-        Which kept pair each of all pairs is.
+    `a`, `b` (int32, shape (n_kept,)): handles of each kept pair; those of A's, and of B's, records are below the
+    numbers `records`, so many from there on are `decoys`', and the others dummies'. Returns the linkage of the records,
+    in which no dummy and no decoy occurs; the same with all pairs and their patterns, as shares show them; and which
+    kept pair each of all pairs is (int64, shape (n_kept,)).
     """
     real = (a < records[0]) & (b < records[1])
     of_a, of_b = (
@@ -123,27 +109,19 @@ def _dummies(handles: I32, records: int) -> int:
     return max(0, int(handles.max(initial=-1)) + 1 - records)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShownPairs:
     """Pairs of a result, for one custodian.
 
-    Attributes
-    ----------
-    pair : ndarray of int64, shape (n,)
-        Ascending positions among the pairs of the result.
-    probability : ndarray of float64, shape (n,)
-        Link probabilities: means of classes of links, and of other pairs, unless exact ones are granted.
-    linked : ndarray of bool, shape (n,)
-    draws
-        Drawn linkages, where they are granted, by positions among the shown pairs.
-    every
-        Whether every pair that was kept is granted.
+    `pair` (int64, shape (n,)): ascending positions among the pairs of the result; `probability` (float64, shape (n,)):
+    link probabilities: means of classes of links, and of other pairs, unless exact ones are granted; `draws`: drawn
+    linkages, where they are granted, by positions among the shown pairs; `every`: whether every kept pair is granted.
     """
 
-    pair: I64 = dataclass_field(repr=False)
-    probability: F64 = dataclass_field(repr=False)
-    linked: Flags = dataclass_field(repr=False)
-    draws: DrawnLinks | None = dataclass_field(default=None, repr=False)
+    pair: I64
+    probability: F64
+    linked: Flags
+    draws: DrawnLinks | None = None
     every: bool = False
 
 

@@ -110,27 +110,20 @@ MIN_PROBABILITY = 1e-3
 """Pairs less likely than this are left out of expected counts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResolvedHandles:
     """A custodian's handles, checked.
 
-    Attributes
-    ----------
-    handles : ndarray of int32, shape (n_pairs,)
-        Whose record each pair's row is.
-    codes : ndarray of int32, shape (records,), optional
-        Row of each record in the set of codes, where the linked records are to be assessed.
-    decoys
-        So many of the handles after the records', the first, are of decoys.
-    values
-        Codes of each record by variable, where they are evidence too.
+    `handles` (int32, shape (n_pairs,)): whose record each pair's row is; the first after those of `records` are of so
+    many `decoys`; `codes` (int32, shape (records,)): row of each record in the set of codes, where the linked records
+    are to be assessed; `values`: codes of each record by variable, where they are evidence too.
     """
 
-    handles: I32 = dataclass_field(repr=False)
+    handles: I32
     records: int
-    codes: I32 | None = dataclass_field(default=None, repr=False)
+    codes: I32 | None = None
     decoys: int = 0
-    values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict, repr=False)
+    values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict)
 
     def by_appearance(self) -> ResolvedHandles:
         """The same under numbers that follow from the order of the pairs alone."""
@@ -186,37 +179,25 @@ def open_handles(
     handles, known, decoys = checked_handles(
         reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
     )
-    found_handles = ResolvedHandles(handles, known, decoys=decoys)
-    if spec.assessment is not None:
-        codes = checked_codes(reported.get(CODES_ROWS), known, n_records)
-        found_handles = replace(found_handles, codes=codes)
+    codes = None if spec.assessment is None else checked_codes(reported.get(CODES_ROWS), known, n_records)
     latent = plan_of(spec).latent
-    if latent is not None:
-        values = checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
-        found_handles = replace(found_handles, values=values)
-    return found_handles
+    values = {} if latent is None else checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
+    return ResolvedHandles(handles, known, codes, decoys, values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Resolved:
     """A request decided.
 
-    Attributes
-    ----------
-    linkage
-        Of all pairs of the request, those of dummies and decoys among them.
-    order : ndarray of int64, shape (n_pairs,)
-        Which pair of the request each of the linkage's pairs is.
-    coded
-        The links by rows of codes, where they are assessed.
-    left_out
-        Matches expected among records' pairs that are no link.
+    `linkage`: of all pairs of the request, those of dummies and decoys among them; `order` (int64, shape (n_pairs,)):
+    which pair of the request each of the linkage's pairs is; `coded`: the links by rows of codes, where they are
+    assessed; `left_out`: matches expected among records' pairs that are no link.
     """
 
-    linkage: Linkage = dataclass_field(repr=False)
-    order: I64 = dataclass_field(repr=False)
-    document: StatisticsDocument = dataclass_field(repr=False)
-    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+    linkage: Linkage
+    order: I64
+    document: StatisticsDocument
+    coded: CodedLinks | None = None
     left_out: float = 0.0
 
 
@@ -231,11 +212,8 @@ def decide(
 ) -> Resolved:
     """Decide a request, once it is known which rows are one record.
 
-    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records.
-
-    Notes
-    -----
-    The same for the same pairs in the same order, whatever numbers custodians gave their records.
+    `a`, `b`: Alice's and Bob's handles. Raises UPLOAD_CORRUPT if two pairs have the same two records. The same for the
+    same pairs in the same order, whatever numbers custodians gave their records.
     """
     _refuse_repeated(a.handles, b.handles, run)
     a, b = a.by_appearance(), b.by_appearance()

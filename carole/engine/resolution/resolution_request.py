@@ -8,7 +8,7 @@ result is in `resolution_result`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,27 +24,20 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.errors import GemelError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResolutionRequest:
     """The request to a resolver.
 
-    Attributes
-    ----------
-    found
-        The result of the comparison, for `conclude`.
-    requested
-        Digests of Alice's and of Bob's request for handles of the same pairs.
-    known
-        Training records or the joint distribution, which custodians have contributed for the latent step.
+    `found`: the result of the comparison, for `conclude`; `requested`: digests of Alice's and of Bob's request for
+    handles of the same pairs; `known`: what custodians have contributed beforehand for the latent step.
     """
 
-    found: Candidates = dataclass_field(repr=False)
+    found: Candidates
     requested: tuple[bytes, bytes]
     threads: int
-    known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
+    known: KnownRecords = NOTHING_KNOWN
 
 
 def pack_request(request: ResolutionRequest, order: I64) -> bytes:
@@ -168,11 +161,7 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
     """Accept only a request whose pairs are those of its comparison vectors.
 
     Raises UPLOAD_CORRUPT for pairs that are more or fewer than their vector has, a vector that occurs twice or in no
-    pair, pairs of no blocking rule of the plan, or vectors chosen twice.
-
-    Notes
-    -----
-    O(n log n) for n vectors and pairs.
+    pair, pairs of no blocking rule of the plan, or vectors chosen twice. O(n log n) for n vectors and pairs.
     """
     patterns = found.patterns
     if len(patterns.count) and int(patterns.count.min()) < 1:
@@ -192,5 +181,4 @@ def check_request(found: Candidates, plan: LinkagePlan) -> None:
         raise _malformed("other pairs than those of the chosen comparison vectors")
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "Carole's request cannot be one of a comparison under the specification")
+_malformed = partial(malformed, what="Carole's request cannot be one of a comparison under the specification")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,31 +33,23 @@ from gemel.common.parties import Side
 from gemel.risk.models.joint_distribution import JointDistribution
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResolutionResult:
     """The decision of a resolver, as far as Carole sees it.
 
-    Attributes
-    ----------
-    document
-        The model and the aggregates, as `findings` makes them.
-    coded
-        The links by their rows in the sets of codes; None where nothing is assessed.
-    left_out
-        Matches expected among candidate pairs that are no link, where the links are assessed.
-    joint
-        The joint distribution in codes, where it is released or assessed and there is one.
+    `document`: the model and the aggregates, as `findings` makes them; `coded`: the links by their rows in the sets of
+    codes, and `left_out`, matches expected among candidate pairs that are no link, where the links are assessed;
+    `joint`: the joint distribution in codes, where it is released or assessed and there is one.
     """
 
-    document: StatisticsDocument = dataclass_field(repr=False)
-    shares: Mapping[Side, bytes] = dataclass_field(repr=False)
-    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+    document: StatisticsDocument
+    shares: Mapping[Side, bytes]
+    coded: CodedLinks | None = None
     left_out: float = 0.0
-    joint: JointDistribution | None = dataclass_field(default=None, repr=False)
+    joint: JointDistribution | None = None
 
 
 def pack_result(result: ResolutionResult) -> bytes:
-    """A result as the bytes of an archive."""
     arrays: Arrays = {f"share_{side}": np.frombuffer(sealed, dtype=np.uint8) for side, sealed in result.shares.items()}
     if result.coded is not None:
         coded = result.coded
@@ -74,21 +66,12 @@ def unpack_result(
     expected: Expected | None = None,
     variables: Sequence[VariablePlan] | None = None,
 ) -> ResolutionResult:
-    """A result from another party.
+    """A result from another party; UPLOAD_CORRUPT if it is malformed, has more or less than was requested, or an
+    impossible number.
 
-    Parameters
-    ----------
-    recipients
-        Custodians to whom the specification grants pairs: a share for each of them, and no other, must be there.
-    expected
-        What is known of the links' rows of codes, where these are assessed; None: they must be absent.
-    variables
-        Of the joint distribution, where Carole is to have it; None: it must be absent.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT if it is malformed, has more or less than was requested, or holds an impossible number.
+    `recipients`: custodians to whom the specification grants pairs: a share for each of them, and no other, must be
+    there; `expected`: what is known of the links' rows of codes, where these are assessed; `variables`: of the joint
+    distribution, where Carole is to have it; None: either must be absent.
     """
     arrays, document = unpacked(content)
     names = {f"share_{side}" for side in recipients}
@@ -153,22 +136,9 @@ def check_result(
 ) -> None:
     """Accept only a result that can be one of the request.
 
-    Parameters
-    ----------
-    found
-        The request's comparison, as Carole sent it.
-    rows
-        Alice's and Bob's rows of its pairs; None where Carole does not know them, in mode shared.
-
-    Raises
-    ------
-    GemelError
-        UPLOAD_CORRUPT for more links than records, rows or candidates, another threshold than the plan's, or a document
-        whose counts are others than Carole's own.
-
-    Notes
-    -----
-    O(n log n) for n pairs.
+    `found`: the request's comparison, as Carole sent it; `rows`: Alice's and Bob's rows of its pairs; None where Carole
+    does not know them, in mode shared. Raises UPLOAD_CORRUPT for more links than records, rows or candidates, another
+    threshold than the plan's, or a document whose counts are others than Carole's own. O(n log n) for n pairs.
     """
     counted = result.document.linkage
     if counted.links > plan.max_links(found.n_a, found.n_b):
@@ -217,5 +187,4 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         raise _malformed(f"a document that counts other {', '.join(wrong)}")
 
 
-def _malformed(got: str) -> GemelError:
-    return malformed(got, "the resolver's result cannot be one of the request")
+_malformed = partial(malformed, what="the resolver's result cannot be one of the request")

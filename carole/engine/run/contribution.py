@@ -51,24 +51,13 @@ class SetReader(Protocol):
     def reference(self, number: int) -> SetReference:
         """Where a set is."""
 
-    def read(self, number: int) -> SignatureSet:
-        """A set, checked; as much memory as it has bytes."""
-
-    def digests(self, number: int) -> U64:
-        """The digests of the blocks of a set's rows, shape (n_rows,); nothing else of the set is read."""
-
 
 class Contribution:
     """One custodian's contribution.
 
-    Attributes
-    ----------
-    sets
-        The layouts of the sets with rows of rules, in the order of the rules and their intervals.
-    starts
-        The number of each set's first row, and of the row after the last.
-    sample
-        Values of each field, sampled separately; in arrays of its own, which keep nothing else in memory.
+    `sets`: the layouts of the sets with rows of rules, in the order of the rules and their intervals; `starts`: the
+    number of each set's first row, and of the row after the last; `sample`: values of each field, sampled separately;
+    in arrays of its own, which keep nothing else in memory.
     """
 
     def __init__(self, reader: SetReader) -> None:
@@ -80,18 +69,9 @@ class Contribution:
         assert places == list(range(len(places)))  # noqa: S101 - the samples come after the rules
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
-        self.sample = _copied(reader.read(len(places)))
-
-    def read(self, number: int) -> SignatureSet:
-        """One of `sets`, by its number."""
-        return self._reader.read(number)
-
-    def digests(self, number: int) -> U64:
-        """The digests of the blocks of a set's rows, shape (n_rows,)."""
-        return self._reader.digests(number)
+        self.sample = _copied(self.reference(len(places)).read())
 
     def reference(self, number: int) -> SetReference:
-        """Where one of `sets` is, by its number."""
         return self._reader.reference(number)
 
     def sets_of(self, rule: str) -> range:
@@ -163,12 +143,9 @@ _MAXIMUM = 2**63 - 1
 def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
     """The number of each row among the distinct rows, in lexicographic order: that of ``np.unique(axis=0)``.
 
-    `columns` (sequence of int or bool, shape (n_rows,)): the first decides first.
-
-    Notes
-    -----
-    O(rows * columns) and one or more sorts of whole numbers: columns are joined to one number while that has room,
-    which is many times as fast as sorting rows.
+    `columns` (sequence of int or bool, shape (n_rows,)): the first decides first. O(rows * columns) and one or more
+    sorts of whole numbers: columns are joined to one number while that has room, which is many times as fast as sorting
+    rows.
     """
     number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:

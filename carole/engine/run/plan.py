@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,6 +14,7 @@ from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import parameter
+from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 
@@ -20,16 +22,9 @@ from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 class FieldPlan:
     """A compared field.
 
-    Attributes
-    ----------
-    bounds
-        Inclusive upper bounds of its levels.
-    value_frequencies
-        Whether agreement on a rare value has more weight.
-    missing_as_level
-        Whether a missing value is evidence; otherwise it is missing at random.
-    randomised_response
-        Probability with which each bit of its signatures was randomised, on either side.
+    `bounds`: inclusive upper bounds of its levels; `value_frequencies`: whether agreement on a rare value has more
+    weight; `missing_as_level`: whether a missing value is evidence; otherwise it is missing at random;
+    `randomised_response`: probability with which each bit of its signatures was randomised, on either side.
     """
 
     name: str
@@ -56,32 +51,6 @@ class FieldPlan:
             )
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Locality-sensitive hashing of a field: a number of bands, and of signature bits in each."""
-
-    field: str
-    bands: int
-    bits: int
-
-
-@dataclass(frozen=True)
-class Canopies:
-    """Canopies of a field's values."""
-
-    field: str
-    tight: float
-    loose: float
-
-
-@dataclass(frozen=True)
-class Similar:
-    """Values of a field with a minimum estimated similarity."""
-
-    field: str
-    minimum: float
-
-
 PRESENT_BOUNDS = (0.5, 1.0)
 """Levels of the comparison of presence: missing on either side, present on both."""
 
@@ -91,11 +60,9 @@ MAX_BLOCK_PAIRS = 100_000_000
 
 @dataclass(frozen=True)
 class RulePlan:
-    """A blocking rule."""
-
     name: str
     fields: tuple[str, ...]
-    formed: Bands | Canopies | Similar | None = None
+    formed: Bands | Canopies | SimilarValues | None = None
     limit: int = MAX_BLOCK_PAIRS
     split: str | None = None
 
@@ -111,8 +78,6 @@ class VariablePlan:
 
 @dataclass(frozen=True)
 class LatentPlan:
-    """The extended latent step."""
-
     variables: tuple[VariablePlan, ...] = ()
     keys: tuple[str, ...] = ()
     search: Literal["greedy", "annealing"] = "greedy"
@@ -125,7 +90,6 @@ class LatentPlan:
     p_prior: tuple[float, float] = (0.0, 0.0)
 
     def held_by(self, side: str) -> tuple[VariablePlan, ...]:
-        """The variables in the file of one custodian."""
         return tuple(variable for variable in self.variables if variable.holder in (side, "both"))
 
 
@@ -137,44 +101,25 @@ Dependence = Literal["auto", "none", "pairwise", "decomposable"]
 class LinkagePlan:
     """One linkage run.
 
-    Attributes
-    ----------
-    rules
-        Blocking rules; none compares every pair.
-    swaps
-        Pairs of fields compared crosswise too, by name; each adds a comparison after the fields'.
-    u
-        "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
-        share of it is taken out. "free": u is estimated.
-    assignment
-        "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
-        "many_to_one": a record of A is linked at most once. "one_to_many": a record of B is. "clusters": the persons
-        of each file, found within it, one to one. "none": every pair separately.
-    scheme
-        How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
-    dependence
-        "none": fields are independent in each class. "pairwise": a forest of dependent pairs, in each class
-        separately. "decomposable" and "auto": cliques of up to four fields; which, the evidence decides. Schemes that
-        are not calibrated have none.
-    threshold
-        Minimum probability of a link, unless there is a requested rate of false links.
-    false_link_rate
-        Maximum expected share of false links; None: the threshold decides.
-    seed
-        Seed of the random sample of pairs, where there is one.
-    expected_matches
-        Prior mean of the number of matches; None: any number is as likely.
-    max_kin
-        Maximum number of latent classes of non-matches, such as households; evidence decides how many there are.
-    latent
-        The extended latent step; None: pairs are scored by agreement alone.
-    check_field
-        A field that both sets carry but no link is made by; its agreement shows the share of false links.
-    replicates
-        Of the bootstrap of the run; 0: none.
-    decoys
-        Records that each custodian has added to its file and knows to be no person's; 0: none. In modes open and
-        trusted they are the last rows of its set.
+    `rules`: none compares every pair; `swaps`: pairs of fields compared crosswise too, by name; each adds a comparison
+    after the fields'; `scheme`: how similarity enters the model (`carole.fellegi_sunter.schemes`); `threshold`: minimum
+    probability of a link, unless there is a maximum expected share of false links, `false_link_rate`; `seed`: of the
+    random sample of pairs; `expected_matches`: prior mean of the number of matches; None: any number is as likely;
+    `max_kin`: maximum number of latent classes of non-matches, such as households; evidence decides how many there are;
+    `check_field`: a field that both sets carry but no link is made by; its agreement shows the share of false links;
+    `replicates`: of the bootstrap; `decoys`: records that each custodian has added to its file and knows to be no
+    person's; in modes open and trusted they are the last rows of its set.
+
+    `u`: "all_pairs": the levels' distribution over all pairs of the two files; "corrected": the matches' share of it is
+    taken out; "free": it is estimated.
+
+    `dependence`: "none": fields are independent in each class; "pairwise": a forest of dependent pairs, in each class
+    separately; "decomposable" and "auto": cliques of up to four fields; which, the evidence decides. Schemes that are
+    not calibrated have none.
+
+    `assignment`: "one_to_one": the best set of links with no record in two; "greedy": the same, most probable pair
+    first; "many_to_one": a record of A is linked at most once; "one_to_many": a record of B is; "clusters": the persons
+    of each file, found within it, one to one; "none": every pair separately.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -199,71 +144,56 @@ class LinkagePlan:
     draws: int = 0
 
     def __post_init__(self) -> None:
-        self._check_fields()
-        self._check_model()
-        self._check_links()
-        if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
-            raise parameter("latent.keys", "compared fields only", "others", "name fields that are compared")
-        self._check_quality()
-        one_each = (self.latent, self.check_field, self.replicates or None, self.draws or None)
-        if self.assignment == "clusters" and any(setting is not None for setting in one_each):
-            raise parameter(
-                "links.assignment",
-                "clusters without the latent step, estimates of quality and draws, which suppose one link of a record",
-                "one of them",
-                "drop it",
-            )
+        for wrong, where, expected, got, remedy in self._refusals():
+            if wrong:
+                raise parameter(where, expected, got, remedy)
 
-    def _check_fields(self) -> None:
-        if not self.fields:
-            raise parameter("fields", "at least one compared field", "none", "name the fields to compare")
+    def _refusals(self) -> Iterator[tuple[bool, str, str, str, str]]:
+        """What a plan may not be: whether it is, where, what is expected, what was got, and what to do."""
         names = [field.name for field in self.fields]
-        if len(set(names)) != len(names):
-            raise parameter("fields", "each field may occur once", "a repeated name", "remove the repetition")
+        yield not names, "fields", "at least one compared field", "none", "name the fields to compare"
+        repeated = len(set(names)) != len(names)
+        yield repeated, "fields", "each field may occur once", "a repeated name", "remove the repetition"
         exchanged = [name for swap in self.swaps for name in swap]
-        if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
-            raise parameter("swaps", "each field at most once, and only compared ones", "others", "correct the swaps")
-
-    def _check_model(self) -> None:
-        if self.dependence not in get_args(Dependence):
-            expected_names = f"one of {', '.join(get_args(Dependence))}"
-            raise parameter("model.dependence", expected_names, repr(self.dependence), "name one of them")
-        if not scheme_named(self.scheme).facts.calibrated and any(field.value_frequencies for field in self.fields):
-            raise parameter("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
+        wrong = len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names)
+        yield wrong, "swaps", "each field at most once, and only compared ones", "others", "correct the swaps"
+        kinds = ", ".join(get_args(Dependence))
+        wrong = self.dependence not in get_args(Dependence)
+        yield wrong, "model.dependence", f"one of {kinds}", repr(self.dependence), "name one of them"
+        calibrated = scheme_named(self.scheme).facts.calibrated
+        wrong = not calibrated and any(field.value_frequencies for field in self.fields)
+        yield wrong, "fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme"
         expected = self.expected_matches
-        if expected is not None and not (expected > 0 and math.isfinite(expected)):
-            raise parameter("model.expected_matches", "a number above 0", str(expected), "or leave it out")
-        if not 0 <= self.max_kin <= MAX_KIN:
-            raise parameter("model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out")
-        if not {name for name, _ in self.m_prior} <= {field.name for field in self.fields}:
-            raise parameter("model.m_prior", "compared fields only", "others", "name fields that are compared")
-
-    def _check_links(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise parameter("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
-        if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
-            raise parameter("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
-        if self.assignment not in get_args(Assignment):
-            raise parameter(
-                "links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one"
-            )
-
-    def _check_quality(self) -> None:
-        check = None if self.check_field is None else self.check_field.name
-        used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | {f.name for f in self.fields}
-        if check is not None and check in used:
-            raise parameter("quality.check_field", "a field that nothing else uses", str(check), "choose another")
-        if self.latent is not None and (check is not None or self.replicates or self.decoys):
-            raise parameter("quality", "no estimates with the extended latent step", "both", "drop one of the two")
-        if self.decoys and not self.one_to_one:
-            raise parameter("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
+        wrong = expected is not None and not (expected > 0 and math.isfinite(expected))
+        yield wrong, "model.expected_matches", "a number above 0", str(expected), "or leave it out"
+        wrong = not 0 <= self.max_kin <= MAX_KIN
+        yield wrong, "model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out"
+        only, remedy = "compared fields only", "name fields that are compared"
+        yield not {name for name, _ in self.m_prior} <= set(names), "model.m_prior", only, "others", remedy
+        wrong, what = not 0 < self.threshold <= 1, "a probability in (0, 1]"
+        yield wrong, "links.threshold", what, str(self.threshold), "for instance .5"
+        rate = self.false_link_rate
+        wrong = rate is not None and not 0 < rate < 1
+        yield wrong, "links.false_link_rate", "a share in (0, 1)", str(rate), "for instance .01"
+        kinds = ", ".join(get_args(Assignment))
+        wrong = self.assignment not in get_args(Assignment)
+        yield wrong, "links.assignment", f"one of {kinds}", self.assignment, "name one"
+        latent, check = self.latent, None if self.check_field is None else self.check_field.name
+        yield latent is not None and not set(latent.keys) <= set(names), "latent.keys", only, "others", remedy
+        used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | set(names)
+        wrong = check is not None and check in used
+        yield wrong, "quality.check_field", "a field that nothing else uses", str(check), "choose another"
+        wrong = latent is not None and bool(check is not None or self.replicates or self.decoys)
+        yield wrong, "quality", "no estimates with the extended latent step", "both", "drop one of the two"
+        wrong = bool(self.decoys) and not self.one_to_one
+        yield wrong, "quality.decoys", "links of one record to one", self.assignment, "drop one of the two"
+        one_each = latent is not None or check is not None or bool(self.replicates or self.draws)
+        what = "clusters without the latent step, estimates of quality and draws, which suppose one link of a record"
+        yield self.assignment == "clusters" and one_each, "links.assignment", what, "one of them", "drop it"
 
     def max_links(self, n_a: int, n_b: int) -> int:
         """So many links can files of these numbers of records have; under clusters, of persons."""
-        return {
-            "one_to_one": min(n_a, n_b), "greedy": min(n_a, n_b), "many_to_one": n_a, "one_to_many": n_b,
-            "clusters": min(n_a, n_b),
-        }.get(self.assignment, n_a * n_b)  # fmt: skip
+        return {"many_to_one": n_a, "one_to_many": n_b, "none": n_a * n_b}.get(self.assignment, min(n_a, n_b))
 
     def check_expected_matches(self, n_a: int, n_b: int) -> None:
         """Raise PARAMETER if more matches are believed than these files can have."""
@@ -297,10 +227,7 @@ class LinkagePlan:
 
     def field(self, name: str) -> FieldPlan:
         """The compared field of a name; KeyError if there is none."""
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return {field.name: field for field in self.fields}[name]
 
     @property
     def present(self) -> tuple[str, ...]:

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from typing import Any, Protocol, TypeVar
 
-from gemel.carole.blocking.candidates import Block
+from gemel.carole.blocking.candidates import Block, largest_first
 from gemel.carole.engine.run.contribution import Packing, SetReference
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.errors import ErrorCode, GemelError, parameter
 
 
 def mebibytes(n_bytes: int) -> str:
-    """A size in readable form."""
     return f"{-(-n_bytes // 2**20):,} MiB"
 
 
@@ -35,7 +33,6 @@ class MemoryBudget:
 
     @property
     def peak(self) -> int:
-        """Largest memory in use at any time."""
         return self.total - self._min_free
 
     def take(self, n_bytes: int, purpose: str, remedy: str) -> None:
@@ -61,7 +58,6 @@ class MemoryBudget:
         return True
 
     def give_back(self, n_bytes: int) -> None:
-        """Release reserved memory."""
         self.free += n_bytes
 
     def _use(self, n_bytes: int) -> None:
@@ -136,8 +132,6 @@ UnitPools = Callable[[Sequence[SetReference]], AbstractContextManager[UnitPool]]
 
 @dataclass(frozen=True)
 class ThreadedUnits:
-    """Units on threads of this process."""
-
     executor: Executor
     threads: int
 
@@ -150,7 +144,6 @@ class ThreadedUnits:
         return 1
 
     def shared(self, value: Value) -> Value:
-        """The value itself."""
         return value
 
 
@@ -183,8 +176,6 @@ PATTERN_BYTES_PER_THREAD = 160
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a comparison is made by."""
-
     plan: LinkagePlan
     packing: Packing
     budget: MemoryBudget
@@ -196,12 +187,10 @@ class RunContext:
     def of(
         cls, plan: LinkagePlan, budget: MemoryBudget, pool: Executor, threads: int, units: UnitPool | None = None
     ) -> RunContext:
-        """The context of a plan's run."""
         return cls(plan, packing_of(plan), budget, pool, threads, units or ThreadedUnits(pool, threads))
 
     @property
     def bytes_per_pattern(self) -> int:
-        """Memory of a distinct comparison vector."""
         return PATTERN_BYTES + 2 * len(self.plan.compared) + PATTERN_BYTES_PER_THREAD * self.threads
 
     def max_patterns(self, n_pairs: int) -> int:
@@ -211,19 +200,17 @@ class RunContext:
 
 
 def packing_of(plan: LinkagePlan) -> Packing:
-    """How the comparison vectors of a plan are packed."""
     return Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BlocksBySize:
     """The blocks of all rules, by their sizes."""
 
     pairs_per_rule: tuple[int, ...]
-    large: tuple[Block, ...] = dataclass_field(repr=False)
+    large: tuple[Block, ...]
     rows_without_key: tuple[int, int] = (0, 0)
 
     def blocks_above(self, pairs: int) -> list[Block]:
         """Blocks of more than `pairs` pairs, `LARGE_BLOCK` at the least, the largest first."""
-        blocks = [block for block in self.large if block.pairs > pairs]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
+        return largest_first(block for block in self.large if block.pairs > pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
-from gemel.carole.fellegi_sunter.model import Model
+from gemel.carole.fellegi_sunter.model import Model, probability
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.documents.result_warning import ResultWarning
@@ -60,22 +61,12 @@ class ScoredPatterns:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """The pairs that were kept, by descending weight, then by rows.
+    """The pairs that were kept, by descending weight, then by rows; arrays of shape (n_pairs,).
 
-    Attributes
-    ----------
-    row_a, row_b
-        int32: rows of the two sets.
-    pattern
-        int32: row of `ScoredPatterns`.
-    weight
-        float64: match weight in bits.
-    match_probability
-        float64: of the pair, without its rivals.
-    link_probability
-        float64: of the pair given its rivals, where a record has one match at most; otherwise the same.
-    value_bits
-        float64: what a pair's values add to its weight in the extended latent step; None without that step.
+    `row_a`, `row_b` (int32): rows of the two sets; `pattern` (int32): row of `ScoredPatterns`; `weight` (float64):
+    match weight in bits; `match_probability` (float64): of the pair, without its rivals; `link_probability` (float64):
+    given its rivals, where a record has one match at most; `value_bits` (float64): what a pair's values add to its
+    weight in the extended latent step; None without that step.
     """
 
     row_a: I32
@@ -86,22 +77,27 @@ class ScoredPairs:
     link_probability: F64
     value_bits: F64 | None = None
 
-    def of(self, chosen: Flags) -> ScoredPairs:
-        """Some of the pairs, in the same order."""
-        return ScoredPairs(
-            self.row_a[chosen],
-            self.row_b[chosen],
-            self.pattern[chosen],
-            self.weight[chosen],
-            self.match_probability[chosen],
-            self.link_probability[chosen],
-            None if self.value_bits is None else self.value_bits[chosen],
-        )
+    def of(self, chosen: Flags | I64) -> ScoredPairs:
+        """Some of the pairs, in their order or in that of their places."""
+        columns: dict[str, Any] = {name: None if own is None else own[chosen] for name, own in vars(self).items()}
+        return ScoredPairs(**columns)
+
+    def followed_by(self, others: ScoredPairs) -> ScoredPairs:
+        """The pairs, and after them others; both with `value_bits` or without."""
+        more = vars(others)
+        columns: dict[str, Any] = {
+            name: None if own is None else np.concatenate([own, more[name]]) for name, own in vars(self).items()
+        }
+        return ScoredPairs(**columns)
 
     @property
     def n_bytes(self) -> int:
-        """Memory of all columns."""
         return sum(column.nbytes for column in vars(self).values() if column is not None)
+
+
+def match_probabilities(weight: F64, p: float) -> F64:
+    """Match probability of pairs of these weights, in bits, by themselves, where the share `p` of all pairs matches."""
+    return probability(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
 
 
 @dataclass(frozen=True)
@@ -145,20 +141,12 @@ class Explained:
 class LatentResult:
     """Results of the extended latent step beside the scored pairs.
 
-    Attributes
-    ----------
-    joint
-        The joint distribution of the variables, in codes; None where all are keys that stand alone.
-    held
-        The number that the held prevalence implies; None where p is estimated with the values.
-    log_likelihood_gain
-        Natural logarithm of how much more likely the values of all pairs are under the step than if they had nothing to
-        do with who matches, each pair by itself.
-    bits
-        float64, shape (5,): what values add to a link, to a tenth: lowest, lower quartile, median, upper quartile and
-        highest, but for the few lowest and highest; zeros where links are few.
-    precision
-        Total prior precision of the joint distribution, given or chosen; None where there is none.
+    `joint`: the joint distribution of the variables, in codes; None where all are keys that stand alone; `held`: the
+    number that the held prevalence implies; None where p is estimated with the values; `log_likelihood_gain`: natural
+    logarithm of how much more likely the values of all pairs are under the step than if they had nothing to do with who
+    matches, each pair by itself; `bits` (float64, shape (5,)): what values add to a link, to a tenth: lowest, lower
+    quartile, median, upper quartile and highest, but for the few lowest and highest; zeros where links are few;
+    `precision`: total prior precision of the joint distribution, given or chosen.
     """
 
     joint: JointDistribution | None
@@ -183,43 +171,19 @@ class LatentResult:
 class Linkage:
     """A finished run.
 
-    Attributes
-    ----------
-    scheme
-        The scheme's weight for every comparison level.
-    links
-        int64: which of `pairs` are links, ascending.
-    best_possible
-        Of A and of B: the highest match probability that records can reach, by the fields they have.
-    threshold
-        Minimum link probability of a link, as given or as derived from the requested rate of false links.
-    duplicates
-        Of A and of B: records that appear to be second records of a person.
-    floor
-        Match weight above which every pair was kept. Pairs are kept by the pairwise fit, so that under estimates that
-        obey one-to-one some of those kept may lie below it.
-    matches_below_floor
-        Expected matches among the compared pairs that were not kept.
-    candidates_per_rule
-        Per blocking rule the pairs that satisfy it; a pair may satisfy several.
-    blocking
-        Estimated share of the matches that are among the candidates, and the assumptions of the estimate.
-    missing
-        Per field the share of rows of A and of B without a value.
-    peak_bytes
-        Largest memory reserved at any time, of `Resources.memory_bytes`.
-    latent
-        Results of the extended latent step, where there was one; `pairs`, `links` and `model` are then its own.
-    copies
-        Of A and of B: of each record the first of its file that counted as the same person; None: each counted alone.
-    quality
-        Estimates of the links' quality beside what the model claims.
-    draws
-        Drawn linkages, by positions of `pairs`, where they are to be released.
-    one_file
-        Records of the file, where it was linked with itself (`linking.deduplicate`).
-    entities
-        Of both files' records, under the assignment clusters; the links are all pairs of an entity's records.
+    `scheme`: the scheme's weight for every comparison level; `links` (int64): which of `pairs` are links, ascending;
+    `best_possible`, `duplicates`: of A and of B; `threshold`: minimum link probability of a link, as given or as
+    derived from the requested rate of false links; `floor`: match weight above which every pair was kept: pairs are
+    kept by the pairwise fit, so that under estimates that obey one-to-one some of those kept may lie below it;
+    `matches_below_floor`: expected matches among the compared pairs that were not kept; `candidates_per_rule`: pairs
+    that satisfy each rule; a pair may satisfy several; `blocking`: estimated share of the matches that are among the
+    candidates, and the assumptions of the estimate; `missing`: per field the share of rows of A and of B without a
+    value; `peak_bytes`: largest memory reserved at any time, of `Resources.memory_bytes`; `latent`: results of the
+    extended latent step; `pairs`, `links` and `model` are then its own; `copies`: of A and of B, of each record the
+    first of its file that counted as the same person; None: each counted alone; `quality`: estimates of the links'
+    quality beside what the model claims; `draws`: drawn linkages, by positions of `pairs`, where they are to be
+    released; `one_file`: records of the file, where it was linked with itself; `entities`: of both files' records,
+    under the assignment clusters; the links are all pairs of an entity's records.
     """
 
     model: Model
@@ -290,11 +254,8 @@ def classed(probability: F64, vector: Ints) -> F64:
 
     `probability` (float64, shape (n,)): link probabilities of the pairs of a share; `vector` (int, shape (n,)): the
     comparison vector of each, by any number. Returns float64, shape (n,): means, to `DIGITS` decimals; where all
-    classes together are too few, of all pairs, to one decimal.
-
-    Notes
-    -----
-    From the lowest class up; what is too few at the top joins the class below. O(n log n).
+    classes together are too few, of all pairs, to one decimal. From the lowest class up; what is too few at the top
+    joins the class below. O(n log n).
     """
     place = np.searchsorted(BOUNDS, probability, side="right")
     groups: list[Flags] = []

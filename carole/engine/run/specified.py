@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gemel.carole.engine.run.plan import (
-    Bands,
-    Canopies,
-    FieldPlan,
-    LatentPlan,
-    LinkagePlan,
-    RulePlan,
-    Similar,
-    VariablePlan,
-)
+from gemel.carole.engine.run.plan import FieldPlan, LatentPlan, LinkagePlan, RulePlan, VariablePlan
 from gemel.carole.fellegi_sunter.model_warnings import not_identified, why_not_identified
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
-from gemel.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from gemel.common.specification import LEVELS, FieldSpec, Specification
 from gemel.common.specification.model.assessment import PriorsSpec
 from gemel.common.specification.model.schemes import SCHEMES
 
@@ -27,7 +19,10 @@ def plan_of(spec: Specification) -> LinkagePlan:
     """The engine's plan, from the specification."""
     return LinkagePlan(
         fields=tuple(_field(field, _bounds(field, spec), spec) for field in spec.compared),
-        rules=tuple(_rule(rule) for rule in spec.blocking),
+        rules=tuple(
+            RulePlan(rule.name, rule.fields, rule.lsh or rule.canopies or rule.similar, rule.limit, rule.split)
+            for rule in spec.blocking
+        ),
         swaps=spec.swaps,
         scheme=spec.model.scheme,
         u=spec.model.u,
@@ -40,7 +35,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
         max_kin=spec.model.max_kin,
-        m_prior=tuple((one.field, MPrior(one.agreement, one.weight)) for one in spec.model.m_prior),
+        m_prior=_beliefs(spec.model.m_prior),
         latent=_latent(spec),
         check_field=_check_field(spec),
         replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
@@ -102,10 +97,14 @@ def _priors(priors: PriorsSpec | None) -> dict[str, Any]:
     if priors is None:
         return {}
     return {
-        "m_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.m),
-        "u_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.u),
+        "m_prior": _beliefs(priors.m),
+        "u_prior": _beliefs(priors.u),
         "p_prior": (0.0, 0.0) if priors.p is None else (priors.p.matches, priors.p.non_matches),
     }
+
+
+def _beliefs(fields: Iterable[Any]) -> tuple[tuple[str, MPrior], ...]:
+    return tuple((belief.field, MPrior(belief.agreement, belief.weight)) for belief in fields)
 
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
@@ -117,14 +116,3 @@ def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
 
 def _equal_or_not(field: FieldSpec) -> tuple[float, ...]:
     return field.tolerant_bounds(LEVELS["exact"]) if field.randomised_response else LEVELS["exact"]
-
-
-def _rule(rule: BlockingRule) -> RulePlan:
-    formed: Bands | Canopies | Similar | None = None
-    if rule.lsh is not None:
-        formed = Bands(rule.lsh.field, rule.lsh.bands, rule.lsh.bits)
-    elif rule.canopies is not None:
-        formed = Canopies(rule.canopies.field, rule.canopies.tight, rule.canopies.loose)
-    elif rule.similar is not None:
-        formed = Similar(rule.similar.field, rule.similar.minimum)
-    return RulePlan(rule.name, rule.fields, formed, rule.limit, rule.split)

@@ -38,8 +38,7 @@ def approve(
 ) -> Outcome:
     """Consent to the specification. The signature has been verified before.
 
-    What a custodian states of its `file`, verified too, goes to the audit log. Raises SPECIFICATION if the consent is
-    to another specification; NOT_ADMITTED, also for a coordinator that is not the owner; WRONG_STATE.
+    What a custodian states of its `file`, verified too, goes to the audit log.
     """
     actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
@@ -116,11 +115,7 @@ def amend(
 
 
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
-    """Post a message of the seed agreement for the other custodian.
-
-    Raises PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
-    exists; NOT_ADMITTED, WRONG_STATE.
-    """
+    """Post a message of the seed agreement for the other custodian."""
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         what = f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes"
         raise parameter(f"agreement message for {project.name}", what, f"{len(payload)} bytes")
@@ -145,8 +140,7 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
     """Take a custodian's key-check value and canary digest.
 
     Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the resulting
-    project returns the error. Raises EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and
-    these differ; NOT_ADMITTED, WRONG_STATE.
+    project returns the error.
     """
     _same_epoch(project, epoch)
     there = project.reports.get(side)
@@ -261,8 +255,7 @@ def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome
     """Offer the project to another coordinator, in the place of a former offer; to its owner: withdraw that one.
 
     The signature has been verified before, and that the successor is a coordinator; of a steward, that the owner is no
-    longer a member. Raises NOT_ADMITTED for a coordinator that is not the owner; WRONG_STATE if the statement names
-    another owner, or the project is erased.
+    longer a member.
     """
     actor = acting(project, role, pending.member, Action.HAND_OVER)
     known, statement = project.hand_over, pending.statement
@@ -292,9 +285,7 @@ def take_over(
 
     Its consent to the specification takes the place of the former owner's, if that one had consented, and its opening
     of the present epoch the former owner's: custodians enter an epoch that the project's owner has signed. A run that
-    waits for the former owner as resolver is ended: what custodians seal is for one reader. Raises NOT_ADMITTED if the
-    project was not handed over to it; WRONG_STATE if the statement is about another offer, or the project is erased;
-    SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for no opening of its epoch.
+    waits for the former owner as resolver is ended: what custodians seal is for one reader.
 
     `opening`: of the present epoch, by the successor; None in the first.
     """

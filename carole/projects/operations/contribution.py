@@ -20,8 +20,7 @@ def begin_upload(
 ) -> Outcome:
     """Start a contribution, or restart it under another name; an uncommitted one is then dropped.
 
-    The leakage that the custodian `measured` beforehand goes to the audit log. Raises CHUNK_CONFLICT if it was started
-    with another layout; NOT_ADMITTED, WRONG_STATE.
+    The leakage that the custodian `measured` beforehand goes to the audit log.
     """
     for there in (project.uploads.get(side), project.pending.get(side)):
         if there is not None and there.upload == upload.upload and not there.expired:
@@ -42,7 +41,7 @@ def begin_upload(
 
 
 def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
-    """Make a complete and verified upload the side's contribution. Raises NOT_ADMITTED, WRONG_STATE."""
+    """Make a complete and verified upload the side's contribution."""
     there = project.uploads.get(side)
     if there is not None and there.upload == upload.upload and there.committed and not there.expired:
         return Outcome(project)
@@ -59,7 +58,7 @@ def expire_upload(project: Project, side: Side, upload: str, reason: str = "") -
     """Expire an upload, but not during a run: the run ends first. A reason other than its age goes to the audit log.
 
     A run that waits for other parties has no worker and may wait for ever: it is ended. Nothing changes if the upload
-    no longer exists. Raises RUN_ACTIVE, WRONG_STATE.
+    no longer exists.
     """
     there, pending = project.uploads.get(side), project.pending.get(side)
     if pending is not None and pending.upload == upload:

@@ -36,9 +36,9 @@ _NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.G
 def start_run(project: Project, member: str, request: str, name: str, call: str = "") -> Outcome:
     """Request a run. A repeated request returns the same run, whatever its state.
 
-    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. Raises RUN_ACTIVE if
-    another run is queued or running; NOT_ADMITTED, WRONG_STATE. `request`: the caller's own name of its request, by
-    which a repetition is known. `name`: of the run, if there is none by this request yet.
+    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one. `request`: the
+    caller's own name of its request, by which a repetition is known. `name`: of the run, if there is none by this
+    request yet.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
     if any(run.request == request for run in project.runs):
@@ -56,17 +56,14 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Start work on a queued run. Raises WRONG_STATE if the run is not queued."""
+    """Start work on a queued run."""
     run = active_run(project, name)
     if run.state is not RunState.QUEUED:
-        waits = run.state is RunState.RESOLVING
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run waits for other parties" if waits else "a worker has the run already",
-            where=f"{project.name}, run {name}",
-            got=run.stage or run.state.name,
-            remedy="it is queued again after the custodians' handles and the resolver's result" if waits else "",
-        )
+        got = run.stage or run.state.name
+        if run.state is RunState.RESOLVING:
+            remedy = "it is queued again after the custodians' handles and the resolver's result"
+            raise _refused(project, name, "the run waits for other parties", got, remedy)
+        raise _refused(project, name, "a worker has the run already", got)
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
     return move(row, with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})
@@ -77,7 +74,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
     An attempt that ended because the worker was stopped, because the database or a disk failed, or because the run gave
     way does not count: only failures that the run itself may have caused use up attempts. A run that gave way keeps its
-    stage, which names for whom it waits. Raises WRONG_STATE if no worker had the run.
+    stage, which names for whom it waits.
     """
     run = require_worked_on(project, name)
     if cause not in _NO_ATTEMPT and run.attempt >= MAX_ATTEMPTS:
@@ -91,7 +88,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
-    """Fail a run; another may be requested. Raises WRONG_STATE if the run is not active."""
+    """Fail a run; another may be requested."""
     run = active_run(project, name)
     row = permit(project, SYSTEM, Action.FAIL_RUN)
     failed = replace(run, state=RunState.FAILED, error=error)
@@ -109,18 +106,14 @@ def give_up_waiting(project: Project, error: str) -> Outcome:
 def finish_run(project: Project, name: str, links: int, policy_decision: PolicyDecision | None = None) -> Outcome:
     """End a run with links, and release, hold or refuse its result according to the specification's policy.
 
-    Several transitions, with an audit entry for each, all or none of which happen. Raises WRONG_STATE if the run is not
-    running, or a policy decision is missing or given contrary to the specification. `policy_decision`: result of the
+    Several transitions, with an audit entry for each, all or none of which happen. `policy_decision`: result of the
     assessment; None if the specification requests none.
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "no result is released without the assessment that its specification requires",
-            where=f"{project.name}, run {name}",
-            got=f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment",
-        )
+        what = "no result is released without the assessment that its specification requires"
+        got = f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment"
+        raise _refused(project, name, what, got)
     row = permit(project, SYSTEM, Action.FINISH_RUN)
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
     outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
@@ -173,24 +166,22 @@ def with_run(project: Project, changed: Run) -> Project:
 
 
 def active_run(project: Project, name: str) -> Run:
-    """The active run of that name. Raises WRONG_STATE if it is not."""
+    """The active run of that name."""
     run = project.run(name)
     if run is None or not run.state.active:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run is not active",
-            where=f"{project.name}, run {name}",
-            got="no such run" if run is None else run.state.name,
-        )
+        raise _refused(project, name, "the run is not active", "no such run" if run is None else run.state.name)
     return run
+
+
+def _refused(project: Project, name: str, what: str, got: str, remedy: str = "") -> GemelError:
+    return GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=got, remedy=remedy)
 
 
 def require_worked_on(project: Project, name: str) -> Run:
     """The run of that name, which a worker has."""
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
-        what = "no worker has the run"
-        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {name}", got=run.state.name)
+        raise _refused(project, name, "no worker has the run", run.state.name)
     return run
 
 
@@ -205,10 +196,7 @@ _JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CARO
 
 
 def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
-    """Let a run wait until the joining party knows which rows of its candidate pairs are one record.
-
-    Raises WRONG_STATE if no worker has the run.
-    """
+    """Let a run wait until the joining party knows which rows of its candidate pairs are one record."""
     run = require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.REQUEST_ROW_HANDLES)
     stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
@@ -217,10 +205,7 @@ def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -
 
 
 def submit_row_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
-    """A custodian has submitted its handles; when both have, the run waits for the joining party.
-
-    Raises WRONG_STATE if the run does not wait for them.
-    """
+    """A custodian has submitted its handles; when both have, the run waits for the joining party."""
     run = require_waiting(project, active_run(project, name))
     row = permit(project, side.role, Action.SUBMIT_ROW_HANDLES)
     if side in run.handles_received_from:
@@ -240,26 +225,20 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
     """The resolver has submitted its result: the run is queued again, for its second half.
 
     `root`, `signature`: root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log
-    shows for which result the member answers. Raises WRONG_STATE if the run does not wait for the resolver.
+    shows for which result the member answers.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
     run = require_waiting(project, active_run(project, name))
     row = permit(project, actor, Action.RESOLVE_RUN)
     if run.stage != WAITS_FOR_RESOLVER:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "both custodians must submit their handles first",
-            where=f"{project.name}, run {name}",
-            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
-        )
+        submitted = " and ".join(sorted(str(side) for side in run.handles_received_from)) or "no custodian"
+        what = "both custodians must submit their handles first"
+        raise _refused(project, name, what, f"handles of {submitted}")
     return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root, "signature": signature})
 
 
 def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:
-    """Carole knows which rows of a run's candidate pairs are one record; only the log changes.
-
-    Raises WRONG_STATE if no worker has the run.
-    """
+    """Carole knows which rows of a run's candidate pairs are one record; only the log changes."""
     require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.JOIN)
     counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
@@ -272,8 +251,7 @@ def _queued(run: Run) -> Run:
 
 
 def require_waiting(project: Project, run: Run) -> Run:
-    """The run itself, if it waits for handles or the resolver. Raises WRONG_STATE if it does not."""
+    """The run itself, if it waits for handles or the resolver."""
     if run.state is not RunState.RESOLVING:
-        what = "the run does not wait for record resolution"
-        raise GemelError(ErrorCode.WRONG_STATE, what, where=f"{project.name}, run {run.run}", got=run.state.name)
+        raise _refused(project, run.run, "the run does not wait for record resolution", run.state.name)
     return run

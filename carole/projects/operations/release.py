@@ -21,7 +21,7 @@ def acknowledge(project: Project, side: Side, member: str, name: str, alone: str
     """A custodian confirms that it holds its share of a released run, whose digest has been compared before.
 
     `alone`: its operator's reason to fetch it before the other custodian had countersigned the release; empty if it
-    had. Raises NOT_ADMITTED, WRONG_STATE.
+    had.
     """
     newest = project.released_run
     superseded = newest is not None and newest.run != name
@@ -33,12 +33,12 @@ def acknowledge(project: Project, side: Side, member: str, name: str, alone: str
 
 
 def expire_result(project: Project) -> Outcome:
-    """Expire the result, and the project with it. Raises WRONG_STATE."""
+    """Expire the result, and the project with it."""
     return move(permit(project, SYSTEM, Action.EXPIRE_RESULT), _erased(project), SYSTEM, {})
 
 
 def erase(project: Project, role: Actor, member: str) -> Outcome:
-    """Erase everything stored for the project. An active run ends without a result. Raises NOT_ADMITTED."""
+    """Erase everything stored for the project. An active run ends without a result."""
     actor = acting(project, role, member, Action.ERASE)
     if project.state is State.ERASED and role == Role.COORDINATOR:
         return Outcome(project)
@@ -60,10 +60,7 @@ def fail_active_runs(project: Project, error: str) -> Project:
 
 
 def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
-    """Refuse to release a held result, whoever has signed its release. The signature has been verified before.
-
-    Raises PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE; NOT_FOUND for a run other than the held one.
-    """
+    """Refuse to release a held result, whoever has signed its release. The signature has been verified before."""
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.REFUSE)
     return move(row, project, given.member, _details(given, reason))
@@ -72,9 +69,9 @@ def refuse(project: Project, given: ReleaseSignature, reason: str) -> Outcome:
 def override(project: Project, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Outcome:
     """Sign the release of a held result against the policy; the last signature that is required releases it.
 
-    The signature has been verified before. The same steward again changes nothing. Errors as `refuse`. `stewards`: the
-    stewards of the present membership list and their identities. A former signature counts only if its signer is among
-    them, with the identity that it was made by, and if it is on the same report.
+    The signature has been verified before. The same steward again changes nothing. `stewards`: the stewards of the
+    present membership list and their identities. A former signature counts only if its signer is among them, with the
+    identity that it was made by, and if it is on the same report.
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
@@ -114,11 +111,7 @@ def _require_held(project: Project, name: str) -> None:
 
 
 def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
-    """Refuse columns that are not granted, of another run than the one released last, or before their time.
-
-    Raises NOT_FOUND if the approved specification does not grant the transfer; WRONG_STATE if the run is not the one
-    released last, the project is not released, or the sender has not confirmed its share.
-    """
+    """Refuse columns that are not granted, of another run than the one released last, or before their time."""
     _require_granted(project, transfer)
     permit(project, transfer.sender.role, Action.SEND_VARIABLES)
     _require_released(project, run, Action.SEND_VARIABLES)
@@ -129,10 +122,7 @@ def require_sendable(project: Project, run: str, transfer: Transfer) -> None:
 
 
 def require_receivable(project: Project, role: Role, run: str, transfer: Transfer) -> None:
-    """Refuse to give columns away that are not for this recipient, or not of the run released last.
-
-    Raises NOT_FOUND if the transfer is not granted or nothing was sent; NOT_ADMITTED, WRONG_STATE.
-    """
+    """Refuse to give columns away that are not for this recipient, or not of the run released last."""
     _require_granted(project, transfer)
     permit(project, role, Action.RECEIVE_VARIABLES)
     _require_released(project, run, Action.RECEIVE_VARIABLES)
@@ -143,7 +133,7 @@ def require_receivable(project: Project, role: Role, run: str, transfer: Transfe
 def send_variables(project: Project, member: str, run: str, transfer: Transfer, total_bytes: int) -> Outcome:
     """A custodian has sent all of one recipient's columns.
 
-    `total_bytes`: of the sealed message, for the log. Errors as `require_sendable`.
+    `total_bytes`: of the sealed message, for the log.
     """
     if transfer in project.sent and project.state is State.RELEASED:
         return Outcome(project)
@@ -197,9 +187,8 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     signed of another is void, since the store may have lost a refusal.
 
     Where a role has several members, one accepts for all. Another of them may still refuse while the project waits, and
-    may always accept, to name what it knows to be released. Raises WRONG_STATE if another restoration is the newest, no
-    decision is awaited of this party, or it has decided otherwise. `details`: of its audit entry: all that is signed,
-    and the signature.
+    may always accept, to name what it knows to be released. `details`: of its audit entry: all that is signed, and the
+    signature.
     """
     action = Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE
     actor = acting(project, decision.role, decision.member, action)

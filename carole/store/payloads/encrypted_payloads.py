@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, count, counter
 from gemel.carole.store.payloads.blobs import Blobs, new_payload
-from gemel.carole.store.tables import chunks, meta, payloads
+from gemel.carole.store.tables import chunks, payloads
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
 from gemel.common.wire.chunks import Chunk, root_digest
@@ -83,13 +83,12 @@ class EncryptedPayloads:
     """Encrypts chunks into blobs, and reads them back."""
 
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
-        self._blobs = blobs
+        self.blobs = blobs
         self._vault = vault
 
     def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
         """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
-        connection.execute(_COUNT)
-        payload = new_payload(newest(connection))
+        payload = new_payload(count(connection, "payloads"))
         _, wrapped = self._vault.create(subject_of(payload))
         values = {"id": payload, "project": project, "wrapped_key": wrapped, "complete": 0, "writer": writer}
         connection.execute(insert(payloads).values(values))
@@ -108,7 +107,7 @@ class EncryptedPayloads:
 
     def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
         """Write one chunk, encrypted, to the disk. It counts once a row names it."""
-        file = self._blobs.write(payload, key.encrypt(position, content))
+        file = self.blobs.write(payload, key.encrypt(position, content))
         return StoredChunk(position, resting(key, position, hashlib.sha256(content).digest()), len(content), file)
 
     def digests(self, key: DataKey, stored: Iterable[StoredChunk]) -> Iterator[bytes]:
@@ -142,47 +141,38 @@ class EncryptedPayloads:
         content, or has another chunk under this index; UPLOAD_CORRUPT if all chunks are present and do not match their
         root digest; WRONG_STATE if the payload has been erased.
         """
-        with self._blobs.writing(payload):
+        with self.blobs.writing(payload):
             with database.read() as connection:
-                stored = None
                 key = self.key(connection, payload)
-                if not self._has(connection, key, payload, chunk, where):
-                    stored = self.store(key, payload, chunk.index, chunk.data)
+                known = self._has(connection, key, payload, chunk, where)
+                stored = None if known else self.store(key, payload, chunk.index, chunk.data)
             root = chunk.root if randomised else resting_root(key, chunk.root)
-            with self._naming(key, payload, chunk, where, stored, root) as name:
-                yield name
-
-    @contextmanager
-    def _naming(
-        self, key: DataKey, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None, root: bytes
-    ) -> Iterator[Callable[[Connection], bool]]:
-        """The second half of `receiving`: the stored chunk is named, or removed."""
-        named = False
-
-        def name(connection: Connection) -> bool:
-            nonlocal named
-            if stored is None or self._has(connection, key, payload, chunk, where):
-                return False
-            connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
-            count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
-            complete = count == chunk.count
-            if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
-                what = "the data received does not match its root digest"
-                remedy = "send it again from its first chunk; an upload under a new name"
-                raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
-            whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
-            connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
-            named = True
-            return complete
-
-        try:
-            yield name
-        except BaseException:
             named = False
-            raise
-        finally:
-            if stored is not None and not named:
-                self._blobs.remove(payload, [stored.file])
+
+            def name(connection: Connection) -> bool:
+                nonlocal named
+                if stored is None or self._has(connection, key, payload, chunk, where):
+                    return False
+                connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
+                named_chunks = select(func.count()).select_from(chunks).where(chunks.c.payload == payload)
+                complete = connection.scalar(named_chunks) == chunk.count
+                if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
+                    what = "the data received does not match its root digest"
+                    remedy = "send it again from its first chunk; an upload under a new name"
+                    raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, remedy=remedy)
+                whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
+                connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
+                named = True
+                return complete
+
+            try:
+                yield name
+            except BaseException:
+                named = False
+                raise
+            finally:
+                if stored is not None and not named:
+                    self.blobs.remove(payload, [stored.file])
 
     def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
@@ -207,7 +197,7 @@ class EncryptedPayloads:
         """The bytes of chunks that follow each other in a file, still encrypted, by one request."""
         first, last = run[0], run[-1]
         length = last.start + last.encrypted_bytes - first.start
-        return memoryview(self._blobs.read(payload, first.file, first.start, length))
+        return memoryview(self.blobs.read(payload, first.file, first.start, length))
 
     def decrypt(self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview) -> bytes:
         """Decrypt one chunk and compare it with its digest; VAULT if it has changed."""
@@ -238,6 +228,12 @@ class EncryptedPayloads:
         content, digest = self._decrypted(key, payload, chunk, self.read_run(payload, [chunk]))
         return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
 
+    def whole(self, connection: Connection, payload: str, where: str) -> bytes:
+        """All bytes of a complete payload; errors as `fetch`."""
+        first = self.fetch(connection, payload, 0, where)
+        rest = (self.fetch(connection, payload, index, where).data for index in range(1, first.count))
+        return first.data + b"".join(rest)
+
     def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
         """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
 
@@ -257,17 +253,16 @@ class EncryptedPayloads:
     def remove(self, erased: Iterable[str]) -> None:
         """Remove the files of payloads whose erasure is committed. Without a key they are already unreadable."""
         for payload in erased:
-            self._blobs.remove(payload)
+            self.blobs.remove(payload)
 
     def rewrap(self, connection: Connection) -> int:
         """Wrap every data key by the current wrapping key; returns how many were under another one."""
-        count = 0
-        for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
-            if not self._vault.is_current(row.wrapped_key):
-                wrapped = self._vault.rewrap(subject_of(row.id), row.wrapped_key)
-                connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
-                count += 1
-        return count
+        rows = connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all()
+        former = [row for row in rows if not self._vault.is_current(row.wrapped_key)]
+        for row in former:
+            wrapped = self._vault.rewrap(subject_of(row.id), row.wrapped_key)
+            connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
+        return len(former)
 
 
 def chunk_conflict(what: str, where: str) -> GemelError:
@@ -294,10 +289,7 @@ def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str, int]]:
 
 def newest(connection: Connection) -> int:
     """Number of the newest payload (see `blobs.new_payload`)."""
-    return int(connection.execute(select(meta.c.value).where(meta.c.key == "payloads")).scalar_one())
-
-
-_COUNT = update(meta).where(meta.c.key == "payloads").values(value=meta.c.value + 1)
+    return counter(connection, "payloads")
 
 
 def _chunk(row: object) -> StoredChunk:

@@ -7,11 +7,10 @@ error, and bytes that were not checked are never returned.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads, StoredChunk, subject_of
@@ -190,8 +189,7 @@ class PayloadSource:
         self._blobs = blobs
         self._vault = vault
         self._payloads = EncryptedPayloads(blobs, vault)
-        self._guard = threading.Lock()
-        self._keys: OrderedDict[bytes, DataKey] = OrderedDict()
+        self._key = lru_cache(MAX_KEYS)(self._unwrapped)
 
     def reader(self, reference: PayloadReference) -> PayloadReader:
         """A reader of the referenced chunks.
@@ -200,7 +198,7 @@ class PayloadSource:
         """
         return PayloadReader(
             self._payloads,
-            self._key(reference),
+            self._key(reference.payload, reference.wrapped_key),
             reference.payload,
             reference.chunks,
             reference.total_bytes,
@@ -213,24 +211,15 @@ class PayloadSource:
 
         Errors as `reader`; DATABASE for other blobs, or where they cannot be reached.
         """
-        self._key(reference)
+        self._key(reference.payload, reference.wrapped_key)
         self._blobs.require(reference.store)
 
     def forget(self) -> None:
         """Keep no data key any longer."""
-        with self._guard:
-            self._keys.clear()
+        self._key.cache_clear()
 
-    def _key(self, reference: PayloadReference) -> DataKey:
-        with self._guard:
-            key = self._keys.get(reference.wrapped_key)
-            if key is None or key.subject != subject_of(reference.payload):
-                key = self._vault.unwrap(subject_of(reference.payload), reference.wrapped_key)
-                self._keys[reference.wrapped_key] = key
-            self._keys.move_to_end(reference.wrapped_key)
-            while len(self._keys) > MAX_KEYS:
-                self._keys.popitem(last=False)
-            return key
+    def _unwrapped(self, payload: str, wrapped_key: bytes) -> DataKey:
+        return self._vault.unwrap(subject_of(payload), wrapped_key)
 
 
 _provided: list[PayloadSource] = []

@@ -224,12 +224,13 @@ PACK_BYTES = 64 << 20
 """Longest file, which is held in memory while it is made."""
 
 
-def pack(database: Database, blobs: Blobs, payloads: EncryptedPayloads, payload: str) -> None:
+def pack(database: Database, payloads: EncryptedPayloads, payload: str) -> None:
     """Join the small files of a complete payload.
 
     Raises VAULT if a file is missing or shorter than its chunk; STORAGE_FULL, DATABASE; BUSY if another call has packed
     the same chunks meanwhile.
     """
+    blobs = payloads.blobs
     with blobs.writing(payload):
         with database.read() as connection:
             stored = payloads.chunks(connection, payload)

@@ -199,23 +199,11 @@ KINDS: dict[str, tuple[float, tuple[str, ...]]] = {
 def corrupt(
     frame: pl.DataFrame, rng: np.random.Generator, share: float = 0.2, errors_per_record: float = 1.5
 ) -> pl.DataFrame:
-    """Return `frame` with errors in a share of its records.
+    """The same records in the same order, exactly ``round(share * n)`` of them with errors; a date of birth may then be
+    none.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        People as ``generate`` makes them; further columns are left alone.
-    rng : numpy.random.Generator
-        Decides which records, and which errors.
-    share : float
-        Share of the records to be changed, in [0, 1]; exactly ``round(share * n)`` records are.
-    errors_per_record : float
-        Mean number of errors in a changed record, at least 1.
-
-    Returns
-    -------
-    polars.DataFrame
-        The same records in the same order. A date of birth may then be no date.
+    `errors_per_record` is the mean number of errors in a changed record, at least 1. Columns that ``generate`` does not
+    make are left alone.
     """
     return damage(frame, rng, share, errors_per_record)[0]
 

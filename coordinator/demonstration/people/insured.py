@@ -59,9 +59,6 @@ BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
 KEY = "DrivQuality"
 """What both know, each by a record of its own."""
 
-BY_THE_KEY: Mapping[str, Any] = MappingProxyType({"keys": [KEY]})
-"""The latent step in which the key's value counts too."""
-
 
 def with_traits(
     alice: pl.DataFrame, bob: pl.DataFrame, rng: np.random.Generator, *, changed: float = 0.1, missing: float = 0.02
@@ -126,24 +123,11 @@ LENIENT: Mapping[str, Any] = MappingProxyType({"leakage": {"above": "warn"}, "re
 driving quality can be guessed from its similarities, and handles join the rows of nearly all records."""
 
 
-def insured_specification(
-    project: str, latent: Mapping[str, Any] | None = BY_THE_KEY, mode: Literal["open", "block_keyed"] = "open"
-) -> Specification:
+def insured_specification(project: str, mode: Literal["open", "block_keyed"] = "open") -> Specification:
     """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
 
-    That is too little to distinguish people by: the traits must help.
-
-    Parameters
-    ----------
-    project : str
-    latent : mapping, optional
-        The specification's section; None: none, the traits are carried along only.
-    mode : {"open", "block_keyed"}
-        block_keyed has blocking, as it must, and custodians' limits above the default.
-
-    Returns
-    -------
-    Specification
+    That is too little to distinguish people by: the traits must help, in the latent step, and the key's value there
+    too. Mode block_keyed has blocking, as it must, and custodians' limits above the default.
     """
     return Specification.model_validate(
         {
@@ -165,7 +149,7 @@ def insured_specification(
             ],
             "blocking": [dict(rule) for rule in RULES] if mode == "block_keyed" else [],
             "variables": trait_variables(),
-            "latent": None if latent is None else dict(latent),
+            "latent": {"keys": [KEY]},
             **(LENIENT if mode == "block_keyed" else {}),
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }

@@ -147,7 +147,6 @@ class Addresses:
 
 @cache
 def country() -> Country:
-    """Return the invented country."""
     towns = [first + last for last in _TOWN_LAST for first in _TOWN_FIRST]
     streets = [f"{name} {kind}" for kind in _STREET_KINDS for name in _STREET_NAMES]
     town_weights = _zipf(_TOWNS, 12.0)

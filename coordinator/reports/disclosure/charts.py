@@ -9,7 +9,16 @@ import altair as alt
 
 from gemel.common.documents.disclosure_measures import MEASURES, report_order
 from gemel.common.language import clauses, decimals, gettext, marked, named, written
-from gemel.coordinator.reports.linkage.charts import FULL_WIDTH, LINES, Chart, wrapped
+from gemel.coordinator.reports.marks import (
+    FULL_WIDTH,
+    LINES,
+    Chart,
+    dashed_rule,
+    named_bars,
+    of_rows,
+    reported,
+    wrapped,
+)
 from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
@@ -19,6 +28,7 @@ _WIDTH = FULL_WIDTH - _LABELS - 60
 _LINE, _ACTION_LINE = 43, 57
 """Characters of a label's line, so that none is cut off."""
 _STEP = 34
+_SMALL = {"fontSize": 11}
 # Beside the bar, or beside its limit where the limit would be in the way.
 _LABEL_AT = (
     "datum.limit !== null && datum.limit >= datum.high && datum.limit < datum.high + 0.09 ? datum.limit : datum.high"
@@ -35,18 +45,12 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
     for name in order:
         found = measures[name]
         kind = _ABOVE if found["breached"] else _UNJUDGED if found["limit"] is None else _WITHIN
-        rows.append(
-            {
-                "name": wrapped(gettext(MEASURES[name].title), _LINE),
-                "value": found["value"],
-                "low": found["lower"] if found["lower"] is not None else found["value"],
-                "high": found["upper"] if found["upper"] is not None else found["value"],
-                "limit": found["limit"],
-                "kind": gettext(kind),
-                "text": wording.figure(found["value"]),
-            }
-        )
-    titles = [wrapped(gettext(MEASURES[name].title), _LINE) for name in order]
+        ends = {
+            end: found["value"] if found[of] is None else found[of] for end, of in (("low", "lower"), ("high", "upper"))
+        }
+        row = {"name": wrapped(gettext(MEASURES[name].title), _LINE), "value": found["value"], **ends}
+        rows.append(row | {"limit": found["limit"], "kind": gettext(kind), "text": wording.figure(found["value"])})
+    titles = [row["name"] for row in rows]
     axis = alt.Axis(labelLimit=_LABELS, labelFontSize=12, labelColor=INK, labelExpr=LINES)
     y = alt.Y("name:N", sort=titles, title=None, axis=axis)
     scale = _whole()
@@ -56,7 +60,7 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
     colours = {gettext(_ABOVE): RUST, gettext(_WITHIN): TEAL, gettext(_UNJUDGED): GREY}
     kinds = [kind for kind in colours if any(row["kind"] == kind for row in rows)]
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[colours[kind] for kind in kinds]))
-    base = alt.Chart(alt.InlineData(values=rows), width=_WIDTH, height={"step": _STEP})
+    base = of_rows(rows, width=_WIDTH, height={"step": _STEP})
     bars = base.mark_bar(height=13).encode(y=y, x=x, color=colour)
     whiskers = base.mark_rule(color=INK, size=1.5).encode(y=y, x=alt.X("low:Q", scale=scale), x2="high:Q")
     limits = (
@@ -69,30 +73,22 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         .mark_text(align="left", dx=7, fontSize=11.5, color=SOFT)
         .encode(y=y, x=alt.X("end:Q", scale=scale), text="text:N")
     )
-    reported = clauses(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
-    return Chart(
-        alt.layer(bars, whiskers, limits, label),
-        gettext("Bars of every measure of risk. {reported}.").format(reported=reported),
-    )
+    listed = clauses(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
+    alt_text = gettext("Bars of every measure of risk. {reported}.").format(reported=listed)
+    return Chart(alt.layer(bars, whiskers, limits, label), alt_text)
 
 
 def chances_chart(histogram: Mapping[str, Any]) -> Chart:
     """How many records have how great a chance to be matched to their person."""
     edges, records = histogram["edges"], histogram["records"]
     rows = [{"from": edges[k], "to": edges[k + 1], "records": number} for k, number in enumerate(records)]
-    bars = (
-        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 90, height=220)
-        .mark_bar(color=TEAL, binSpacing=1)
-        .encode(
-            x=alt.X("from:Q", bin="binned", title=gettext("chance to be matched to the right person"), axis=_percent()),
-            x2="to:Q",
-            y=alt.Y("records:Q", title=gettext("linked records")),
-        )
-    )
+    x = alt.X("from:Q", bin="binned", title=gettext("chance to be matched to the right person"), axis=_percent())
+    bars = of_rows(rows, width=FULL_WIDTH // 2 - 90, height=220).mark_bar(color=TEAL, binSpacing=1)
     total = sum(records) or 1
     half = sum(number for k, number in enumerate(records) if edges[k] >= 0.5)
     words = gettext("Histogram of the linked records by their chance to be found: {share} at one half.")
-    return Chart(bars, words.format(share=written(half / total, ".1%")))
+    drawing = bars.encode(x=x, x2="to:Q", y=alt.Y("records:Q", title=gettext("linked records")))
+    return Chart(drawing, words.format(share=written(half / total, ".1%")))
 
 
 def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
@@ -106,52 +102,44 @@ def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
         }
         for size in sizes
     ]
-    labels = [row["name"] for row in rows]
-    base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 110, height={"step": 31}).encode(
-        y=alt.Y("name:N", sort=labels, title=gettext("records that are alike"), axis=alt.Axis(labelFontSize=11.5)),
-        x=alt.X("records:Q", title=gettext("linked records"), axis=alt.Axis(tickCount=4)),
+    bars, text = named_bars(
+        rows,
+        alt.X("records:Q", title=gettext("linked records"), axis=alt.Axis(tickCount=4)),
+        width=FULL_WIDTH // 2 - 110,
+        step=31,
+        band=0.75,
+        axis=alt.Axis(labelFontSize=11.5),
+        title=gettext("records that are alike"),
+        figures=_SMALL,
     )
-    bars = base.mark_bar(height={"band": 0.75}).encode(
-        color=alt.condition("datum.alone", alt.value(RUST), alt.value(TEAL))
-    )
-    text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    reported = clauses(named(row["name"], row["text"]) for row in rows)
+    bars = bars.encode(color=alt.condition("datum.alone", alt.value(RUST), alt.value(TEAL)))
+    listed = clauses(named(row["name"], row["text"]) for row in rows)
     words = gettext("Bars of the linked records by how many are like them. {reported}.")
-    return Chart(alt.layer(bars, text), words.format(reported=reported))
+    return Chart(alt.layer(bars, text), words.format(reported=listed))
 
 
 def linking_chart(document: Mapping[str, Any]) -> Chart:
     """The share of the same people who are found in either file alone and in the combined output."""
-    own = document["identification"]["own_file"]
-    combined = document["measures"]["correct_matches"]["value"]
-    rows = [
-        {
-            "name": gettext("{side}'s file alone").format(side=side.capitalize()),
-            "share": found["correct_matches"],
-            "kind": "alone",
-        }
-        for side, found in own.items()
+    alone = gettext("{side}'s file alone")
+    shares = [
+        (alone.format(side=side.capitalize()), found["correct_matches"], "alone")
+        for side, found in document["identification"]["own_file"].items()
     ]
-    rows.append({"name": gettext("the combined output"), "share": combined, "kind": "combined"})
-    shown = [{**row, "text": wording.figure(row["share"])} for row in rows]
-    names = [row["name"] for row in shown]
-    room = max(max(row["share"] for row in rows) * 1.15, 0.01)
-    base = alt.Chart(alt.InlineData(values=shown), width=_WIDTH + 60, height={"step": 36}).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=_LABELS, labelFontSize=12)),
-        x=alt.X(
-            "share:Q",
-            title=gettext("people expected to be matched correctly"),
-            axis=_percent(),
-            scale=alt.Scale(domain=[0, min(1.0, room) if room < 1.0 else 1.1], nice=False),
-        ),
+    combined = document["measures"]["correct_matches"]["value"]
+    shares.append((gettext("the combined output"), combined, "combined"))
+    rows = [{"name": name, "share": share, "kind": kind, "text": wording.figure(share)} for name, share, kind in shares]
+    room = max(max(share for _, share, _ in shares) * 1.15, 0.01)
+    x = alt.X(
+        "share:Q",
+        title=gettext("people expected to be matched correctly"),
+        axis=_percent(),
+        scale=alt.Scale(domain=[0, min(1.0, room) if room < 1.0 else 1.1], nice=False),
     )
-    bars = base.mark_bar(height={"band": 0.65}).encode(
-        color=alt.condition("datum.kind == 'combined'", alt.value(OCHRE), alt.value(GREY))
-    )
-    text = base.mark_text(align="left", dx=5, color=SOFT).encode(text="text:N")
-    reported = clauses(f"{row['name']} {row['text']}" for row in shown)
+    axis = alt.Axis(labelLimit=_LABELS, labelFontSize=12)
+    bars, text = named_bars(rows, x, width=_WIDTH + 60, step=36, band=0.65, axis=axis, dx=5)
+    bars = bars.encode(color=alt.condition("datum.kind == 'combined'", alt.value(OCHRE), alt.value(GREY)))
     words = gettext("People who would be matched correctly: {reported}.")
-    return Chart(alt.layer(bars, text), words.format(reported=reported))
+    return Chart(alt.layer(bars, text), words.format(reported=reported(rows)))
 
 
 def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
@@ -160,56 +148,52 @@ def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
         {"name": row["variable"], "share": row["share"], "text": written(row["share"], ".0%")}
         for row in sorted(shares, key=lambda row: -row["share"])
     ]
-    names = [row["name"] for row in rows]
-    base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 130, height={"step": 27}).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=110)),
-        x=alt.X(
-            "share:Q", title=gettext("of what singles records out, in part by it"), axis=_percent(), scale=_whole()
-        ),
+    title = gettext("of what singles records out, in part by it")
+    bars, text = named_bars(
+        rows,
+        alt.X("share:Q", title=title, axis=_percent(), scale=_whole()),
+        width=FULL_WIDTH // 2 - 130,
+        step=27,
+        band=0.7,
+        axis=alt.Axis(labelLimit=110),
+        figures=_SMALL,
+        color=TEAL,
     )
-    bars = base.mark_bar(color=TEAL, height={"band": 0.7})
-    text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    reported = clauses(f"{row['name']} {row['text']}" for row in rows)
     words = gettext("Contribution of each key variable to records being unique: {reported}.")
-    return Chart(alt.layer(bars, text), words.format(reported=reported))
+    return Chart(alt.layer(bars, text), words.format(reported=reported(rows)))
 
 
 def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart:
     """What the chief measure would be after each way of releasing less."""
-    judged = measure["judged"]
-    now = {"name": gettext("as it is"), "value": judged, "kind": gettext(_NOW), "text": wording.figure(judged)}
-    rows = [now] + [
-        {
-            "name": wrapped(row["action"], _ACTION_LINE),
-            "value": row["main"],
-            "kind": gettext(_ENOUGH if row["enough"] else _AFTER),
-            "text": wording.figure(row["main"]),
-        }
+    values = [(gettext("as it is"), measure["judged"], _NOW)]
+    values += [
+        (wrapped(row["action"], _ACTION_LINE), row["main"], _ENOUGH if row["enough"] else _AFTER)
         for row in found["rows"]
     ]
-    names = [row["name"] for row in rows]
-    scale = alt.Scale(domain=[0, max(1e-6, *(row["value"] * 1.12 for row in rows), (measure["limit"] or 0.0) * 1.12)])
+    rows = [
+        {"name": name, "value": value, "kind": gettext(kind), "text": wording.figure(value)}
+        for name, value, kind in values
+    ]
+    ends = [1.12 * value for value in (*(value for _, value, _ in values), measure["limit"] or 0.0)]
+    scale = alt.Scale(domain=[0, max(1e-6, *ends)])
     title = gettext(MEASURES[found["main"]].title)
-    width = FULL_WIDTH - 400
-    base = alt.Chart(alt.InlineData(values=rows), width=width, height={"step": 30}).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=330, labelFontSize=11.5, labelExpr=LINES)),
-        x=alt.X("value:Q", title=title, axis=_percent(), scale=scale),
+    bars, text = named_bars(
+        rows,
+        alt.X("value:Q", title=title, axis=_percent(), scale=scale),
+        width=FULL_WIDTH - 400,
+        step=30,
+        band=0.68,
+        axis=alt.Axis(labelLimit=330, labelFontSize=11.5, labelExpr=LINES),
+        figures=_SMALL,
     )
-    bars = base.mark_bar(height={"band": 0.68}).encode(
-        color=alt.Color(
-            "kind:N",
-            legend=None,
-            scale=alt.Scale(domain=[gettext(kind) for kind in (_NOW, _ENOUGH, _AFTER)], range=[SOFT, TEAL, GREY]),
-        )
-    )
-    text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    layers: list[alt.Chart] = [bars, text]
+    kinds = [gettext(kind) for kind in (_NOW, _ENOUGH, _AFTER)]
+    colour = alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[SOFT, TEAL, GREY]))
+    layers: list[alt.Chart] = [bars.encode(color=colour), text]
     if measure["limit"] is not None:
-        line = alt.Chart(alt.InlineData(values=[{"limit": measure["limit"]}]))
-        layers.append(line.mark_rule(color=RUST, strokeDash=[5, 3], size=1.5).encode(x=alt.X("limit:Q", scale=scale)))
-    reported = clauses(f"{row['name']} {row['text']}" for row in rows)
+        line = dashed_rule([{"limit": measure["limit"]}], RUST, (5, 3), size=1.5)
+        layers.append(line.encode(x=alt.X("limit:Q", scale=scale)))
     words = gettext("{title}, as it is and after each change: {reported}.")
-    return Chart(alt.layer(*layers), words.format(title=title, reported=reported))
+    return Chart(alt.layer(*layers), words.format(title=title, reported=reported(rows)))
 
 
 def _size_label(low: int, high: int | None) -> str:

@@ -57,6 +57,7 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
     earlier = measure["earlier"]
     accumulated = earlier is not None and earlier > (measure["upper"] if interval else measure["value"])
     return {
+        **measure,
         "name": name,
         "title": gettext(MEASURES[name].title),
         "value": wording.figure(measure["value"]),
@@ -64,11 +65,7 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": written(measure["interval"], ".0%") if interval and measure["interval"] else "",
         "no_interval": None if interval else measure["no_interval"],
         "limit": None if measure["limit"] is None else wording.figure(measure["limit"]),
-        "breached": measure["breached"],
         "earlier": wording.figure(earlier) if accumulated else None,
-        "words": measure["words"],
-        "intruder": measure["intruder"],
-        "method": measure["method"],
     }
 
 
@@ -111,26 +108,14 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
     for option in document["options"]:
         after = {name: option["effect"].get(name, _judged(measures[name])) for name in measures}
         over = [name for name in limited if after[name] > measures[name]["limit"]]
-        cells = []
-        for name in columns:
-            limit = measures[name]["limit"]
-            cells.append(
-                {
-                    "text": wording.figure(after[name]),
-                    "over": limit is not None and after[name] > limit,
-                    "same": name not in option["effect"],
-                }
-            )
         if any(name in option["effect"] for name in columns):
-            rows.append(
-                {
-                    "action": option["action"],
-                    "cells": cells,
-                    "enough": not over,
-                    "main": after[main],
-                    "order": (len(over), sum(max(0.0, after[n] - measures[n]["limit"]) for n in over), after[main]),
-                }
-            )
+            cells = [
+                {"text": wording.figure(after[name]), "over": name in over, "same": name not in option["effect"]}
+                for name in columns
+            ]
+            excess = sum(after[name] - measures[name]["limit"] for name in over)
+            row = {"action": option["action"], "cells": cells, "enough": not over, "main": after[main]}
+            rows.append(row | {"order": (len(over), excess, after[main])})
     rows.sort(key=lambda row: row["order"])
     for row in rows[:_OPTIONS]:
         row["action"] = wording.capital(PHRASES.plain(row["action"]))
@@ -169,14 +154,8 @@ _TRIED = 8
 
 def changed_in_words(changes: Iterable[Mapping[str, Any]]) -> str:
     """Coarsenings as a list: age as bands, town dropped."""
-    return listed(
-        [
-            (
-                gettext("{variable} dropped") if change["coarsening"] == DROP else gettext("{variable} as {coarsening}")
-            ).format(variable=change["variable"], coarsening=change["coarsening"])
-            for change in changes
-        ]
-    )
+    dropped, coarsened = gettext("{variable} dropped"), gettext("{variable} as {coarsening}")
+    return listed([(dropped if change["coarsening"] == DROP else coarsened).format(**change) for change in changes])
 
 
 def protection(document: Mapping[str, Any]) -> dict[str, Any] | None:

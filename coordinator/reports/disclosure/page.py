@@ -14,8 +14,8 @@ from gemel.common.language import Language, LanguageCode, day, gettext, in_langu
 from gemel.coordinator.reports.disclosure.content import protection
 from gemel.coordinator.reports.disclosure.wording import PHRASES
 from gemel.coordinator.reports.linkage import wording as linkage_wording
-from gemel.coordinator.reports.linkage.charts import Chart
 from gemel.coordinator.reports.linkage.page import FILTERS
+from gemel.coordinator.reports.marks import Chart
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, wording

@@ -146,19 +146,9 @@ PHRASES = Phrases(
 
 
 _NUMBERS = (
-    marked("no"),
-    marked("one"),
-    marked("two"),
-    marked("three"),
-    marked("four"),
-    marked("five"),
-    marked("six"),
-    marked("seven"),
-    marked("eight"),
-    marked("nine"),
-    marked("ten"),
-    marked("eleven"),
-    marked("twelve"),
+    *(marked("no"), marked("one"), marked("two"), marked("three"), marked("four")),
+    *(marked("five"), marked("six"), marked("seven"), marked("eight"), marked("nine")),
+    *(marked("ten"), marked("eleven"), marked("twelve")),
 )
 
 _RECEIVES = {
@@ -179,12 +169,10 @@ _ROLES = {"key": marked("recognisable"), "sensitive": marked("sensitive"), "": m
 
 
 def receives(grant: str) -> str:
-    """What a custodian receives, in words."""
     return gettext(_RECEIVES.get(grant, grant))
 
 
 def role(name: str) -> str:
-    """What a variable was taken as."""
     return gettext(_ROLES.get(name, _ROLES[""]))
 
 
@@ -211,7 +199,6 @@ def number(value: int) -> str:
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """The verdict in a few words."""
     if document["verdict"] != "within":
         return gettext("The policy is breached")
     return gettext("The policy is met by a coarser result") if coarsened(document) else gettext("The policy is met")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from textwrap import wrap
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -14,36 +13,23 @@ from numpy.typing import NDArray
 from gemel.common.documents.linkage_document import Curve
 from gemel.common.documents.model_document import FieldParameters
 from gemel.common.language import clauses, gettext, ngettext
+from gemel.coordinator.reports.marks import FULL_WIDTH, Chart, dashed_rule, of_rows, series
 from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .content import ReportContent
 
-FULL_WIDTH = 860
-
-LINES = "split(datum.label, '\\n')"
-"""Expression of an axis whose labels have several lines."""
-
 Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
 _COLUMNS = 2
 _GAP = 36
+_POINTS = 600
+"""Of a curve, as many as a drawing can show."""
+_BESIDE: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0.12}
+"""Of two bars of a level."""
 _LABELS = 74
 _SQUARE = FULL_WIDTH // 2 - 80
 _PANEL = (FULL_WIDTH - _GAP) // _COLUMNS - _LABELS
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart and its text alternative."""
-
-    drawing: alt.TopLevelMixin
-    alt_text: str
-
-
-def wrapped(label: str, width: int) -> str:
-    """A label in lines of so many characters at most."""
-    return "\n".join(wrap(label, width, break_long_words=False, break_on_hyphens=False))
 
 
 def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
@@ -63,14 +49,14 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
             {"level": label, "weight": weight, "text": wording.signed(weight)}
             for label, weight in zip(labels, scored[i].weights, strict=True)
         ]
-        base = alt.Chart(alt.InlineData(values=rows)).encode(y=_levels(labels))
+        base = of_rows(rows).encode(y=_levels(labels))
         bars = base.mark_bar(height={"band": 0.8}).encode(
             x=x, color=alt.condition("datum.weight >= 0", alt.value(TEAL), alt.value(RUST))
         )
         label = base.encode(x=x, text="text:N")
         right = label.transform_filter("datum.weight >= 0").mark_text(align="left", dx=4, fontSize=10, color=SOFT)
         left = label.transform_filter("datum.weight < 0").mark_text(align="right", dx=-4, fontSize=10, color=SOFT)
-        zero = alt.Chart(alt.InlineData(values=[{"weight": 0}])).mark_rule(color=SOFT, size=1).encode(x=x)
+        zero = of_rows([{"weight": 0}]).mark_rule(color=SOFT, size=1).encode(x=x)
         panels.append(_panel(alt.layer(bars, left, right, zero), field.name, len(rows)))
     strongest = max(fields, key=lambda field: max(field.weights))
     against = min(fields, key=lambda field: min(field.weights))
@@ -89,56 +75,46 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
 
 
 def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
-    """Draw m and u of every comparison level, a panel per field."""
-    axis, scale = alt.Axis(format="%", tickCount=5), alt.Scale(domain=[0, 1])
+    """Draw m and u of every comparison level, a panel per field; m with two standard errors either way."""
     who = [gettext("matches (m)"), gettext("non-matches (u)")]
     panels = []
     for i, field in enumerate(fields):
         title = gettext("share of pairs at the level") if _at_foot(i, len(fields)) else None
+        x: dict[str, Any] = {
+            "title": title,
+            "scale": alt.Scale(domain=[0, 1]),
+            "axis": alt.Axis(format="%", tickCount=5),
+        }
         labels = wording.level_labels(field.bounds)
         rows = [
             {"level": label, "share": value, "who": name}
             for name, values in zip(who, (field.m, field.u), strict=True)
             for label, value in zip(labels, values, strict=True)
         ]
-        bars = (
-            alt.Chart(alt.InlineData(values=rows))
+        drawn: Panel = (
+            of_rows(rows)
             .mark_bar()
             .encode(
-                x=alt.X("share:Q", title=title, scale=scale, axis=axis),
+                x=alt.X("share:Q", **x),
                 y=_levels(labels),
-                yOffset=alt.YOffset("who:N", sort=who, scale=alt.Scale(paddingInner=0, paddingOuter=0.12)),
-                color=alt.Color("who:N", sort=who, scale=alt.Scale(domain=who, range=[TEAL, OCHRE]), title=None),
+                yOffset=alt.YOffset("who:N", sort=who, scale=alt.Scale(**_BESIDE)),
+                color=series("who:N", who, (TEAL, OCHRE)),
             )
         )
+        errors = field.standard_errors.m if field.standard_errors else [None] * len(labels)
         spread = [
             {"level": label, "low": max(0.0, m - 2 * error), "high": min(1.0, m + 2 * error), "who": who[0]}
-            for label, m, error in zip(
-                labels, field.m, field.standard_errors.m if field.standard_errors else [None] * len(labels), strict=True
-            )
+            for label, m, error in zip(labels, field.m, errors, strict=True)
             if error is not None
         ]
-        drawn: Panel = bars
         if spread:
-            whiskers = (
-                alt.Chart(alt.InlineData(values=spread))
-                .mark_rule(color=INK, size=1)
-                .encode(
-                    x=alt.X("low:Q", title=title, scale=scale, axis=axis),
-                    x2="high:Q",
-                    y=_levels(labels),
-                    yOffset=alt.YOffset(
-                        "who:N", sort=who, scale=alt.Scale(domain=who, paddingInner=0, paddingOuter=0.12)
-                    ),
-                )
-            )
-            drawn = alt.layer(bars, whiskers)
+            whiskers = of_rows(spread).mark_rule(color=INK, size=1)
+            at = alt.YOffset("who:N", sort=who, scale=alt.Scale(domain=who, **_BESIDE))
+            drawn = alt.layer(drawn, whiskers.encode(x=alt.X("low:Q", **x), x2="high:Q", y=_levels(labels), yOffset=at))
         panels.append(_panel(drawn, field.name, len(rows) // 2, step=16))
+    top = gettext("{name} {m} and {u}")
     tops = clauses(
-        gettext("{name} {m} and {u}").format(
-            name=field.name, m=wording.share(field.m[-1]), u=wording.share(field.u[-1])
-        )
-        for field in fields
+        top.format(name=field.name, m=wording.share(field.m[-1]), u=wording.share(field.u[-1])) for field in fields
     )
     alt_text = gettext(
         "Bars of m and u by comparison level and field. Shares at the top level, matches and non-matches: {tops}."
@@ -148,55 +124,43 @@ def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
 
 def histogram_chart(content: ReportContent) -> Chart:
     """Draw the kept pairs by match weight, those that became links in front, and the decision."""
-    histogram = content.linkage.histogram
-    edges, counts = list(histogram.edges), list(histogram.counts)
-    links = list(histogram.links)
+    histogram, decision = content.linkage.histogram, content.threshold_weight
+    edges, counts, links = list(histogram.edges), list(histogram.counts), list(histogram.links)
     positive = [number for number in counts if number > 0]
     logarithmic = bool(positive) and max(positive) > 30 * min(positive)
-    base = 0.7 if logarithmic else 0.0
-    top = max([*positive, 1]) * (1.6 if logarithmic else 1.08)
-    scale = alt.Scale(type="log", domain=[base, top], nice=False) if logarithmic else alt.Scale(domain=[0, top])
-    names = [gettext("kept pairs"), gettext("links")]
+    base, room = (0.7, 1.6) if logarithmic else (0.0, 1.08)
+    top = max([*positive, 1]) * room
+    names, colours = (
+        ([gettext("kept pairs"), gettext("links")], [GREY, TEAL]) if links else ([gettext("kept pairs")], [TEAL])
+    )
     rows = [
         {"left": edges[i], "right": edges[i + 1], "pairs": number, "base": base, "what": name}
-        for name, numbers in zip(names, (counts, links), strict=True)
+        for name, numbers in zip(names, (counts, links), strict=False)
         for i, number in enumerate(numbers)
         if number > 0
     ]
     x_scale = alt.Scale(domain=[edges[0], edges[-1]], nice=False)
     x = alt.X("left:Q", title=gettext("match weight (log2 Bayes factor)"), scale=x_scale)
-    ticks = [10.0**k for k in range(math.ceil(math.log10(top)))] if logarithmic else alt.Undefined
-    y_axis = alt.Axis(values=ticks, format=",d", tickCount=5)
-    bars = (
-        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 70, height=230)
-        .mark_bar(binSpacing=1)
-        .encode(
-            x=x,
-            x2="right:Q",
-            y=alt.Y(
-                "pairs:Q",
-                title=gettext("pairs (log scale)") if logarithmic else gettext("pairs"),
-                scale=scale,
-                axis=y_axis,
-            ),
-            y2="base:Q",
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=names if links else names[:1], range=[GREY, TEAL] if links else [TEAL]),
-                legend=alt.Legend() if links else None,
-            ),
-        )
+    y = alt.Y(
+        "pairs:Q",
+        title=gettext("pairs (log scale)") if logarithmic else gettext("pairs"),
+        scale=alt.Scale(type="log", domain=[base, top], nice=False) if logarithmic else alt.Scale(domain=[0, top]),
+        axis=alt.Axis(
+            values=[10.0**k for k in range(math.ceil(math.log10(top)))] if logarithmic else alt.Undefined,
+            format=",d",
+            tickCount=5,
+        ),
     )
-    layers: list[alt.Chart] = [bars]
-    decision = content.threshold_weight
+    colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend() if links else None)
+    bars = of_rows(rows, width=FULL_WIDTH - 70, height=230).mark_bar(binSpacing=1)
+    layers: list[alt.Chart] = [bars.encode(x=x, x2="right:Q", y=y, y2="base:Q", color=colour)]
     if edges[0] <= decision <= edges[-1]:
-        right_half = decision > (edges[0] + edges[-1]) / 2
-        mark = alt.Chart(alt.InlineData(values=[{"left": decision, "text": _decision(content)}]))
-        layers.append(mark.mark_rule(color=RUST, size=1.5, strokeDash=[4, 3]).encode(x=x))
-        layers.append(
-            mark.mark_text(color=RUST, align="right" if right_half else "left", dx=-6 if right_half else 6, dy=6)
-            .encode(x=x, y=alt.value(0), text="text:N")
-        )  # fmt: skip
+        mark = [{"left": decision, "text": _decision(content)}]
+        place: dict[str, Any]
+        place = {"align": "right", "dx": -6} if decision > (edges[0] + edges[-1]) / 2 else {"align": "left", "dx": 6}
+        words = of_rows(mark).mark_text(color=RUST, dy=6, **place)
+        layers.append(dashed_rule(mark, RUST, (4, 3), size=1.5).encode(x=x))
+        layers.append(words.encode(x=x, y=alt.value(0), text="text:N"))
     alt_text = gettext("Histogram of {pairs} kept pairs by match weight, from {low} to {high}.").format(
         pairs=wording.count(sum(counts)), low=wording.signed(edges[0]), high=wording.signed(edges[-1])
     )
@@ -250,12 +214,8 @@ def calibration_chart(content: ReportContent) -> Chart:
         for i in _spaced(len(expected), 500)
     ]
     reach = max(5.0, *(abs(row["excess"]) for row in rows)) * 1.1
-    x = alt.X(
-        "expected:Q",
-        title=gettext("matches expected by the model"),
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=_round(),
-    )
+    scale = alt.Scale(domain=[0, end], nice=False)
+    x = alt.X("expected:Q", title=gettext("matches expected by the model"), scale=scale, axis=_round())
     panels = []
     for name, what, limits, ideal in (
         ("true", gettext("true matches"), [0.0, end], [0.0, end]),
@@ -263,16 +223,11 @@ def calibration_chart(content: ReportContent) -> Chart:
     ):
         y = alt.Y(f"{name}:Q", title=what, scale=alt.Scale(domain=limits, nice=False), axis=_round())
         line = [{"expected": at, name: value} for at, value in zip((0.0, end), ideal, strict=True)]
-        panels.append(
-            alt.layer(
-                alt.Chart(alt.InlineData(values=line))
-                .mark_line(color=SOFT, size=1, strokeDash=[4, 3])
-                .encode(x=x, y=y),
-                alt.Chart(alt.InlineData(values=rows))
-                .mark_line(color=TEAL, size=2.2)
-                .encode(x=x, y=y, order="expected:Q"),
-            ).properties(width=_SQUARE, height=_SQUARE - 40)
+        drawn = alt.layer(
+            of_rows(line).mark_line(color=SOFT, size=1, strokeDash=[4, 3]).encode(x=x, y=y),
+            of_rows(rows).mark_line(color=TEAL, size=2.2).encode(x=x, y=y, order="expected:Q"),
         )
+        panels.append(drawn.properties(width=_SQUARE, height=_SQUARE - 40))
     alt_text = gettext(
         "True matches against expected ones, most probable pairs first: over all kept pairs the model expects"
         " {expected} and there are {observed}."
@@ -289,28 +244,16 @@ def _curve_panel(
     x = alt.X("recall:Q", title=gettext("recall"), scale=scale, axis=axis)
     y = alt.Y("precision:Q", title=gettext("precision"), scale=scale, axis=axis)
     rows = [{"recall": float(r), "precision": float(q)} for r, q in zip(recall, precision, strict=True)]
-    line = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(color=TEAL, size=2.2, clip=True)
-        .encode(x=x, y=y, order="recall:Q")
-    )
+    line = of_rows(rows).mark_line(color=TEAL, size=2.2, clip=True).encode(x=x, y=y, order="recall:Q")
     what = [str(mark["what"]) for mark in marks]
-    points = (
-        alt.Chart(alt.InlineData(values=marks))
-        .mark_point(size=90, filled=True, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            shape=alt.Shape("what:N", scale=alt.Scale(domain=what, range=["circle", "diamond"])),
-            color=alt.Color("what:N", scale=alt.Scale(domain=what, range=[RUST, OCHRE])),
-        )
-    )
-    return alt.layer(line, points).properties(
-        width=_SQUARE, height=_SQUARE - 40, title=alt.TitleParams(title, fontWeight="normal", color=INK, frame="group")
-    )
+    shape = alt.Shape("what:N", scale=alt.Scale(domain=what, range=["circle", "diamond"]))
+    colour = alt.Color("what:N", scale=alt.Scale(domain=what, range=[RUST, OCHRE]))
+    points = of_rows(marks).mark_point(size=90, filled=True, opacity=1).encode(x=x, y=y, shape=shape, color=colour)
+    named = alt.TitleParams(title, fontWeight="normal", color=INK, frame="group")
+    return alt.layer(line, points).properties(width=_SQUARE, height=_SQUARE - 40, title=named)
 
 
-def _thinned(curve: Curve, maximum: int = 600) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thinned(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the curve with so many points as a drawing can show: evenly spaced along its length."""
     recall = np.asarray(curve.recall, dtype=np.float64)
     precision = np.asarray(curve.precision, dtype=np.float64)
@@ -318,13 +261,13 @@ def _thinned(curve: Curve, maximum: int = 600) -> tuple[NDArray[np.float64], NDA
         return recall, precision
     # In the first class pairs are equally probable, so its expected precision holds from recall 0 on.
     recall, precision = np.concatenate([[0.0], recall]), np.concatenate([precision[:1], precision])
-    if len(recall) <= maximum:
+    if len(recall) <= _POINTS:
         return recall, precision
     # Along the length, since a curve at its corner has most of its points in one place, and those matter.
     length = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(recall), np.diff(precision)))])
-    even = np.searchsorted(length, np.linspace(0.0, length[-1], maximum // 2))
+    even = np.searchsorted(length, np.linspace(0.0, length[-1], _POINTS // 2))
     corner = np.flatnonzero((recall > 0.8) & (precision > 0.8))
-    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), maximum // 2)], [0, len(recall) - 1]]))
+    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), _POINTS // 2)], [0, len(recall) - 1]]))
     return recall[kept], precision[kept]
 
 

@@ -13,9 +13,20 @@ from typing import Any
 from markupsafe import Markup
 
 from gemel.common.documents.model_document import FieldErrors, KinClass
-from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
+from gemel.common.language import (
+    Language,
+    LanguageCode,
+    clauses,
+    gettext,
+    in_language,
+    listed,
+    marked,
+    moment,
+    written,
+)
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
+from gemel.coordinator.reports.marks import Chart
 from gemel.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
@@ -132,113 +143,86 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
     }
 
 
-def charts_of(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
+_READINGS = {
+    "weights": marked(
+        "a bar to the right is evidence that two records are of one person, a bar to the left that they are"
+        " not; one unit doubles or halves the odds, and the bars of a pair's fields add up."
+    ),
+    "levels": marked(
+        "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
+        "differ, above all in the top level; a thin line across a teal bar is two standard errors of m"
+        " either way."
+    ),
+    "histogram": marked(
+        "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the doubtful ones."
+    ),
+    "history": marked(
+        "lines that have become level have converged; one that still climbs or falls at the right edge has not."
+    ),
+    "thresholds": marked(
+        "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters little."
+    ),
+    "unlinkable": marked(
+        "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
+        "decision gives their number."
+    ),
+    "explained": marked(
+        "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
+        "over several pairs: no pair is shown."
+    ),
+    "dependences": marked(
+        "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
+        "diamond, pairs that may be no match dilute the joint distribution."
+    ),
+    "precision_recall": marked(
+        "the nearer the curve comes to the upper right corner, the better; the circle is the decision that "
+        "was taken, the diamond the best that any threshold could have reached."
+    ),
+    "calibration": marked(
+        "on the dashed line the model's probabilities are true; below it the model claims more matches than "
+        "there are, above it fewer. The right panel enlarges what lies between the two."
+    ),
+    "schemes": marked(
+        "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs "
+        "that the scheme kept end."
+    ),
+}
+"""How each chart is read, by its name without a number."""
+
+
+def charts_of(content: ReportContent) -> dict[str, tuple[Chart, str]]:
     """The charts that the report shows of a run, each with how it is read."""
-    fields = content.model.fields
-    drawn = {}
-    if fields:
-        drawn["weights"] = (
-            charts.weights_chart(fields),
-            gettext(
-                "a bar to the right is evidence that two records are of one person, a bar to the left that they are"
-                " not; one unit doubles or halves the odds, and the bars of a pair's fields add up."
-            ),
-        )
-        drawn["levels"] = (
-            charts.levels_chart(fields),
-            gettext(
-                "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
-                "differ, above all in the top level; a thin line across a teal bar is two standard errors of m"
-                " either way."
-            ),
-        )
-    if sum(content.linkage.histogram.counts) > 0:
-        drawn["histogram"] = (
-            charts.histogram_chart(content),
-            gettext(
-                "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the"
-                " doubtful ones."
-            ),
-        )
-    drawn |= _run_figures(content)
-    if content.evaluation is not None:
-        drawn["precision_recall"] = (
-            charts.precision_recall_chart(content),
-            gettext(
-                "the nearer the curve comes to the upper right corner, the better; the circle is the decision that "
-                "was taken, the diamond the best that any threshold could have reached."
-            ),
-        )
-        drawn["calibration"] = (
-            charts.calibration_chart(content),
-            gettext(
-                "on the dashed line the model's probabilities are true; below it the model claims more matches than "
-                "there are, above it fewer. The right panel enlarges what lies between the two."
-            ),
-        )
-        if schemes := content.evaluation.schemes:
-            drawn["schemes"] = (
-                run_charts.schemes_chart(schemes),
-                gettext(
-                    "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs "
-                    "that the scheme kept end."
-                ),
-            )
-    return drawn
-
-
-def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
-    linkage = content.linkage
-    drawn = {}
-    if content.model.history is not None and len(content.model.history.step) > 1:
-        drawn["history"] = (
-            run_charts.history_chart(content.model.history),
-            gettext(
-                "lines that have become level have converged; one that still climbs or falls at the right edge has not."
-            ),
-        )
+    model, linkage, evaluation = content.model, content.linkage, content.evaluation
+    drawn: dict[str, Chart] = {}
+    readings: dict[str, str] = {}
+    if model.fields:
+        drawn["weights"] = charts.weights_chart(model.fields)
+        drawn["levels"] = charts.levels_chart(model.fields)
+    if sum(linkage.histogram.counts) > 0:
+        drawn["histogram"] = charts.histogram_chart(content)
+    if model.history is not None and len(model.history.step) > 1:
+        drawn["history"] = run_charts.history_chart(model.history)
     if linkage.thresholds:
-        drawn["thresholds"] = (
-            run_charts.thresholds_chart(linkage.thresholds, linkage.threshold),
-            gettext(
-                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters"
-                " little."
-            ),
-        )
-    if linkage.unlinkable is not None and any(
-        records for side in (linkage.unlinkable.alice, linkage.unlinkable.bob) for _, records in side.below
-    ):
-        drawn["unlinkable"] = (
-            run_charts.unlinkable_chart(content, linkage.unlinkable),
-            gettext(
-                "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
-                "decision gives their number."
-            ),
-        )
+        drawn["thresholds"] = run_charts.thresholds_chart(linkage.thresholds, linkage.threshold)
+    unlinkable = linkage.unlinkable
+    if unlinkable and any(records for side in (unlinkable.alice, unlinkable.bob) for _, records in side.below):
+        drawn["unlinkable"] = run_charts.unlinkable_chart(content, unlinkable)
     for number, example in enumerate(linkage.examples):
-        if example.what == COMMONEST:
-            continue  # the table of comparisons has it
-        drawn[f"example_{number}"] = (
-            run_charts.waterfall_chart(example, content.model.fields),
-            waterfall_reading(example),
-        )
+        if example.what != COMMONEST:  # which the table of comparisons has
+            drawn[f"example_{number}"] = run_charts.waterfall_chart(example, model.fields)
+            readings[f"example_{number}"] = waterfall_reading(example)
     for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
-        drawn[f"explained_{number}"] = (
-            run_charts.explained_chart(group),
-            gettext(
-                "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
-                "over several pairs: no pair is shown."
-            ),
-        )
+        drawn[f"explained_{number}"] = run_charts.explained_chart(group)
     if linkage.latent and linkage.latent.effect.dependences:
-        drawn["dependences"] = (
-            run_charts.dependences_chart(linkage.latent.effect),
-            gettext(
-                "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
-                "diamond, pairs that may be no match dilute the joint distribution."
-            ),
-        )
-    return drawn
+        drawn["dependences"] = run_charts.dependences_chart(linkage.latent.effect)
+    if evaluation is not None:
+        drawn["precision_recall"] = charts.precision_recall_chart(content)
+        drawn["calibration"] = charts.calibration_chart(content)
+        if evaluation.schemes:
+            drawn["schemes"] = run_charts.schemes_chart(evaluation.schemes)
+    for name in drawn.keys() - readings.keys():
+        readings[name] = gettext(_READINGS[name.rstrip("_0123456789")])
+    return {name: (chart, readings[name]) for name, chart in drawn.items()}
 
 
 def _parameters(content: ReportContent) -> list[dict[str, Any]]:
@@ -325,7 +309,7 @@ def _stages(content: ReportContent) -> list[dict[str, Any]]:
     longest = max((stage.seconds for stage in stages), default=0.0) or 1.0
     return [
         {
-            "name": gettext(STAGES[stage.name]) if stage.name in STAGES else stage.name,
+            "name": gettext(stage.name) if stage.name in STAGES else stage.name,
             "seconds": stage.seconds,
             "part": round(100.0 * stage.seconds / longest, 1),
         }

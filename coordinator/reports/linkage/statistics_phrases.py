@@ -68,34 +68,14 @@ DEPENDENCE = (
     "never",
 )
 
-STAGES = {
-    "provision": marked("provision"),
-    "start": marked("start"),
-    "specify": marked("specify"),
-    "agree": marked("agree"),
-    "contribute": marked("contribute"),
-    "link": marked("link"),
-    "assess": marked("assess"),
-    "release": marked("release"),
-    "evaluate": marked("evaluate"),
-    "read": marked("read"),
-    "tables": marked("tables"),
-    "levels": marked("levels"),
-    "count": marked("count"),
-    "model": marked("model"),
-    "keep": marked("keep"),
-    "decide": marked("decide"),
-    "resolve": marked("resolve"),
-    "persons": marked("persons"),
-    "join": marked("join"),
-    "draw": marked("draw"),
-    "latent": marked("latent"),
-    "seal": marked("seal"),
-    "compare": marked("compare"),
-    "chance": marked("chance"),
-    "permute": marked("permute"),
-    "open": marked("open"),
-}
+STAGES = (
+    *(marked("provision"), marked("start"), marked("specify"), marked("agree"), marked("contribute")),
+    *(marked("link"), marked("assess"), marked("release"), marked("evaluate"), marked("read")),
+    *(marked("tables"), marked("levels"), marked("count"), marked("model"), marked("keep")),
+    *(marked("decide"), marked("resolve"), marked("persons"), marked("join"), marked("draw")),
+    *(marked("latent"), marked("seal"), marked("compare"), marked("chance"), marked("permute")),
+    marked("open"),
+)
 """Of a rehearsal, and of a run."""
 
 PHRASES = Phrases(

@@ -222,7 +222,6 @@ def level_labels(bounds: Sequence[float]) -> list[str]:
 
 
 def cell(level: int, labels: Sequence[str]) -> str:
-    """Name one level of a pattern."""
     return gettext("missing") if level == MISSING else labels[level]
 
 

@@ -9,21 +9,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.blocking.candidates import AllPairs, CandidatePairs
 from gemel.common.errors import GemelError
-from tests.carole.blocking.definition import candidate_pairs
-
-
-def streamed(source, size):
-    """All pairs a source writes, with their masks; fails when one comes twice."""
-    row_a, row_b = np.empty(size, np.int32), np.empty(size, np.int32)
-    mask = np.empty(size, np.uint32)
-    found = {}
-    for part in source.parts(size):
-        assert 0 < part.stop - part.start <= size
-        n = source.write(part, row_a, row_b, mask)
-        for pair in zip(row_a[:n].tolist(), row_b[:n].tolist(), mask[:n].tolist(), strict=True):
-            assert pair[:2] not in found
-            found[pair[:2]] = pair[2]
-    return found
+from tests.carole.blocking.definition import candidate_pairs, streamed
 
 
 @st.composite

@@ -19,7 +19,8 @@ from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
 from gemel.common.progress import Progress
 from gemel.common.signatures.signature_sets import SignatureSet
-from tests.carole.engine.test_shards import PLAN, people, sets_of
+from tests.carole.engine.progress import quiet
+from tests.carole.engine.test_shards import PLAN, in_lists, people, sets_of
 from tests.carole.trial import PROJECT, UPLOADS, contributed
 from tests.carole.trial import Contribution as RandomContribution
 
@@ -68,24 +69,12 @@ def again(held: HeldStore, side: Side) -> Path:
     return files[list(UPLOADS).index(side)]
 
 
-def in_a_run(held: HeldStore, resources: Resources, progress: Progress = lambda stage, done: None) -> list[Any]:
+def in_a_run(held: HeldStore, resources: Resources, progress: Progress = quiet) -> list[Any]:
     """All that the first half of a run has found, to the last bit, in lists."""
     a, b = held.parts()
     found, kept = compare(a, b, PLAN, resources, progress)
-    assert found.checked is not None
-    return [
-        found.patterns.gamma.tolist(),
-        found.patterns.mask.tolist(),
-        found.patterns.count.tolist(),
-        [column.tolist() for column in (kept.row_a, kept.row_b, kept.pattern)],
-        found.checked.agrees.tolist(),
-        found.checked.strangers,
-        None if found.levels is None else found.levels.tolist(),
-        [(part.missing.tolist(), part.records.tolist()) for part in found.lacking],
-        found.equal,
-        found.missing,
-        [warning.plain() for warning in found.warnings],
-    ]
+    columns = kept.row_a, kept.row_b, kept.pattern, found.checked.agrees
+    return [[column.tolist() for column in columns], *in_lists(found)]
 
 
 class HeldCluster(ClusterProcesses):
@@ -94,6 +83,10 @@ class HeldCluster(ClusterProcesses):
     def __init__(self, folder: Path, held: HeldStore) -> None:
         super().__init__(folder)
         self._held = held
+
+    def found(self, progress: Progress = quiet, **changed: Any) -> list[Any]:
+        """What a run by these workers finds in the store."""
+        return in_a_run(self._held, self.resources(**changed), progress)
 
     @property
     def n_workers(self) -> int:

@@ -21,16 +21,8 @@ def agreeing_bits(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> int:
 def jaccard_estimate(agreeing: int, bits: int, randomised_response: float = 0.0) -> Fraction:
     """Estimated Jaccard similarity, `(2n/M - 1) / (1 - 2r)**2`, exactly, not clipped.
 
-    Parameters
-    ----------
-    agreeing, bits : int
-        Agreeing bits, and bits of the signatures.
-    randomised_response : float
-        Probability r with which each bit was randomised on either side; means the decimal number it prints as.
-
-    Notes
-    -----
-    Two bits of 1-bit minwise signatures agree with probability `(1 + J)/2`, and each turns over with probability r, so
+    Each of M bits was randomised with probability r on either side, the decimal number that it prints as. Two bits of
+    1-bit minwise signatures agree with probability `(1 + J)/2`, and each turns over with probability r, so
     that they still agree with probability `(1 + (1 - 2r)**2 * J)/2`. The estimate is unbiased, with variance
     `(1 - c**2 * J**2) / (c**2 * M)`, where `c = (1 - 2r)**2`.
     """
@@ -38,19 +30,9 @@ def jaccard_estimate(agreeing: int, bits: int, randomised_response: float = 0.0)
 
 
 def level(agreeing: int, bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> int:
-    """Index of the first inclusive upper bound that the estimated similarity does not exceed, or of the last.
+    """Index of the first inclusive upper bound that the estimated similarity, clipped to 0 and 1, does not exceed.
 
-    Parameters
-    ----------
-    agreeing : int
-        Agreeing bits, 0 to `bits`.
-    bits : int
-        Length of the signatures.
-    bounds : sequence of float
-        Upper bounds in ascending order, the last of them 1. Each means the decimal number it prints as. Estimates are
-        clipped to what a similarity can be, 0 to 1.
-    randomised_response : float
-        Probability with which each bit was randomised on either side.
+    Bounds ascend to 1; each means the decimal number that it prints as.
     """
     estimate = min(max(Fraction(0), jaccard_estimate(agreeing, bits, randomised_response)), Fraction(1))
     return next(k for k, bound in enumerate(bounds) if estimate <= Fraction(str(bound)))

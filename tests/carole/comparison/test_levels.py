@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemel.carole.comparison.kernels import disagreement_limits, levels_by_disagreement
-from gemel.carole.comparison.levels import FieldComparison, equal_pairs, level_counts, level_distribution, level_table
+from gemel.carole.comparison.levels import FieldComparison, equal_pairs
 from gemel.common.signatures.signature_sets import FieldSignatures
 from tests.carole.comparison import definition
 
@@ -85,7 +85,7 @@ def test_bounds_are_inclusive_decimals():
 @given(pair=fields(), bounds=BOUNDS, randomised_response=FLIPS)
 def test_table_and_counts_agree_with_the_definition(pair, bounds, randomised_response):
     rng, a, b = pair
-    table = level_table(a, b, bounds, POOL, randomised_response=randomised_response)
+    table = FieldComparison(a, b, bounds, "jaccard", randomised_response).level_table(POOL)
     assert table.shape == (a.n_distinct, b.n_distinct)
     checked = zip(rng.integers(0, 2**31, 60), rng.integers(0, 2**31, 60), strict=True) if table.size else ()
     for i, j in checked:
@@ -94,10 +94,9 @@ def test_table_and_counts_agree_with_the_definition(pair, bounds, randomised_res
         assert table[i, j] == definition.level(n, a.bits, bounds, randomised_response)
     present_a, present_b = a.codes[a.codes >= 0], b.codes[b.codes >= 0]
     expected = np.bincount(table[np.ix_(present_a, present_b)].ravel(), minlength=len(bounds))
-    assert (
-        level_counts(a, b, bounds, POOL, table, randomised_response=randomised_response).tolist() == expected.tolist()
-    )
-    assert level_counts(a, b, bounds, POOL, randomised_response=randomised_response).tolist() == expected.tolist()
+    for known in (table, None):
+        counts = FieldComparison(a, b, bounds, "jaccard", randomised_response, known).counts(POOL)
+        assert counts.tolist() == expected.tolist()
 
 
 @given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]), randomised_response=FLIPS)
@@ -107,9 +106,9 @@ def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs, randomised_res
         n_pairs = 0
     row_a = rng.integers(0, max(1, len(a.codes)), n_pairs).astype(np.int32)
     row_b = rng.integers(0, max(1, len(b.codes)), n_pairs).astype(np.int32)
-    table = level_table(a, b, bounds, POOL, randomised_response=randomised_response)
+    table = FieldComparison(a, b, bounds, "jaccard", randomised_response).level_table(POOL)
     out = np.full((2, n_pairs + 1), 1000, dtype=np.int64)
-    FieldComparison(a, b, bounds, table).add(row_a, row_b, n_pairs, 7, out[0])
+    FieldComparison(a, b, bounds, table=table).add(row_a, row_b, n_pairs, 7, out[0])
     FieldComparison(a, b, bounds, randomised_response=randomised_response).add(row_a, row_b, n_pairs, 7, out[1])
     for i in range(n_pairs):
         in_a, in_b = a.codes[row_a[i]], b.codes[row_b[i]]
@@ -123,10 +122,10 @@ def test_a_memory_map_can_be_compared():
     a = field(rng, 128, 5, 9)
     for array in (a.signatures, a.codes):
         array.flags.writeable = False
-    table = level_table(a, a, EM8, POOL)
+    table = FieldComparison(a, a, EM8).level_table(POOL)
     assert (table.diagonal() == 7).all()
     out = np.zeros(1, dtype=np.int64)
-    FieldComparison(a, a, EM8, table).add(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1, out)
+    FieldComparison(a, a, EM8, table=table).add(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1, out)
 
 
 @settings(max_examples=20)
@@ -149,9 +148,9 @@ def test_a_sample_of_randomised_signatures_is_near_the_exact_distribution():
         flips = np.packbits(rng.random((350, 256)) < 0.1, axis=1).view(np.uint64)
         noisy = noisy ^ flips
     b = FieldSignatures(256, noisy, b.codes)
-    bounds = (0.4, 0.854, 1.0)
-    exact = level_distribution(a, b, bounds, POOL, rng, exact_limit=10**9, sample=0, randomised_response=0.1)
-    sampled = level_distribution(a, b, bounds, POOL, rng, exact_limit=0, sample=400_000, randomised_response=0.1)
+    compared = FieldComparison(a, b, (0.4, 0.854, 1.0), randomised_response=0.1)
+    exact = compared.distribution(POOL, rng, 10**9, 0)
+    sampled = compared.distribution(POOL, rng, 0, 400_000)
     assert equal_pairs(a, b) == 0
     assert exact[-1] / exact.sum() > 0.002
     assert sampled / sampled.sum() == pytest.approx(exact / exact.sum(), abs=0.001)
@@ -164,8 +163,9 @@ def test_sampled_distribution_is_near_the_exact_one_and_exact_on_equality():
     b = field(rng, 256, 350, 1500, near=a)
     _, first = np.unique(b.signatures, axis=0, return_index=True)
     b = FieldSignatures(256, b.signatures[first], (b.codes % len(first)).astype(np.int32))
-    exact = level_distribution(a, b, EM8, POOL, rng, exact_limit=10**9, sample=0)
-    sampled = level_distribution(a, b, EM8, POOL, rng, exact_limit=0, sample=40_000)
+    exact, sampled = (
+        FieldComparison(a, b, EM8).distribution(POOL, rng, *limits) for limits in ((10**9, 0), (0, 40_000))
+    )
     assert exact.sum() == int((a.codes >= 0).sum()) * int((b.codes >= 0).sum())
     assert sampled.sum() == pytest.approx(40_000)
     sampled, exact = sampled / sampled.sum(), exact / exact.sum()
@@ -179,7 +179,7 @@ def test_a_sample_does_not_depend_on_the_threads():
     a, b = field(rng, 64, 50, 200), field(rng, 64, 50, 200)
     with ThreadPoolExecutor(1) as one:
         draws = [
-            level_distribution(a, b, EM8, pool, np.random.default_rng(3), exact_limit=0, sample=2**19 + 5)
+            FieldComparison(a, b, EM8).distribution(pool, np.random.default_rng(3), 0, 2**19 + 5)
             for pool in (one, POOL)
         ]
     assert (draws[0] == draws[1]).all()
@@ -188,5 +188,5 @@ def test_a_sample_does_not_depend_on_the_threads():
 def test_a_field_missing_everywhere_has_no_distribution():
     rng = np.random.default_rng(7)
     a = FieldSignatures(64, np.empty((0, 1), np.uint64), np.full(4, -1, np.int32))
-    drawn = level_distribution(a, field(rng, 64, 3, 5), EM8, POOL, rng, exact_limit=0, sample=10)
+    drawn = FieldComparison(a, field(rng, 64, 3, 5), EM8).distribution(POOL, rng, 0, 10)
     assert drawn.tolist() == [0] * 8

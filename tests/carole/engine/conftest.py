@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemel.carole.engine import FieldPlan, LinkagePlan, RulePlan
+from gemel.carole.engine import FieldPlan, Linkage, LinkagePlan, RulePlan
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from tests.carole.engine.runs import run
 
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 FIELDS = {"given": 128, "family": 192, "born": 64, "town": 256}
@@ -41,9 +42,17 @@ class TwoFiles:
         self.a = SignatureSet("", n_a, sides[0], {"by-family": blocks[0]["family"], "by-born": blocks[0]["born"]})
         self.b = SignatureSet("", n_b, sides[1], {"by-family": blocks[1]["family"], "by-born": blocks[1]["born"]})
         self.n_common = n_common
+        self._runs: dict[LinkagePlan, Linkage] = {}
+
+    def linked(self, **settings) -> Linkage:
+        """A run under such a plan; made once, and read by several tests."""
+        plan = self.plan(**settings)
+        if plan not in self._runs:
+            self._runs[plan] = run(self.a, self.b, plan)
+        return self._runs[plan]
 
     @staticmethod
-    def plan(*, blocked: bool, **settings) -> LinkagePlan:
+    def plan(*, blocked: bool = False, **settings) -> LinkagePlan:
         """All fields, and both rules or none."""
         rules = (RulePlan("by-family", ("family",)), RulePlan("by-born", ("born",))) if blocked else ()
         return LinkagePlan(tuple(FieldPlan(n, bits, BOUNDS) for n, bits in FIELDS.items()), rules, **settings)

@@ -1,4 +1,4 @@
-"""Files without usable information: a clear error, or a defined result."""
+"""Files without usable information, and blocking that finds no pair or all: a clear error, or a defined result."""
 
 from __future__ import annotations
 
@@ -7,154 +7,122 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from gemel.carole.engine import RulePlan
 from gemel.carole.fellegi_sunter.schemes import SCHEMES
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from gemel.common.errors import ErrorCode
+from gemel.common.signatures.signature_sets import FieldSignatures
+from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
+from tests.carole.engine.runs import constant, emptied, of_rows, run
+from tests.carole.refusals import refusal
 
-ENOUGH = Resources(memory_bytes=2**28, threads=1)
-
-
-def run(a, b, plan):
-    return link(a, b, plan, ENOUGH, lambda stage, fraction: None)
-
-
-def changed(part, name, **values):
-    return replace(part, fields={**part.fields, name: replace(part.fields[name], **values)})
-
-
-def constant(part, name):
-    """Every row has the field's first value."""
-    field = part.fields[name]
-    return changed(part, name, signatures=np.full_like(field.signatures[:1], 7), codes=np.zeros_like(field.codes))
-
-
-def emptied(part, name):
-    """No row has a value of the field."""
-    field = part.fields[name]
-    return changed(part, name, signatures=field.signatures[:0], codes=np.full_like(field.codes, -1))
+EVERY_SCHEME = pytest.mark.parametrize("scheme", SCHEMES)
+FORMED = [
+    Bands(field="town", bands=4, bits=16),
+    Canopies(field="town", tight=0.9, loose=0.6),
+    SimilarValues(field="town", minimum=0.8),
+]
+EVERY_RULE = pytest.mark.parametrize("formed", FORMED, ids=lambda rule: type(rule).__name__)
 
 
 def rows(part, n):
-    """The first rows only."""
+    """The first rows, with their own signatures only."""
     fields = {}
     for name, field in part.fields.items():
         used, codes = np.unique(field.codes[:n], return_inverse=True)
         absent = int(used[0] == -1)
         fields[name] = FieldSignatures(field.bits, field.signatures[used[absent:]], (codes - absent).astype(np.int32))
-    return SignatureSet("", n, fields, {rule: keys[:n] for rule, keys in part.blocks.items()})
+    return replace(of_rows(part, slice(n)), fields=fields)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@EVERY_SCHEME
 def test_a_constant_field_adds_nothing_and_is_named(files, scheme):
-    plan = files.plan(blocked=False, scheme=scheme)
-    found = run(constant(files.a, "town"), constant(files.b, "town"), plan)
+    found = run(constant(files.a, "town"), constant(files.b, "town"), files.plan(scheme=scheme))
     assert result_warning("field_constant", field="town") in found.warnings
-    q = [field.name for field in plan.fields].index("town")
-    spread = found.scheme.weights[q]
-    others = np.delete(found.scheme.weights, q, axis=0)
-    assert np.abs(spread[-1]) < 0.1 < np.abs(others[:, -1]).min()
+    top = np.abs(found.scheme.weights[:, -1])
+    assert top[3] < 0.1 < top[:3].min()
     assert len(found.links) > (0.4 if scheme == "lr_weighted" else 0.7) * files.n_common
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_field_that_one_side_lacks_adds_nothing_and_is_named(files, scheme):
-    found = run(emptied(files.a, "given"), files.b, files.plan(blocked=False, scheme=scheme))
+@pytest.mark.parametrize(("scheme", "blocked"), [*((scheme, False) for scheme in SCHEMES), ("multinomial", True)])
+def test_a_field_that_one_side_lacks_adds_nothing_and_is_named(files, scheme, blocked):
+    found = run(emptied(files.a, "given"), files.b, files.plan(blocked=blocked, scheme=scheme))
     assert result_warning("field_always_missing", field="given") in found.warnings
     assert result_warning("field_mostly_missing", side="Alice", field="given", share=1.0) in found.warnings
+    assert found.missing["given"][0] == 1
     assert (found.patterns.gamma[:, 0] == -1).all()
     assert len(found.links) > (0.4 if scheme == "lr_weighted" else 0.7) * files.n_common
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@EVERY_SCHEME
 def test_all_values_equal_cannot_be_linked(files, scheme):
-    plan = files.plan(blocked=False, scheme=scheme)
     a, b = files.a, files.b
-    for field in plan.fields:
-        a, b = constant(a, field.name), constant(b, field.name)
-    with pytest.raises(GemelError, match="no field takes two levels") as caught:
-        run(a, b, plan)
-    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+    for name in a.fields:
+        a, b = constant(a, name), constant(b, name)
+    with refusal(ErrorCode.NOT_IDENTIFIED, "no field takes two levels"):
+        run(a, b, files.plan(scheme=scheme))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@EVERY_SCHEME
 def test_a_file_linked_with_itself_finds_everyone(files, scheme):
-    found = run(files.a, files.a, files.plan(blocked=False, scheme=scheme))
+    found = run(files.a, files.a, files.plan(scheme=scheme))
     same = found.pairs.row_a[found.links] == found.pairs.row_b[found.links]
     assert same.mean() > 0.95
     assert np.count_nonzero(same) > 0.9 * files.a.n_rows
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@EVERY_SCHEME
 def test_files_without_anyone_in_common_give_few_links(files, scheme):
     """The first rows are the common ones; the others are non-matches, of which a few are similar by chance."""
-    a, b = files.a, files.b
-    strangers_a = SignatureSet(
-        "", 200, {n: replace(f, codes=f.codes[files.n_common :]) for n, f in a.fields.items()}, {}
-    )
-    strangers_b = SignatureSet(
-        "", 150, {n: replace(f, codes=f.codes[files.n_common :]) for n, f in b.fields.items()}, {}
-    )
-    found = run(strangers_a, strangers_b, files.plan(blocked=False, scheme=scheme))
+    strangers = (of_rows(part, slice(files.n_common, None)) for part in (files.a, files.b))
+    found = run(*strangers, files.plan(scheme=scheme))
     assert np.isfinite(found.pairs.link_probability).all()
     assert 0 <= len(found.links) <= 150
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@EVERY_SCHEME
 def test_one_record_a_file_is_refused_and_one_against_many_is_not(files, scheme):
-    plan = files.plan(blocked=False, scheme=scheme)
-    with pytest.raises(GemelError) as caught:
+    plan = files.plan(scheme=scheme)
+    with refusal(ErrorCode.NOT_IDENTIFIED):
         run(rows(files.a, 1), rows(files.b, 1), plan)
-    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
-    found = run(rows(files.a, 1), files.b, plan)
-    assert len(found.links) <= 1
-
-
-@pytest.mark.parametrize(
-    ("bounds", "what"),
-    [
-        ((0.5, 0.2, 1.0), "ascend"),
-        ((0.5, 0.5, 1.0), "ascend"),
-        ((0.5, 0.9), "to 1"),
-        ((), "ascend"),
-        ((-0.1, 1.0), "0"),
-    ],
-)
-def test_levels_out_of_order_are_refused(bounds, what):
-    with pytest.raises(GemelError, match=what) as caught:
-        LinkagePlan((FieldPlan("surname", 64, bounds),))
-    assert caught.value.code is ErrorCode.PARAMETER
-
-
-@pytest.mark.parametrize(("assignment", "possible"), [("one_to_one", "20"), ("many_to_one", "30"), ("none", "600")])
-def test_more_expected_matches_than_the_records_can_have_are_refused(files, assignment, possible):
-    plan = files.plan(blocked=False, assignment=assignment)
-    with pytest.raises(GemelError, match=possible) as caught:
-        run(rows(files.a, 30), rows(files.b, 20), replace(plan, expected_matches=601.0))
-    assert caught.value.code is ErrorCode.PARAMETER
-    assert caught.value.where == "model.expected_matches"
+    assert len(run(rows(files.a, 1), files.b, plan).links) <= 1
 
 
 def test_a_belief_about_m_holds_as_far_as_its_weight_goes(files):
-    plan = files.plan(blocked=False)
-    free, held = (
-        run(files.a, files.b, replace(plan, m_prior=(("given", MPrior(0.3, weight)),))).model for weight in (1.0, 1e5)
-    )
+    free, held = (files.linked(m_prior=(("given", MPrior(0.3, weight)),)).model for weight in (1.0, 1e5))
     top = free.fields[0].n_levels - 1
     assert held.m[0, top] == pytest.approx(0.3, abs=0.02)
     assert free.m[0, top] > 0.5
 
 
-@pytest.mark.parametrize("changes", [{"max_kin": 5}, {"max_kin": -1}, {"m_prior": (("unknown", MPrior()),)}])
-def test_beliefs_that_cannot_be_are_refused(files, changes):
-    with pytest.raises(GemelError) as caught:
-        replace(files.plan(blocked=False), **changes)
-    assert caught.value.code is ErrorCode.PARAMETER
+def by_town(files, formed, **settings):
+    rules = RulePlan("town", ("town",), formed, **settings), RulePlan("by-born", ("born",))
+    return replace(files.plan(), rules=rules)
 
 
-@pytest.mark.parametrize(("agreement", "weight"), [(0.0, 20.0), (1.0, 20.0), (0.9, 0.0), (0.9, float("inf"))])
-def test_beliefs_out_of_range_are_refused(agreement, weight):
-    with pytest.raises(GemelError, match="m_prior"):
-        MPrior(agreement, weight)
+@EVERY_RULE
+def test_a_rule_of_a_field_that_one_side_lacks_proposes_nothing(files, formed):
+    found = run(files.a, emptied(files.b, "town"), by_town(files, formed))
+    assert found.candidates_per_rule["town"] == 0
+    assert result_warning("rule_without_pairs", rule="town") in found.warnings
+    assert len(found.links) > 0.7 * files.n_common
+
+
+@EVERY_RULE
+def test_a_rule_of_a_constant_field_proposes_everything(files, formed):
+    found = run(constant(files.a, "town"), constant(files.b, "town"), by_town(files, formed))
+    assert found.n_candidates == files.a.n_rows * files.b.n_rows
+    assert len(found.links) > 0.7 * files.n_common
+
+
+def test_one_block_of_everything_is_left_to_the_other_rules(files):
+    plan = by_town(files, FORMED[0], limit=1000)
+    found = run(constant(files.a, "town"), constant(files.b, "town"), plan)
+    assert found.candidates_per_rule["town"] == 0
+    assert any("(560,000 pairs) were left to the other rules" in warning.text for warning in found.warnings)
+
+
+@EVERY_RULE
+def test_one_record_against_many_under_a_formed_rule(files, formed):
+    assert len(run(of_rows(files.a, slice(1)), files.b, by_town(files, formed)).links) <= 1

@@ -1,29 +1,31 @@
-"""Block-keyed mode in the engine: the pairs and rules of the open mode, u from samples, links of equal quality."""
+"""Block-keyed mode in the engine: the pairs and rules of the open mode, u from samples in groups, equal links."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
+from gemel.carole.engine import Contribution, LinkagePlan, compare
 from gemel.carole.engine.inputs.files import BlockKeyedFiles, contribution_of
 from gemel.carole.engine.pairs import shards
+from gemel.carole.engine.pairs.check_agreement import RandomPairs
+from gemel.carole.engine.pairs.preparation import all_pairs_levels, grouped_levels, pairs_in_groups
 from gemel.carole.engine.run.plan import FieldPlan, RulePlan
-from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
+from gemel.common.signatures.layout import GROUP_ROWS, GROUPS, SAMPLES
+from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, SEED, drawn, every_pair, of_rows
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
-SEED = Seed(bytes(range(32)))
 TEXT = (
     heading("separate", "block_keyed")
     + """
@@ -45,28 +47,18 @@ PLAN = LinkagePlan(
     tuple(RulePlan(rule.name, rule.fields) for rule in SPEC.blocking),
     dependence="none",
 )
-RESOURCES = Resources(2 << 30, 2)
 
 
 def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, pl.Series]:
     names = ["smith", "smyth", "jones", "johns", "brown", "bryan", "taylor", None]
-    drawn = {
-        "surname": [names[i] for i in rng.integers(0, 8, n)],
-        "given": [names[i] for i in rng.integers(0, 8, n)],
-        "sex": ["f" if x < women else "m" for x in rng.random(n)],
-        "town": [f"town{i}" if i else None for i in rng.integers(0, 6, n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+    towns = [None, *(f"town{i}" for i in range(1, 6))]
+    sex = pl.Series("sex", np.where(rng.random(n) < women, "f", "m"))
+    return {**drawn(n, rng, surname=names, given=names, town=towns), "sex": sex}
 
 
 def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, Contribution]:
     made = encode_records(given, SPEC, SEED, 1)
     return made, contribution_of(made.sets, len(given["sex"]))
-
-
-def records(made: Encoded, part: Contribution, rows: np.ndarray) -> np.ndarray:
-    assert part.starts[-1] == sum(len(made.orders[rule.name]) for rule in SPEC.blocking)
-    return made.order[rows]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -77,16 +69,11 @@ def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(
     mine, theirs = columns(40, rng), columns(30, rng)
     (made_a, a), (made_b, b) = contribution(mine), contribution(theirs)
     monkeypatch.setattr(shards, "UNIT_PAIRS", 97)
-    with ThreadPoolExecutor(2) as pool:
-        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(PLAN, MemoryBudget(1 << 30), pool, 2), quiet)
-        code, mask, count = pairs.count(quiet)
-        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
+    _, mask, count, kept = every_pair((a, b), PLAN)
     assert np.array_equal(np.bincount(kept.pattern), count)
-    in_a, in_b = records(made_a, a, kept.row_a), records(made_b, b, kept.row_b)
-    found: dict[tuple[int, int], int] = {}
-    for pair in zip(in_a.tolist(), in_b.tolist(), mask[kept.pattern].tolist(), strict=True):
-        assert pair[:2] not in found
-        found[pair[:2]] = pair[2]
+    pairs_of_records = zip(made_a.order[kept.row_a].tolist(), made_b.order[kept.row_b].tolist(), strict=True)
+    found = dict(zip(pairs_of_records, mask[kept.pattern].tolist(), strict=True))
+    assert len(found) == len(kept.pattern)
     expected = {}
     for i in range(40):
         for j in range(30):
@@ -107,8 +94,7 @@ def test_u_comes_from_the_samples_whatever_the_populations() -> None:
     rng = np.random.default_rng(7)
     n = 6000
     (_, a), (_, b) = contribution(columns(n, rng, 0.95)), contribution(columns(n, rng, 0.5))
-    found, _ = compare(a, b, PLAN, RESOURCES, lambda stage, done: None)
-    assert found.levels is not None
+    found, _ = compare(a, b, PLAN, ENOUGH, quiet)
     u = found.levels[2] / found.levels[2].sum()
     # u = x y + (1 - x)(1 - y): five standard errors of shares in two samples of 6,000 records, some of them twice.
     error = 5 * np.sqrt(((2 * 0.5 - 1) ** 2 * 0.95 * 0.05 + (2 * 0.95 - 1) ** 2 * 0.25) / 6000)
@@ -116,40 +102,33 @@ def test_u_comes_from_the_samples_whatever_the_populations() -> None:
     assert found.n_a == n
 
 
-def test_the_same_links_as_in_mode_open() -> None:
-    spec, files = people(1500, 0.4, 11)
-    f1 = {mode: judged(link_in(mode, spec, files, SEED), files, "person")[0] for mode in ("open", "block_keyed")}
-    # Some three of 750 links: the full comparison is `python -m benchmarks modes`.
-    assert f1["open"] > 0.97
-    assert abs(f1["open"] - f1["block_keyed"]) < 0.004
-
-
-@pytest.mark.long
-def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
-    """FEBRL4 without its social security numbers, three rules: within .002, as `python -m benchmarks modes` prints."""
-    if not (shared / "data" / "febrl").is_dir():
+@pytest.mark.parametrize(
+    ("data", "least", "apart"), [("people", 0.97, 0.004), pytest.param("febrl", 0.99, 0.002, marks=pytest.mark.long)]
+)
+def test_the_same_links_as_in_mode_open(data: str, least: float, apart: float, request: pytest.FixtureRequest) -> None:
+    """Some three of 750 links, and FEBRL4 without its social security numbers: as `benchmarks modes` prints."""
+    if data == "febrl" and not (request.getfixturevalue("shared") / "data" / "febrl").is_dir():
         pytest.skip("FEBRL4 is not beside this checkout")
-    spec, files = febrl()
+    spec, files = febrl() if data == "febrl" else people(1500, 0.4, 11)
     f1 = {mode: judged(link_in(mode, spec, files, SEED), files, "person")[0] for mode in ("open", "block_keyed")}
-    assert f1["open"] > 0.99
-    assert abs(f1["open"] - f1["block_keyed"]) < 0.002
+    assert f1["open"] > least
+    assert abs(f1["open"] - f1["block_keyed"]) < apart
 
 
 def test_a_block_above_its_rules_limit_is_refused() -> None:
     rng = np.random.default_rng(1)
     (_, a), (_, b) = contribution(columns(400, rng)), contribution(columns(400, rng))
     plan = plan_of(load_specification(TEXT.replace("[{field: town}]}", "[{field: town}], limit: 1000}")))
-    with pytest.raises(GemelError, match="a block may have at most") as caught:
-        compare(a, b, plan, RESOURCES, lambda stage, done: None)
-    assert caught.value.code is ErrorCode.PARAMETER
+    with refusal(ErrorCode.PARAMETER, "a block may have at most"):
+        compare(a, b, plan, ENOUGH, quiet)
 
 
 def test_records_without_a_key_are_reported() -> None:
     rng = np.random.default_rng(1)
     part, other = columns(300, rng), columns(300, rng)
     nobody = pl.Series([None] * 300, dtype=pl.String)
-    part |= {"town": nobody, "given": nobody}
-    part["surname"] = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
+    surname = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
+    part |= {"town": nobody, "given": nobody, "surname": surname}
     (_, a), (_, b) = contribution(part), contribution(other)
     (reported, *others) = BlockKeyedFiles(a, b).warnings()
     assert reported.code == "records_without_key"
@@ -169,3 +148,70 @@ def test_rows_are_of_no_fewer_records_than_one_rule_has_of_them() -> None:
         fewest = part.fewest_records(rows)
         assert fewest == max(map(len, per_rule))
         assert fewest <= len(set(made.order[rows].tolist()))
+
+
+GROUPED = load_specification(
+    heading("groups", "block_keyed")
+    + """
+fields:
+  - {name: surname, kind: name, bits: 512, key_domain: name}
+  - {name: given, kind: name, bits: 512, key_domain: name}
+  - {name: sex, kind: category}
+  - {name: phone, kind: code, missing_as: level}
+  - {name: town, kind: category}
+swaps: [[surname, given]]
+blocking:
+  - {name: town, keys: [{field: town}]}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+GROUPED_PLAN = plan_of(GROUPED)
+SAMPLED_NAMES = ["smith", "smyth", "jones", "johns", "brown", "bryan", "taylor", None]
+FIELDS = {
+    "surname": SAMPLED_NAMES,
+    "given": SAMPLED_NAMES,
+    "sex": ["f"] * 7 + ["m"] * 3,
+    "phone": [f"{i:05d}" if i % 3 else None for i in range(300)],
+    "town": [f"town{i}" for i in range(60)],
+}
+
+
+def sampled(n: int, seed: int) -> Contribution:
+    return contribution_of(encode_records(drawn(n, np.random.default_rng(seed), **FIELDS), GROUPED, SEED, 1).sets, n)
+
+
+def test_levels_are_those_of_the_pairs_of_each_group_of_any_size() -> None:
+    """Also of fields that may be exchanged, and of a value that is missing."""
+    a, b = sampled(300, 1).sample, sampled(20, 2).sample
+    assert (a.n_rows, b.n_rows) == (GROUPS * GROUP_ROWS, GROUPS * 20)
+    few, sizes = 20, (GROUP_ROWS, 20)
+    both = [of_rows(part, slice(few * size)) for part, size in zip((a, b), sizes, strict=True)]
+    found, parts = grouped_levels((both[0], both[1]), few, GROUPED_PLAN), []
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(few):
+            group = (of_rows(part, slice(number * n, (number + 1) * n)) for part, n in zip(both, sizes, strict=True))
+            parts.append(all_pairs_levels(*group, GROUPED_PLAN, {}, pool, quiet))
+    np.testing.assert_array_equal(found, np.sum(parts, axis=0))
+    for field, counted in zip(GROUPED_PLAN.compared, found, strict=True):
+        assert min(counted[0], counted[len(field.bounds) - 1]) > 0, field.name
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(32, 32), (32, 7), (1, 3)])
+def test_each_pair_of_rows_of_a_group_is_taken_once(n_a: int, n_b: int) -> None:
+    parts = tuple(SignatureSet(SAMPLES, GROUPS * n, {}, {}) for n in (n_a, n_b))
+    row_a, row_b = pairs_in_groups((parts[0], parts[1]), GROUPS)
+    assert np.array_equal(row_a // n_a, row_b // n_b)
+    assert len(set(zip(row_a.tolist(), row_b.tolist(), strict=True))) == len(row_a) == GROUPS * n_a * n_b
+
+
+def test_random_pairs_are_of_one_group_and_every_one_as_likely() -> None:
+    drawn = RandomPairs(GROUPS * 5, GROUPS * 3, lambda *_: None, 90_000, 1, GROUPS)
+    n = drawn.n_pairs
+    row_a, row_b, mask = np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.uint32)
+    (part,) = drawn.parts(n)
+    assert drawn.write(part, row_a, row_b, mask) == n
+    assert np.array_equal(row_a // 5, row_b // 3)
+    times = np.bincount(row_a.astype(np.int64) * GROUPS * 3 + row_b, minlength=GROUPS**2 * 15)
+    # 3,750 pairs 24 times each: seven standard errors.
+    assert np.count_nonzero(times) == GROUPS * 15
+    assert times.max() < 24 + 7 * 4.9

@@ -1,4 +1,4 @@
-"""Entities of two files in which people occur more than once: links, probabilities, and what is refused."""
+"""Duplicates inside one file, and entities of two files in which people occur more than once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 
 from benchmarks._in_process import persons, signed
-from benchmarks.duplicates import copied, f1_of_entities
+from benchmarks.duplicates import copied, f1_of_entities, inside
 from gemel.carole.engine import Linkage, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.linkage.linking import both_persons, with_entities
-from gemel.carole.engine.run.plan import LatentPlan
+from gemel.carole.engine.linkage.linking import OneFile, both_persons, deduplicate, with_entities
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter.entities import OwnPersons
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
 from tests.carole.engine.progress import quiet
-
-ENOUGH = Resources(memory_bytes=2**28, threads=1)
+from tests.carole.engine.runs import ENOUGH, codes_of, compared, links_of, of_rows, pairs_of
+from tests.carole.refusals import refusal
 
 
 class Files:
@@ -60,6 +59,10 @@ def blocked(copies) -> Linkage:
     return copies.link(block=True)
 
 
+def entity_pairs(run):
+    return set(zip(*(rows.tolist() for rows in run.entities.pairs()), strict=True))
+
+
 @pytest.mark.parametrize("which", ["every", "blocked"])
 def test_people_are_found_and_what_is_claimed_of_them_holds(which, copies, request):
     run = request.getfixturevalue(which)
@@ -69,17 +72,15 @@ def test_people_are_found_and_what_is_claimed_of_them_holds(which, copies, reque
     assert run.pairs.link_probability.sum() == pytest.approx(matches, rel=0.03)
     entity = np.concatenate([run.entities.a, run.entities.b])
     assert f1_of_entities(np.concatenate(copies.persons), entity) > 0.97
-    assert not {"equal_records", "shared_partner", "links_exceed_smaller_file"} & {w.code for w in run.warnings}
+    assert not {"equal_records", "shared_partner", "links_exceed_smaller_file"} & codes_of(run)
 
 
 @pytest.mark.parametrize("which", ["every", "blocked"])
 def test_the_links_are_all_pairs_of_an_entity(which, request):
     run = request.getfixturevalue(which)
     pairs = run.pairs
-    linked = set(zip(pairs.row_a[run.links].tolist(), pairs.row_b[run.links].tolist(), strict=True))
-    assert linked == set(zip(*(rows.tolist() for rows in run.entities.pairs()), strict=True))
-    every_pair = np.stack([pairs.row_a, pairs.row_b], axis=1)
-    assert len(np.unique(every_pair, axis=0)) == len(every_pair)
+    assert links_of(run) == entity_pairs(run)
+    assert len(pairs_of(pairs)) == len(pairs.weight)
     assert (np.diff(pairs.weight) <= 0).all()
     assert pairs.link_probability.min() >= 0
     assert pairs.link_probability.max() <= 1
@@ -124,11 +125,7 @@ def test_without_copies_the_links_are_those_of_one_to_one():
     files = Files(0)
     found, expected = files.link(), files.link("one_to_one")
     assert found.links.size > 150
-    links = [
-        set(zip(r.pairs.row_a[r.links].tolist(), r.pairs.row_b[r.links].tolist(), strict=True))
-        for r in (found, expected)
-    ]
-    assert links[0] == links[1]
+    assert links_of(found) == links_of(expected)
     assert found.pairs.link_probability.sum() == pytest.approx(expected.pairs.link_probability.sum(), rel=0.01)
 
 
@@ -137,8 +134,8 @@ def test_a_rate_of_false_links_takes_no_person_apart(blocked, copies):
     plan = replace(copies.plan(block=True), false_link_rate=0.01)
     run = link(copies.a, copies.b, plan, ENOUGH, quiet)
     np.testing.assert_array_equal(run.entities.a, blocked.entities.a)
-    linked = [set(zip(*(rows.tolist() for rows in r.entities.pairs()), strict=True)) for r in (run, blocked)]
-    assert linked[0] <= linked[1] or linked[1] <= linked[0]
+    linked, others = entity_pairs(run), entity_pairs(blocked)
+    assert linked <= others or others <= linked
     assert len(run.links) > 0.95 * len(blocked.links)
     assert 1 - run.pairs.link_probability[run.links].mean() < 0.015
 
@@ -154,20 +151,6 @@ def test_progress_never_goes_back(copies):
         assert done[-1] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    "setting", [{"latent": LatentPlan()}, {"check_field": "sex"}, {"replicates": 39}, {"draws": 20}], ids=str
-)
-def test_what_supposes_one_link_of_a_record_is_refused(setting, copies):
-    plan = copies.plan()
-    if "check_field" in setting:
-        held_out = plan.field(setting["check_field"])
-        fields = tuple(field for field in plan.fields if field != held_out)
-        plan, setting = replace(plan, fields=fields, assignment="none"), {"check_field": held_out}
-    with pytest.raises(GemelError, match="clusters") as caught:
-        replace(plan, assignment="clusters", **setting)
-    assert caught.value.code is ErrorCode.PARAMETER
-
-
 def test_entities_that_do_not_fit_into_memory_are_refused_before_their_pairs_are_made(copies, blocked):
     """One person in each file, as where the fields distinguish no one."""
     plan = copies.plan(block=True)
@@ -175,17 +158,12 @@ def test_entities_that_do_not_fit_into_memory_are_refused_before_their_pairs_are
     own = tuple(
         OwnPersons.of(np.zeros(n, dtype=np.int32), *[np.zeros(0, np.int32)] * 2, np.zeros(0)) for n in one.records
     )
-    with pytest.raises(GemelError, match="pairs of records of linked persons") as caught:
+    with refusal(ErrorCode.MEMORY, "pairs of records of linked persons"):
         with_entities(one, own, copies.a, copies.b, plan, Resources(2**20, 1))
-    assert caught.value.code is ErrorCode.MEMORY
 
 
 def test_a_file_of_one_record_has_one_person(copies):
-    fields = {name: replace(field, codes=field.codes[:1]) for name, field in copies.a.fields.items()}
-    alone = replace(
-        copies.a, n_rows=1, fields=fields, blocks={name: keys[:1] for name, keys in copies.a.blocks.items()}
-    )
-    own, _ = both_persons(alone, copies.b, copies.plan(), ENOUGH, quiet)
+    own, _ = both_persons(of_rows(copies.a, slice(1)), copies.b, copies.plan(), ENOUGH, quiet)
     assert own[0].first.tolist() == [0]
     assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
 
@@ -200,8 +178,54 @@ def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies):
 def test_a_file_whose_persons_cannot_be_found_is_named(copies):
     """All records of Bob's are equal in all fields: within the file nothing distinguishes them."""
     fields = {name: replace(field, codes=np.zeros_like(field.codes)) for name, field in copies.b.fields.items()}
-    plan = copies.plan()
-    with pytest.raises(GemelError, match="within Bob's file") as caught:
-        link(copies.a, replace(copies.b, fields=fields), plan, ENOUGH, quiet)
-    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+    with refusal(ErrorCode.NOT_IDENTIFIED, "within Bob's file") as caught:
+        link(copies.a, replace(copies.b, fields=fields), copies.plan(), ENOUGH, quiet)
     assert "one_to_one" in caught.value.remedy
+
+
+@pytest.mark.parametrize("n", [149, 150])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_each_pair_of_records_is_compared_once(files, blocked, n):
+    part = of_rows(files.a, slice(n))
+    found, kept, _ = compared(OneFile(part), replace(files.plan(blocked=blocked), assignment="one_to_many"))
+    if blocked:
+        keys = np.stack([part.blocks[name] for name in ("by-family", "by-born")])
+        shared = ((keys[:, :, None] == keys[:, None, :]) & (keys[:, :, None] != 0)).any(axis=0)
+        expected = int(np.triu(shared, 1).sum())
+    else:
+        odd = n + 1 - n % 2
+        expected = odd * (odd - 1) // 2
+    assert found.patterns.n_pairs == expected
+    assert found.n_a * found.n_b == (n + 1 - n % 2) * (n - n % 2) // 2
+    assert (kept.row_a < kept.row_b).all()
+    assert len(pairs_of(kept)) == len(kept.row_a)
+
+
+def test_levels_over_all_pairs_are_those_of_two_records(files):
+    """Blocked, they come from the product of the file with itself: twice each pair, and each record with itself."""
+    part = of_rows(files.a, slice(149))
+    blocked, *_ = compared(OneFile(part), replace(files.plan(blocked=True), assignment="one_to_many"))
+    every, *_ = compared(OneFile(part), replace(files.plan(blocked=False), assignment="one_to_many"))
+    gamma, count = every.patterns.gamma, every.patterns.count
+    for q in range(gamma.shape[1]):
+        pairs = np.bincount(gamma[gamma[:, q] >= 0, q], count[gamma[:, q] >= 0], minlength=blocked.levels.shape[1])
+        np.testing.assert_allclose(blocked.levels[q], 2 * pairs)
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_people_who_are_twice_are_found(block):
+    """A third of 500 twice, some of them thrice, a third of the copies with errors."""
+    rng = np.random.default_rng(4)
+    table = copied(two_files(500, 1, 0, 0.2, rng, sampled=0.01)[0], 0.3, 0.3, rng, thrice=0.3)
+    found = inside(table, block)
+    assert quality(found.match[found.linkage.links], found.matches).f1 > 0.95
+    assert found.linkage.pairs.link_probability.sum() == pytest.approx(found.matches, rel=0.05)
+    assert not {"equal_records", "shared_partner"} & codes_of(found.linkage)
+
+
+def test_persons_are_whole_and_begin_with_their_first_record(files):
+    found = deduplicate(of_rows(files.a, slice(150)), files.plan(blocked=False), ENOUGH, quiet)
+    assert found.person.shape == (150,)
+    assert (found.person <= np.arange(150)).all()
+    assert (found.person[found.person] == found.person).all()
+    assert all(found.person[i] == found.person[j] for i, j in links_of(found.linkage))

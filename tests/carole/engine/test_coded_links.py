@@ -1,8 +1,8 @@
-"""Links by rows of codes: aggregated by definition, accepted where they agree with the result, assessed as in mode
-open."""
+"""Numbers of links that parties are shown: those by rows of codes, aggregated and assessed, and classes of others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
+from benchmarks.coded import Resolved, assessed_specification, encoded, measured, resolved
 from benchmarks.modes import people
 from gemel.carole.assessment.combined import combine
 from gemel.carole.assessment.combined_assessment import AssessmentContext, assess
-from gemel.carole.engine import Resources, link
 from gemel.carole.engine.decision.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
+from gemel.carole.engine.run.result import BOUNDS, FEWEST, MIN_VECTORS, classed
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES
 from tests.carole.engine.no_statistics import NO_STATISTICS
+from tests.carole.engine.runs import SEED, run
+from tests.carole.refusals import refusal
 
 N = 2000
-SEED = Seed(bytes(range(32)))
 COUNTED = ("subtraction",)
 """Measures that only links decide, whatever their probabilities."""
 UPPER = ("probable_attribution", "members_disclosed")
@@ -118,7 +118,7 @@ def test_the_two_modes_of_the_same_files_agree() -> None:
     theirs = assessed_specification(spec, "open", poor=False)
     made = encoded(theirs, files, SEED)
     alice, bob = (made[side].sets[0] for side in Side)
-    linkage = link(alice, bob, plan_of(theirs), Resources(2 << 30, 2), quiet)
+    linkage = run(alice, bob, plan_of(theirs))
     in_open = measured(combine(linkage, alice, bob, theirs), theirs)
     keyed = resolved(assessed_specification(spec, "block_keyed", poor=False), files, SEED)
     assert len(keyed.linkage.links) == pytest.approx(len(linkage.links), rel=0.01)
@@ -154,63 +154,77 @@ def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
     assert ours["sample_uniques"] == pytest.approx(theirs["sample_uniques"], abs=0.005)
 
 
-def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
-    """Invalid links."""
-    row_a, row_b, probability = links.row_a.copy(), links.row_b.copy(), links.probability.copy()
-    if how == "row outside the file":
-        row_a[-1] = N
-    elif how == "negative row":
-        row_b[3] = -1
-    elif how == "order":
-        row_a[:2] = row_a[1::-1].copy()
-    elif how == "row twice":
-        row_b[0] = row_b[1]
-    elif how == "fewer":
-        row_a, row_b, probability = row_a[1:], row_b[1:], probability[1:]
-    elif how == "not a number":
-        probability[0] = np.nan
-    elif how == "above one":
-        probability[0] = 1.5
-    elif how == "one more likely":
-        probability[np.argmin(probability)] = 1.0
-    elif how == "another kind":
-        return CodedLinks(row_a.astype(np.int64), row_b, probability)  # type: ignore[arg-type]
-    elif how == "two axes":
-        return CodedLinks(row_a.reshape(1, -1), row_b, probability)
-    return None if how == "none" else CodedLinks(row_a, row_b, probability)
+def put(column: np.ndarray, place: int, value: float) -> np.ndarray:
+    changed = column.copy()
+    changed[place] = value
+    return changed
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "none",
-        "row outside the file",
-        "negative row",
-        "order",
-        "row twice",
-        "fewer",
-        "not a number",
-        "above one",
-        "one more likely",
-        "another kind",
-        "two axes",
-    ],
-)
+SPOILT: dict[str, Callable[[CodedLinks], CodedLinks | None]] = {
+    "none": lambda links: None,
+    "row outside the file": lambda links: replace(links, row_a=put(links.row_a, -1, N)),
+    "negative row": lambda links: replace(links, row_b=put(links.row_b, 3, -1)),
+    "order": lambda links: replace(links, row_a=links.row_a[[1, 0, *range(2, len(links.row_a))]]),
+    "row twice": lambda links: replace(links, row_b=put(links.row_b, 0, links.row_b[1])),
+    "fewer": lambda links: CodedLinks(links.row_a[1:], links.row_b[1:], links.probability[1:]),
+    "not a number": lambda links: replace(links, probability=put(links.probability, 0, np.nan)),
+    "above one": lambda links: replace(links, probability=put(links.probability, 0, 1.5)),
+    "one more likely": lambda links: replace(
+        links, probability=put(links.probability, links.probability.argmin(), 1.0)
+    ),
+    "another kind": lambda links: replace(links, row_a=links.row_a.astype(np.int64)),
+    "two axes": lambda links: replace(links, row_a=links.row_a.reshape(1, -1)),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
 def test_links_by_rows_of_codes_that_cannot_be_are_refused(case: Resolved, how: str) -> None:
-    with pytest.raises(GemelError) as caught:
-        case.reported(spoilt(case.coded, how))
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    with refusal(ErrorCode.UPLOAD_CORRUPT):
+        case.reported(SPOILT[how](case.coded))
 
 
 def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
     """A resolver that does not aggregate would disclose the join: Carole refuses its result."""
     own = case.linkage.pairs.link_probability[case.linkage.links]
-    with pytest.raises(GemelError, match="means of the links' groups"):
+    with refusal(ErrorCode.UPLOAD_CORRUPT, "means of the links' groups"):
         case.reported(replace(case.coded, probability=np.sort(own)))
 
 
 def test_where_nothing_is_assessed_no_rows_of_codes_are_taken(case: Resolved) -> None:
     content = pack_result(ResolutionResult(NO_STATISTICS, {}, case.coded))
-    with pytest.raises(GemelError, match="4 arrays that were not requested"):
+    with refusal(ErrorCode.UPLOAD_CORRUPT, "4 arrays that were not requested"):
         unpack_result(content, ())
     assert unpack_result(pack_result(ResolutionResult(NO_STATISTICS, {})), ()).coded is None
+
+
+PAIRS = st.lists(st.tuples(st.one_of(st.floats(0, 1), st.sampled_from(BOUNDS)), st.integers(0, 9)), max_size=200)
+
+
+@given(PAIRS)
+def test_each_number_is_of_many_pairs_of_several_vectors(pairs: list[tuple[float, int]]) -> None:
+    probability, vector = np.array([p for p, _ in pairs]), np.array([v for _, v in pairs], dtype=np.int64)
+    shown = classed(probability, vector)
+    numbers = np.unique(shown)
+    if len(numbers) > 1:
+        assert all(int((shown == number).sum()) >= FEWEST for number in numbers)
+        assert all(len(np.unique(vector[shown == number])) >= MIN_VECTORS for number in numbers)
+    assert ((shown >= 0) & (shown <= 1)).all()
+    if len(pairs) >= FEWEST and len(np.unique(vector)) >= MIN_VECTORS:
+        assert abs(shown.sum() - probability.sum()) <= 5e-4 * len(pairs) + 1e-9
+        order = np.argsort(probability, kind="stable")
+        assert (np.diff(shown[order]) >= 0).all()
+
+
+def test_pairs_of_one_class_have_one_number() -> None:
+    probability = np.repeat([0.1, 0.6, 0.7, 0.95, 0.999], 30)
+    vector = np.arange(len(probability)) % 7
+    shown = classed(probability, vector)
+    assert np.unique(shown).tolist() == [0.1, 0.65, 0.95, 0.999]
+    # A class of one vector tells which: it is joined with the next.
+    vector[:30] = 0
+    assert np.unique(classed(probability, vector)).tolist() == [0.467, 0.95, 0.999]
+
+
+def test_few_pairs_are_shown_in_round_numbers() -> None:
+    assert classed(np.array([0.9734]), np.array([3])).tolist() == [1.0]
+    assert classed(np.empty(0), np.empty(0, dtype=np.int64)).tolist() == []

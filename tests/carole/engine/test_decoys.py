@@ -1,4 +1,4 @@
-"""Decoys through whole runs: they change no link, are in no result, and show how many links are false."""
+"""Decoys and dummies through whole runs: links are as without them, and decoys show how many links are false."""
 
 from __future__ import annotations
 
@@ -12,32 +12,26 @@ import pytest
 
 from benchmarks import claimed
 from benchmarks.claimed import BuiltFiles, built_files, built_plan, with_built_decoys
-from benchmarks.modes import people
-from gemel.carole.engine import Linkage, LinkagePlan, Resources, compare, link
+from benchmarks.modes import Linked, judged, people
+from gemel.carole.engine import Linkage, LinkagePlan, conclude
 from gemel.carole.engine.decision.decoys import DecoyPairs, count_linked, of_one, records_and_decoys
 from gemel.carole.engine.decision.estimated import Decision, Estimated
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
-from gemel.carole.engine.inputs.files import contribution_of
+from gemel.carole.engine.linkage.local import check_pairs
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.resolution.padded import conclude_padded
-from gemel.carole.engine.run.plan import LatentPlan
+from gemel.carole.engine.resolution.padded import conclude_padded, without
 from gemel.carole.engine.run.result import ScoredPairs
-from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.quality_estimate import DecoyCount, QualityEstimate
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.noise import NoiseKey
-from gemel.common.parties import Side
+from gemel.common.errors import ErrorCode
 from gemel.common.specification.model.blocking import Padding
 from gemel.common.specification.model.schemes import QualitySpec
-from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.encoding.decoys import with_decoys
-from gemel.custodian.encoding.records import Encoded, encode_records
 from tests.carole.engine.progress import quiet
-from tests.carole.engine.test_block_keyed import SEED
+from tests.carole.engine.runs import ENOUGH, Keyed, codes_of, links_of, of_rows, pairs_of
+from tests.carole.engine.runs import run as linked
+from tests.carole.refusals import refusal
 
-ENOUGH = Resources(1 << 30, 1)
 DECOYS = 300
 N, COMMON = 400, 200
 PEOPLE = 600
@@ -51,8 +45,7 @@ def files(seed: int = 1, common: int = COMMON) -> BuiltFiles:
 def both(plain: BuiltFiles, plan: LinkagePlan) -> tuple[Linkage, Linkage]:
     """A run without decoys, and one with them."""
     decoyed = with_built_decoys(plain, DECOYS, np.random.default_rng(2))
-    without = link(plain.a, plain.b, plan, ENOUGH, quiet)
-    return without, link(decoyed.a, decoyed.b, replace(plan, decoys=DECOYS), ENOUGH, quiet)
+    return linked(plain.a, plain.b, plan), linked(decoyed.a, decoyed.b, replace(plan, decoys=DECOYS))
 
 
 def estimate_of(run: Linkage) -> QualityEstimate:
@@ -89,9 +82,7 @@ def test_the_run_is_as_without_decoys(change: dict) -> None:
 def test_records_that_count_as_one_person_count_once() -> None:
     """Forty records of the first file are there twice."""
     plain = files(3)
-    rows = np.concatenate([np.arange(N), np.arange(40)])
-    fields = {name: replace(field, codes=field.codes[rows]) for name, field in plain.a.fields.items()}
-    twice = BuiltFiles(replace(plain.a, n_rows=N + 40, fields=fields), plain.b, COMMON)
+    twice = BuiltFiles(of_rows(plain.a, np.r_[:N, :40]), plain.b, COMMON)
     without, run = both(twice, PLAN)
     assert run.copies[0] is not None
     np.testing.assert_array_equal(without.links, run.links)
@@ -102,15 +93,7 @@ def test_records_that_count_as_one_person_count_once() -> None:
 def test_where_all_people_are_in_both_files_it_is_reported_that_decoys_show_nothing() -> None:
     _, run = both(files(common=N), PLAN)
     assert not run.quality
-    assert "decoys_show_nothing" in {warning.code for warning in run.warnings}
-
-
-def test_a_wrong_model_is_found_and_warned_of() -> None:
-    """Kin of the people in one file are in the other, and the model takes fields to be independent."""
-    found = claimed.kin(5, 0)
-    interval = found.found["decoys", "precision"]
-    assert found.claimed.precision > 0.95 > 0.85 > found.true.precision
-    assert interval.upper < found.claimed.precision
+    assert "decoys_show_nothing" in codes_of(run)
 
 
 def test_a_decoy_beside_a_linkage_has_its_exact_probability() -> None:
@@ -155,60 +138,121 @@ def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -
     assert counts == (DecoyCount(DECOYS, 1, 0, 9, 3), DecoyCount(DECOYS, 0, 0, 3, 3))
 
 
-def block_keyed(padding: Padding | None, decoys: int | None) -> Linkage:
+def block_keyed(padding: Padding | None, decoys: int) -> Linkage:
     """As the resolver decides; the handle of a record is its row."""
     spec, given = people(PEOPLE, 0.2, 3)
-    quality = None if decoys is None else QualitySpec(decoys=decoys)
-    fields = tuple(
-        field.model_copy(update={"personal": field.name in ("given_name", "sex", "date_of_birth")})
-        for field in spec.fields
+    personal = ("given_name", "sex", "date_of_birth")
+    fields = tuple(field.model_copy(update={"personal": field.name in personal}) for field in spec.fields)
+    quality = QualitySpec(decoys=decoys) if decoys else None
+    keyed = Keyed(spec.model_copy(update={"padding": padding, "quality": quality, "fields": fields}), given)
+    linkage, whole, _ = conclude_padded(
+        keyed.found, *keyed.records, (PEOPLE, PEOPLE), keyed.plan, quiet, (decoys, decoys)
     )
-    spec = spec.model_copy(update={"mode": "block_keyed", "padding": padding, "quality": quality, "fields": fields})
-    made: list[Encoded] = []
-    for side in Side:
-        columns = clean(given[side], spec, side).columns
-        noise = NoiseKey(bytes([7 + len(made)] * 32))
-        if decoys:
-            columns = with_decoys(columns, spec, noise)
-        made.append(encode_records(columns, spec, SEED, 1, noise=noise, decoys=decoys or 0))
-    plan = plan_of(spec)
-    parts = [contribution_of(encoded.sets, encoded.records) for encoded in made]
-    found, kept = compare(parts[0], parts[1], plan, ENOUGH, quiet)
-    a, b = (e.order[r].astype(np.int32) for e, r in zip(made, (kept.row_a, kept.row_b), strict=True))
-    n = decoys or 0
-    linkage, whole, _ = conclude_padded(found, a, b, (PEOPLE, PEOPLE), plan, quiet, (n, n))
-    at = whole.links
-    assert (whole.pairs.row_a[at] < PEOPLE).all()
-    assert (whole.pairs.row_b[at] < PEOPLE).all()
+    assert max(map(max, links_of(whole))) < PEOPLE
     return linkage
 
 
 def test_a_resolver_counts_them_and_links_none() -> None:
-    without, run, padded = block_keyed(None, None), block_keyed(None, DECOYS), block_keyed(4, DECOYS)
-    sets = [
-        set(zip(made.pairs.row_a[made.links].tolist(), made.pairs.row_b[made.links].tolist(), strict=True))
-        for made in (without, run, padded)
-    ]
+    without, run, padded = block_keyed(None, 0), block_keyed(None, DECOYS), block_keyed(4, DECOYS)
+    sets = [links_of(made) for made in (without, run, padded)]
     assert all(len(first ^ second) <= 6 for first, second in pairwise(sets))
     assert len(sets[0]) > PEOPLE / 3
     assert run.records == without.records == (PEOPLE, PEOPLE)
     for made in (run, padded):
         assert not estimate_of(made).precision.excludes(float(np.mean(made.pairs.link_probability[made.links])))
-    codes = [{warning.code for warning in made.warnings} for made in (without, run, padded)]
-    assert ["pairs_with_dummies" in found for found in codes] == [False, False, True]
-
-
-def test_what_decoys_cannot_be_combined_with_is_refused() -> None:
-    for change in ({"assignment": "many_to_one"}, {"assignment": "none"}, {"latent": LatentPlan(keys=("town",))}):
-        with pytest.raises(GemelError) as refused:
-            replace(PLAN, decoys=DECOYS, **change)
-        assert refused.value.code is ErrorCode.PARAMETER
+    assert ["pairs_with_dummies" in codes_of(made) for made in (without, run, padded)] == [False, False, True]
 
 
 def test_a_contribution_of_decoys_alone_is_refused() -> None:
     part = files().a
-    with pytest.raises(GemelError, match="no records beside its decoys") as refused:
+    with refusal(ErrorCode.EMPTY_SOURCE, "no records beside its decoys"):
         records_and_decoys(part, N)
-    assert refused.value.code is ErrorCode.EMPTY_SOURCE
     records, decoys = records_and_decoys(part, N - 1)
     assert (records.n_rows, decoys.n_rows) == (1, N - 1)
+
+
+ROWS = 800
+
+
+def compared(padding: Padding | None) -> tuple[Keyed, dict]:
+    spec, files = people(ROWS, 0.2, 3)
+    # Blocks of a beginning of the surname: so large that some dummies are taken for near pairs.
+    names = next(rule for rule in spec.blocking if rule.name == "names")
+    wide = names.model_copy(update={"keys": tuple(key.model_copy(update={"prefix": 3}) for key in names.keys[:1])})
+    rules = tuple(wide if rule is names else rule for rule in spec.blocking)
+    return Keyed(spec.model_copy(update={"padding": padding, "blocking": rules}), files), files
+
+
+@pytest.fixture(scope="module")
+def padded() -> Keyed:
+    return compared("powers_of_two")[0]
+
+
+@pytest.fixture(scope="module")
+def plain() -> tuple[Keyed, dict]:
+    return compared(None)
+
+
+def test_links_are_as_without_padding(padded: Keyed, plain: tuple[Keyed, dict]) -> None:
+    before, _ = conclude(plain[0].found, *plain[0].records, plain[0].plan, quiet)
+    assert max(int(row.max()) for row in padded.records) >= ROWS
+    plan = replace(padded.plan, draws=2)
+    linkage, whole, _ = conclude_padded(padded.found, *padded.records, (ROWS, ROWS), plan, quiet)
+    assert links_of(whole) == links_of(linkage)
+    for draw in range(2):
+        drawn = [pairs_of(part.pairs, part.draws.pair[part.draws.draw == draw]) for part in (linkage, whole)]
+        assert drawn[0] == drawn[1]
+    assert max(map(max, links_of(linkage))) < ROWS
+    assert len(links_of(linkage) ^ links_of(before)) <= 8
+    assert len(links_of(before)) > 0.45 * ROWS
+
+
+def test_every_pair_is_reported_alike_to_carole(padded: Keyed) -> None:
+    found, rows = padded.found, padded.records
+    linkage, whole, order = conclude_padded(found, *rows, (ROWS, ROWS), padded.plan, quiet)
+    assert order.tolist() == list(range(len(rows[0])))
+    real = (rows[0] < ROWS) & (rows[1] < ROWS)
+    assert np.count_nonzero(~real) > 0
+    # Weight and match probability are the pattern's, whoever the records are.
+    for name in ("weight", "match_probability"):
+        value = np.full(len(found.patterns.count), np.nan)
+        value[found.pattern] = getattr(whole.pairs, name)
+        assert (value[found.pattern] == getattr(whole.pairs, name)).all()
+    link = whole.pairs.link_probability
+    assert ((link >= 0) & (link <= 1)).all()
+    assert np.unique(link[~real]).size > 1
+    # Records' pairs have the numbers that the documents are made of.
+    assert np.sort(link[real]) == pytest.approx(np.sort(linkage.pairs.link_probability))
+    assert "pairs_with_dummies" in codes_of(linkage)
+
+
+def test_pairs_of_dummies_are_removed_from_the_counts(padded: Keyed) -> None:
+    found, rows = padded.found, padded.records
+    real = (rows[0] < ROWS) & (rows[1] < ROWS)
+    left = without(found, real)
+    assert left.patterns.n_pairs == found.patterns.n_pairs - int(np.count_nonzero(~real))
+    assert (left.patterns.count > 0).all()
+    assert (left.patterns.gamma[left.pattern] == found.patterns.gamma[found.pattern[real]]).all()
+    assert (left.patterns.mask[left.pattern] == found.patterns.mask[found.pattern[real]]).all()
+    # What is left of a pattern all of whose pairs were kept are the kept pairs of records.
+    assert (
+        (np.bincount(left.pattern, minlength=len(left.patterns.count))[left.selected]).tolist()
+        == left.patterns.count[left.selected].tolist()
+    )
+
+
+def test_without_dummies_nothing_changes(plain: tuple[Keyed, dict]) -> None:
+    keyed, files = plain
+    expected, order = conclude(keyed.found, *keyed.records, keyed.plan, quiet)
+    linkage, whole, places = conclude_padded(keyed.found, *keyed.records, (ROWS, ROWS), keyed.plan, quiet)
+    assert whole is linkage
+    assert (places == order).all()
+    assert links_of(linkage) == links_of(expected)
+    linked = Linked(linkage, np.array(sorted(links_of(linkage))), 0.0)
+    assert judged(linked, files, "person")[0] > 0.95
+
+
+def test_more_pairs_than_the_records_have_are_refused() -> None:
+    check_pairs(100, 10, 10)
+    with refusal(ErrorCode.PARAMETER, "pad less, block more finely"):
+        check_pairs(101, 10, 10)

@@ -11,28 +11,24 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine import link
 from gemel.carole.engine.inputs.files import values_of
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords, with_beliefs
 from gemel.carole.engine.run.contribution import packed, unpacked
-from gemel.carole.engine.run.plan import LatentPlan, VariablePlan
+from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan, VariablePlan
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.extended_latent import ExtendedSettings
+from gemel.carole.extended_latent import ExtendedSettings, Values, Variable
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people.insured import KEY, driver_network
 from gemel.custodian.encoding.categories import Relabelling, known_set
-from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
+from tests.carole.engine.runs import SEED, codes_of, run
+from tests.carole.engine.test_latent import SMALL, SPEC, Insured, all_pairs, invented
+from tests.carole.refusals import refusal
 
-SEED = Seed(bytes(range(32)))
-"""That of `Insured`, whose codes these are."""
 NETWORK = driver_network()
 NAMES = [str(name) for name in NETWORK.names]
-LATENT = PLAN.latent
-assert LATENT is not None
 ENTRIES = {variable.name: variable for variable in SPEC.variables}
 
 
@@ -46,6 +42,10 @@ def training_set(n: int, seed: int = 3) -> SignatureSet:
     return known_set(places(people, NAMES), None, SPEC, SEED, 1)
 
 
+def trained(n: int) -> KnownRecords:
+    return KnownRecords.of([training_set(n)], SMALL.latent)
+
+
 def joint_set(names: Sequence[str]) -> SignatureSet:
     """The network's own distribution of some variables, as shares of all cells."""
     order = [name for name in ENTRIES if name in names]
@@ -56,18 +56,19 @@ def joint_set(names: Sequence[str]) -> SignatureSet:
     return known_set(places(cells, order), table.ravel().copy(), SPEC, SEED, 1)
 
 
+def known_joint() -> KnownRecords:
+    """The network's own distribution of all variables of the smaller plan."""
+    return KnownRecords.of([joint_set([variable.name for variable in SMALL.latent.variables])], SMALL.latent)
+
+
 @pytest.fixture(scope="module")
 def insured() -> Insured:
-    return Insured(0)
-
-
-def linked(insured: Insured, known: KnownRecords = NOTHING_KNOWN, plan=SMALL) -> Linkage:
-    return link(*insured.sets, plan, RESOURCES, lambda stage, done: None, known)
+    return invented(0)
 
 
 @cache
-def estimated(insured: Insured) -> Linkage:
-    return linked(insured)
+def linked(insured: Insured, plan: LinkagePlan = SMALL) -> Linkage:
+    return insured.linked(plan)
 
 
 def true_table(names: Sequence[str]) -> np.ndarray:
@@ -81,8 +82,6 @@ def true_table(names: Sequence[str]) -> np.ndarray:
 
 def gap(linkage: Linkage, names: Sequence[str] = ("SocioEcon", "Age", "HomeBase")) -> float:
     """How far the joint distribution is from the network's: total variation."""
-    assert linkage.latent is not None
-    assert linkage.latent.joint is not None
     return float(np.abs(linkage.latent.joint.table(list(names)) - true_table(names)).sum()) / 2
 
 
@@ -114,56 +113,48 @@ def test_they_go_to_a_resolver_as_arrays_that_it_checks():
         {"joint_counts": -known.counts},
         {"joint_counts": known.counts[1:]},
     ):
-        with pytest.raises(GemelError) as raised:
+        with refusal(ErrorCode.UPLOAD_CORRUPT):
             KnownRecords.of_arrays({**arrays, **change}, SMALL.latent)
-        assert raised.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
 def test_training_records_bring_the_joint_distribution_nearer_to_the_truth(insured: Insured):
-    trained = linked(insured, KnownRecords.of([training_set(2_000)], SMALL.latent))
-    assert trained.latent.records == pytest.approx(estimated(insured).latent.records + 2_000)
-    assert gap(trained) < 0.7 * gap(estimated(insured))
-    assert insured.quality(trained).f1 >= insured.quality(estimated(insured)).f1 - 0.01
+    linkage, without = insured.linked(SMALL, known=trained(2_000)), linked(insured)
+    assert linkage.latent.records == pytest.approx(without.latent.records + 2_000)
+    assert gap(linkage) < 0.7 * gap(without)
+    assert insured.quality(linkage).f1 >= insured.quality(without).f1 - 0.01
 
 
 def test_training_records_count_as_the_library_counts_them(insured: Insured):
     """In the values' columns, which are in another order, and whatever the order of the records."""
-    known = KnownRecords.of([training_set(300)], SMALL.latent)
+    known = trained(300)
     values, _ = values_of(*insured.sets, SMALL.latent)
     array = known.training_for(values, SMALL.latent)
     assert values.variables[0].name == KEY
     for column, variable in enumerate(values.variables):
         np.testing.assert_array_equal(array[:, column], training_set(300).variables[variable.name].codes)
     turned = replace(known, training=known.training[::-1].copy())
-    first, second = (linked(insured, each).pairs.match_probability for each in (known, turned))
+    first, second = (insured.linked(SMALL, known=each).pairs.match_probability for each in (known, turned))
     np.testing.assert_allclose(first, second, atol=1e-9)
 
 
 def test_a_known_distribution_takes_the_place_of_the_estimate(insured: Insured):
-    names = [variable.name for variable in SMALL.latent.variables]
-    linkage = linked(insured, KnownRecords.of([joint_set(names)], SMALL.latent))
+    linkage = insured.linked(SMALL, known=known_joint())
     assert gap(linkage) < 1e-4
     assert linkage.latent.records == 0
-    assert gap(estimated(insured)) > 0.02
-    codes = {warning.code for warning in linkage.warnings}
-    assert not codes & {"few_records_for_joint", "variable_constant_among_links"}
+    assert gap(linked(insured)) > 0.02
+    assert not codes_of(linkage) & {"few_records_for_joint", "variable_constant_among_links"}
 
 
 def test_a_key_without_categories_stands_alone_beside_a_known_distribution(insured: Insured):
     plan = replace(SMALL, latent=replace(SMALL.latent, keys=("sex", KEY)))
-    names = [variable.name for variable in SMALL.latent.variables]
-    linkage = linked(insured, KnownRecords.of([joint_set(names)], plan.latent), plan)
+    linkage = insured.linked(plan, known=known_joint())
     assert linkage.latent.alone == ("sex",)
-    assert set(linkage.latent.joint.names) == set(names)
+    assert set(linkage.latent.joint.names) == {variable.name for variable in SMALL.latent.variables}
 
 
 def test_a_variable_that_a_file_lacks_is_summed_out_of_a_known_distribution(insured: Insured):
-    a, b = insured.sets
-    nothing = VariableCodes(4, np.full(a.n_rows, -1, dtype=np.int16))
-    without = replace(a, variables={**a.variables, "SocioEcon": nothing})
-    names = [variable.name for variable in SMALL.latent.variables]
-    known = KnownRecords.of([joint_set(names)], SMALL.latent)
-    linkage = link(without, b, SMALL, RESOURCES, lambda stage, done: None, known)
+    nothing = VariableCodes(4, np.full(insured.sets[0].n_rows, -1, dtype=np.int16))
+    linkage = run(*insured.with_variables(SocioEcon=nothing), SMALL, known=known_joint())
     assert "SocioEcon" not in linkage.latent.joint.names
     assert gap(linkage, ("Age", "HomeBase")) < 1e-4
 
@@ -176,9 +167,7 @@ def cells_of(levels: Sequence[int], rng: np.random.Generator, n: int = 400) -> t
     return KnownRecords(cells=cells, counts=rng.integers(1, 20, len(cells)).astype(float)), plan
 
 
-def values_with(plan: LatentPlan):
-    from gemel.carole.extended_latent import Values, Variable
-
+def values_with(plan: LatentPlan) -> Values:
     variables = tuple(Variable(v.name, v.holder, v.categories) for v in plan.variables)
     codes = [np.where([v.holder == side for v in variables], 0, -1).astype(np.int32)[None] for side in ("alice", "bob")]
     return Values(variables, *codes)
@@ -219,41 +208,33 @@ def test_without_values_of_a_joint_model_nothing_is_known():
 
 def test_a_variable_constant_among_links_is_reported(insured: Insured):
     """Alice's linked people are all of one category: nothing is known of what the others occur with."""
-    a, b = insured.sets
     before = insured.linked(replace(SMALL, latent=None))
-    codes = np.zeros(a.n_rows, dtype=np.int16)
-    unlinked = np.setdiff1d(np.arange(a.n_rows), before.pairs.row_a[before.links])
-    codes[unlinked] = 1
-    constant = replace(a, variables={**a.variables, "SocioEcon": VariableCodes(4, codes)})
-    sets = constant, b
-    linkage = link(*sets, SMALL, RESOURCES, lambda stage, done: None)
+    codes = np.ones(insured.sets[0].n_rows, dtype=np.int16)
+    codes[before.pairs.row_a[before.links]] = 0
+    sets = insured.with_variables(SocioEcon=VariableCodes(4, codes))
+    linkage = run(*sets, SMALL)
     expected = result_warning("variable_constant_among_links", variable="SocioEcon")
     assert [each for each in linkage.warnings if each.code == expected.code] == [expected]
     assert np.isfinite(linkage.pairs.weight).all()
-    known = KnownRecords.of([training_set(200)], SMALL.latent)
-    trained = link(*sets, SMALL, RESOURCES, lambda stage, done: None, known)
-    assert expected not in trained.warnings
+    assert expected not in run(*sets, SMALL, known=trained(200)).warnings
 
 
 def test_more_parameters_than_records_are_reported(insured: Insured):
     """A variable of more categories than there are links."""
-    a, b = insured.sets
-    wide = VariableCodes(900, (np.arange(a.n_rows) % 900).astype(np.int16))
+    wide = VariableCodes(900, (np.arange(insured.sets[0].n_rows) % 900).astype(np.int16))
     variables = tuple(
         replace(variable, categories=900) if variable.name == "SocioEcon" else variable
         for variable in SMALL.latent.variables
     )
     plan = replace(SMALL, latent=replace(SMALL.latent, variables=variables))
-    linkage = link(
-        replace(a, variables={**a.variables, "SocioEcon": wide}), b, plan, RESOURCES, lambda stage, done: None
-    )
+    linkage = run(*insured.with_variables(SocioEcon=wide), plan)
     (found,) = [warning for warning in linkage.warnings if warning.code == "few_records_for_joint"]
     assert "it is mostly its prior" in found.text
-    assert "few_records_for_joint" not in {warning.code for warning in estimated(insured).warnings}
+    assert "few_records_for_joint" not in codes_of(linked(insured))
 
 
 def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insured):
-    found, scheme = compared(insured, SMALL)[0], estimated(insured).scheme
+    found, scheme = all_pairs(insured, SMALL)[0], linked(insured).scheme
     latent = replace(
         SMALL.latent, m_prior=(("sex", MPrior(0.8, 10)),), u_prior=(("born", MPrior(0.1, 1_000)),), p_prior=(2.0, 98.0)
     )
@@ -264,16 +245,9 @@ def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insu
     assert believed.model.fields[sex].m_prior.weight == own.weight + 10
     expected = (own.weight * own.agreement + 8) / (own.weight + 10)
     assert believed.model.fields[sex].m_prior.agreement == pytest.approx(expected)
-    assert levels is not None
-    all_pairs = insured.sets[0].n_rows * insured.sets[1].n_rows
-    assert levels[born].sum() == pytest.approx(all_pairs * (1 - missing_pairs(insured, "born")) + 1_000)
+    known = (np.count_nonzero(part.fields["born"].codes >= 0) for part in insured.sets)
+    assert levels[born].sum() == pytest.approx(math.prod(known) + 1_000)
     assert with_beliefs(scheme, found, SMALL.latent) == (scheme, found.levels)
-
-
-def missing_pairs(insured: Insured, field: str) -> float:
-    """Share of all pairs in which either side's value is missing."""
-    a, b = (float((part.fields[field].codes < 0).mean()) for part in insured.sets)
-    return 1 - (1 - a) * (1 - b)
 
 
 @pytest.mark.parametrize("assignment", ["one_to_one", "none"])
@@ -281,18 +255,18 @@ def test_a_strong_belief_decides_m(insured: Insured, assignment: str):
     """Worth a hundred thousand matches, where there are two hundred."""
     plan = replace(SMALL, assignment=assignment, max_kin=0)
     believed = replace(plan, latent=replace(plan.latent, m_prior=(("sex", MPrior(0.7, 100_000)),)))
-    row = [field.name for field in estimated(insured).model.fields].index("sex")
-    moved = linked(insured, plan=believed)
+    row = [field.name for field in linked(insured).model.fields].index("sex")
+    moved = linked(insured, believed)
     assert abs(moved.model.m[row, 1] - 0.7) < 0.01
-    assert abs(linked(insured, plan=plan).model.m[row, 1] - 0.7) > 0.1
-    assert "priors_without_effect" not in {warning.code for warning in moved.warnings}
+    assert abs(linked(insured, plan).model.m[row, 1] - 0.7) > 0.1
+    assert "priors_without_effect" not in codes_of(moved)
 
 
 def test_a_belief_about_p_has_no_effect_under_an_assignment_and_is_reported(insured: Insured):
     plan = replace(SMALL, latent=replace(SMALL.latent, p="free", p_prior=(1e6, 1e6)))
     without = result_warning("priors_without_effect", parameters="p")
-    assert without in linked(insured, plan=plan).warnings
-    free = linked(insured, plan=replace(plan, assignment="none"))
+    assert without in linked(insured, plan).warnings
+    free = linked(insured, replace(plan, assignment="none"))
     assert without not in free.warnings
     assert free.model.p > 0.4
 
@@ -301,6 +275,6 @@ def test_no_parameter_moves_by_a_belief_about_another(insured: Insured):
     # Where u is corrected, that of every field depends on p.
     plain = replace(SMALL, u="all_pairs")
     plan = replace(plain, latent=replace(SMALL.latent, u_prior=(("sex", MPrior(0.7, 1e9)),)))
-    before, after = linked(insured, plan=plain).model, linked(insured, plan=plan).model
+    before, after = linked(insured, plain).model, linked(insured, plan).model
     others = [row for row, field in enumerate(before.fields) if field.name != "sex"]
     np.testing.assert_array_equal(before.u[others], after.u[others])

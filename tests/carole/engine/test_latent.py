@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gemel.carole.engine import LinkagePlan, Resources, link
+from gemel.carole.engine import LinkagePlan
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import WholeFiles, values_of
-from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LatentPlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import calibration, matching_pairs, number_of_matches, quality
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.errors import GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people import two_files
@@ -27,9 +26,9 @@ from gemel.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, in
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from gemel.risk.models.joint_distribution import JointDistribution
-from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import SEED, compared, run
+from tests.carole.refusals import refusal
 
-RESOURCES = Resources(2**31, 2)
 SPEC = insured_specification("drivers")
 PLAN = plan_of(SPEC)
 assert PLAN.latent is not None
@@ -48,13 +47,17 @@ class Insured:
         self.persons: list[np.ndarray] = []
         for side, frame in zip(Side, frames, strict=True):
             cleaned = clean(frame, SPEC, side)
-            made = encode_records(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
-            part, order = made.sets[0], made.order
-            self.sets.append(part)
-            self.persons.append(frame["person_id"].str.slice(1).cast(int).to_numpy()[order])
+            made = encode_records(cleaned.columns, SPEC, SEED, 1, variables=cleaned.variables)
+            self.sets.append(made.sets[0])
+            self.persons.append(frame["person_id"].str.slice(1).cast(int).to_numpy()[made.order])
 
-    def linked(self, plan: LinkagePlan) -> Linkage:
-        return link(*self.sets, plan, RESOURCES, lambda stage, done: None)
+    def linked(self, plan: LinkagePlan, **more: Any) -> Linkage:
+        return run(*self.sets, plan, **more)
+
+    def with_variables(self, **codes: VariableCodes) -> tuple[SignatureSet, SignatureSet]:
+        """The sets, with other codes of some variables in Alice's."""
+        a, b = self.sets
+        return replace(a, variables={**a.variables, **codes}), b
 
     def quality(self, linkage: Linkage):
         found = matching_pairs(*self.persons, linkage.pairs.row_a, linkage.pairs.row_b)
@@ -65,17 +68,18 @@ class Insured:
         return calibration(linkage.pairs.link_probability, found).largest_gap
 
 
-def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
+def all_pairs(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
     """All pairs, each of them kept."""
-    run = Run(WholeFiles(*insured.sets), plan, RESOURCES, quiet)
-    with ThreadPoolExecutor(1) as pool:
-        found, kept, _ = run.compared(pool)
-    return found, kept
+    return compared(WholeFiles(*insured.sets), plan)[:2]
+
+
+invented = cache(Insured)
+"""Files by their seed, made once."""
 
 
 @pytest.fixture(scope="module")
 def insured() -> Insured:
-    return Insured(0)
+    return invented(0)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,6 @@ def test_values_find_matches_that_names_alone_do_not(insured: Insured, linkage: 
     Given name, month of birth and sex are about 13 bits, where 10.6 are needed to find a person's match by.
     """
     assert insured.quality(linkage).f1 > insured.quality(plain).f1 + 0.02
-    assert linkage.latent is not None
     assert linkage.latent.links_before == len(plain.links)
     assert linkage.latent.matches_before == pytest.approx(
         plain.pairs.link_probability.sum() + plain.matches_below_floor
@@ -109,18 +112,15 @@ def test_values_claim_no_more_than_agreement_alone(insured: Insured, linkage: Li
 
 def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage):
     pairs = linkage.pairs
-    assert pairs.value_bits is not None
     assert plain.pairs.value_bits is None
     np.testing.assert_allclose(pairs.weight, linkage.patterns.weight[pairs.pattern] + pairs.value_bits)
     odds = pairs.weight + np.log2(linkage.model.p) - np.log2(1 - linkage.model.p)
     np.testing.assert_allclose(pairs.match_probability, 1 / (1 + np.exp2(-odds)), rtol=1e-9)
     assert (np.diff(pairs.weight) <= 1e-12).all()
-    assert linkage.latent is not None
     assert (np.diff(linkage.latent.bits) >= 0).all()
 
 
-def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, linkage: Linkage):
-    assert linkage.latent is not None
+def test_groups_of_pairs_are_explained_and_no_single_pair(linkage: Linkage):
     groups = linkage.latent.explained
     assert [group.what for group in groups][:2] == ["all links", "links that agreement alone would not have made"]
     assert all(group.pairs >= 5 for group in groups)
@@ -133,15 +133,12 @@ def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, link
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("gemel.carole.engine.latent.report.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
-    assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))
     assert sum(bits for _, _, bits in linkage.latent.explained[0].parts) == pytest.approx(mean, abs=1e-9)
 
 
 def test_the_joint_distribution_is_in_codes_and_survives_json(linkage: Linkage):
-    assert linkage.latent is not None
     joint = linkage.latent.joint
-    assert joint is not None
     assert set(joint.names) == {*ALICES, *BOBS, KEY}
     assert set(joint.held_by("alice")) == set(ALICES)
     assert all(variable.coded and variable.labels is None for variable in joint.variables)
@@ -157,7 +154,6 @@ def test_the_joint_distribution_is_in_codes_and_survives_json(linkage: Linkage):
 
 def test_a_key_compared_by_signatures_has_their_values(insured: Insured):
     found, warnings = values_of(*insured.sets, LatentPlan(PLAN.latent.variables, ("sex", KEY)))
-    assert found is not None
     assert not warnings
     sex = found.variables[0]
     assert (sex.name, sex.holder, sex.levels) == ("sex", "both", 2)
@@ -169,29 +165,25 @@ def test_a_key_compared_by_signatures_has_their_values(insured: Insured):
         assert (found.codes_a[row, 0] == found.codes_b[other, 0]) == equal
 
 
-def emptied(part: SignatureSet, *names: str) -> SignatureSet:
-    gone = {
-        name: VariableCodes(part.variables[name].categories, np.full(part.n_rows, -1, dtype=np.int16)) for name in names
-    }
-    return replace(part, variables={**part.variables, **gone})
+def emptied(insured: Insured, *names: str) -> tuple[SignatureSet, SignatureSet]:
+    """Without values of some variables of Alice's."""
+    a = insured.sets[0]
+    nothing = np.full(a.n_rows, -1, dtype=np.int16)
+    return insured.with_variables(**{name: replace(a.variables[name], codes=nothing) for name in names})
 
 
-def test_a_variable_without_values_is_left_out_and_reported(insured: Insured):
-    a, b = insured.sets
-    found, warnings = values_of(emptied(a, "SocioEcon"), b, PLAN.latent)
-    assert found is not None
-    assert "SocioEcon" not in [variable.name for variable in found.variables]
-    assert [warning.text for warning in warnings] == [
-        "SocioEcon is left out of the value model: no record has a category of it."
-    ]
-    found, warnings = values_of(emptied(a, KEY), b, PLAN.latent)
-    assert found is not None
-    assert warnings[0].text.startswith(f"{KEY} is left out")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("SocioEcon", "no record has a category of it"), (KEY, "a file has no values of it, or it has only one")],
+)
+def test_a_variable_without_values_is_left_out_and_reported(insured: Insured, name: str, reason: str):
+    found, warnings = values_of(*emptied(insured, name), PLAN.latent)
+    assert name not in [variable.name for variable in found.variables]
+    assert [warning.text for warning in warnings] == [f"{name} is left out of the value model: {reason}."]
 
 
 def test_without_any_values_the_links_are_those_of_fellegi_sunter(insured: Insured, plain: Linkage):
-    a, b = insured.sets
-    nothing = link(emptied(a, *ALICES, KEY), b, PLAN, RESOURCES, lambda stage, done: None)
+    nothing = run(*emptied(insured, *ALICES, KEY), PLAN)
     assert nothing.latent is None
     assert result_warning("latent_step_left_out") in nothing.warnings
     np.testing.assert_array_equal(nothing.pairs.weight, plain.pairs.weight)
@@ -199,26 +191,24 @@ def test_without_any_values_the_links_are_those_of_fellegi_sunter(insured: Insur
 
 def test_a_category_that_one_side_never_has_does_no_harm(insured: Insured):
     """Alice's key is recorded as one category throughout; Bob's others agree with none of hers."""
-    a, b = insured.sets
-    one = VariableCodes(3, np.where(a.variables[KEY].codes >= 0, 1, -1).astype(np.int16))
-    linkage = link(replace(a, variables={**a.variables, KEY: one}), b, SMALL, RESOURCES, lambda stage, done: None)
+    one = VariableCodes(3, np.where(insured.sets[0].variables[KEY].codes >= 0, 1, -1).astype(np.int16))
+    linkage = run(*insured.with_variables(**{KEY: one}), SMALL)
     assert np.isfinite(linkage.pairs.weight).all()
     assert linkage.latent is not None
 
 
 def test_sets_must_carry_what_the_plan_names(insured: Insured):
     a, b = insured.sets
-    with pytest.raises(GemelError, match="alice, variable SeniorTrain: codes of 2 categories expected, got none"):
-        link(replace(a, variables={}), b, PLAN, RESOURCES, lambda stage, done: None)
     other = {**b.variables, "Age": VariableCodes(4, b.variables["Age"].codes)}
-    with pytest.raises(GemelError, match="codes of 3 categories expected"):
-        link(a, replace(b, variables=other), PLAN, RESOURCES, lambda stage, done: None)
-    with pytest.raises(GemelError, match="compared fields only"):
-        replace(PLAN, latent=LatentPlan(keys=("absent",)))
+    for sets, message in (
+        ((replace(a, variables={}), b), "alice, variable SeniorTrain: codes of 2 categories expected, got none"),
+        ((a, replace(b, variables=other)), "codes of 3 categories expected"),
+    ):
+        with refusal(ErrorCode.ENCODING_MISMATCH, message):
+            run(*sets, PLAN)
 
 
 @pytest.mark.parametrize("assignment", ["greedy", "many_to_one"])
 def test_every_decision_uses_the_values(insured: Insured, assignment: str):
     linkage = insured.linked(replace(SMALL, assignment=assignment))
-    assert linkage.latent is not None
     assert insured.quality(linkage).f1 > 0.6

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.latent_rehearsal import SPEC, files
-from gemel.carole.engine import Resources, link
+from gemel.carole.engine import link
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.latent import report as module
 from gemel.carole.engine.latent.report import (
@@ -27,6 +29,8 @@ from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.risk.models.graphs import empty_graph
 from gemel.risk.models.incomplete import fit_incomplete
 from gemel.risk.models.queries import jensen_shannon
+from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH
 from tests.risk.models.definition import expected_counts
 
 VARIABLES = (Variable("key", "both", 3), Variable("x", "alice", 3), Variable("z", "bob", 3), Variable("w", "bob", 4))
@@ -75,9 +79,15 @@ class Case:
         )
 
     def effect(self, links: np.ndarray, after: np.ndarray | None = None) -> LatentEffect:
+        return self.compared(self.fitted, self.weighted, links, links if after is None else after)
+
+    def compared(self, fitted: ValueFit, weighted: WeightedPairs, links: np.ndarray, after: np.ndarray) -> LatentEffect:
         of = self.pairs()
-        later = links if after is None else after
-        return effect_of_values(self.values, self.fitted, self.weighted, (of, links), (of, later), PRECISION, 1)
+        return effect_of_values(self.values, fitted, weighted, (of, links), (of, after), PRECISION, 1)
+
+    def linked(self, rows: np.ndarray) -> WeightedPairs:
+        """Records of some numbers, each with its own."""
+        return WeightedPairs(rows, rows, np.ones(len(rows)))
 
     @property
     def links(self) -> np.ndarray:
@@ -96,26 +106,20 @@ def test_the_interval_contains_the_divergence_of_a_large_population(size: int, p
     """Pairs of files of 300 records, a large one for the truth; fewer than the least have probability .01 at 95 %."""
     large = Case(1000, size)
     truth = large.effect(large.links).divergence
-    assert truth is not None
     assert truth > 0.005
     found = [one.effect(one.links) for one in (Case(seed, 300) for seed in range(pairs))]
-    held = sum(one.interval is not None and one.interval[0] <= truth <= one.interval[1] for one in found)
-    assert held >= least
-    values = [one.divergence for one in found if one.divergence is not None]
-    assert len(values) == pairs
+    assert sum(one.interval[0] <= truth <= one.interval[1] for one in found) >= least
+    values = [one.divergence for one in found]
     assert np.mean(values) == pytest.approx(truth, abs=3 * np.std(values) / np.sqrt(pairs))
 
 
 def test_equal_weights_on_the_same_pairs_are_no_distance(case: Case):
     """The links weigh 1, and so does every pair of the joint distribution."""
-    rows = case.rows
-    ones = WeightedPairs(rows, rows, np.ones(len(rows)))
+    ones = case.linked(case.rows)
     data = match_records(case.values, ones)
     model = fit_incomplete(data, case.model.graph, precision=PRECISION, tolerance=1e-6).model
-    of, every = case.pairs(), np.arange(len(rows))
-    found = effect_of_values(
-        case.values, ValueFit(ValueModel.of(model, ()), None, data.total), ones, (of, every), (of, every), PRECISION, 1
-    )
+    every = np.arange(len(case.rows))
+    found = case.compared(ValueFit(ValueModel.of(model, ()), None, data.total), ones, every, every)
     assert found.divergence == pytest.approx(0, abs=1e-6)
     assert found.interval == pytest.approx((0, 0), abs=1e-6)
     for moved in found.dependences:
@@ -147,20 +151,19 @@ def test_a_replicate_is_an_estimation_from_the_drawn_records(same_key: bool, mon
     monkeypatch.setattr(module, "REPLICATES", 20)
     monkeypatch.setattr(module, "DRAWN", 50_000)
     group = np.random.default_rng(1).integers(0, GROUPS, case.values.n_a)
-    links = case.links
-    linked = WeightedPairs(case.rows[links], case.rows[links], np.ones(len(links)))
+    linked = case.linked(case.rows[case.links])
     alone = fit_incomplete(match_records(case.values, linked), case.model.graph, precision=PRECISION).model
     both = tuple(
         GroupedCliques.of(model, case.values, of, group, of.total + PRECISION)
         for model, of in ((case.model, case.weighted), (alone, linked))
     )
     rng = np.random.default_rng(7)
-    found = replicated_divergences((both[0], both[1]), rng)
+    found = replicated_divergences(both, rng)
 
     # The same generator, past the draws of records.
     again = np.random.default_rng(7)
     monkeypatch.setattr(module, "REPLICATES", 0)
-    replicated_divergences((both[0], both[1]), again)
+    replicated_divergences(both, again)
     here = jensen_shannon(case.model, alone).bits
     plain = []
     for _ in range(20):
@@ -194,11 +197,8 @@ def test_small_numbers_of_links_made_or_undone_are_not_shown(case: Case):
 def test_few_links_are_not_compared(case: Case):
     assert case.effect(np.arange(FEWEST_LINKS)).divergence is not None
     assert case.effect(np.arange(FEWEST_LINKS - 1)) == LatentEffect(0, 0)
-    nothing = effect_of_values(
-        case.values, ValueFit(ValueModel.of(None, ())), case.weighted,
-        (case.pairs(), case.links), (case.pairs(), case.links), PRECISION, 1,
-    )  # fmt: skip
-    assert nothing == LatentEffect(0, 0)
+    nothing = ValueFit(ValueModel.of(None, ()))
+    assert case.compared(nothing, case.weighted, case.links, case.links) == LatentEffect(0, 0)
 
 
 def test_cliques_that_are_too_large_have_no_interval(case: Case, monkeypatch: pytest.MonkeyPatch):
@@ -218,12 +218,9 @@ def test_a_run_reports_it_without_a_probability(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "REPLICATES", 40)
     sets, _ = files(0, 150, 0.1)
     plan = plan_of(SPEC)
-    run, again = (link(*sets, plan, Resources(2**31, threads), lambda stage, done: None) for threads in (1, 2))
-    assert run.latent is not None
-    assert run.latent.effect is not None
-    assert again.latent is not None
+    run, again = (link(*sets, plan, replace(ENOUGH, threads=threads), quiet) for threads in (1, 2))
     assert run.latent.effect == again.latent.effect
-    document = findings(run, plan, Resources(2**31, 2), {}).plain()["linkage"]
+    document = findings(run, plan, ENOUGH, {}).plain()["linkage"]
     effect = document["latent"]["effect"]
     lower, upper = effect["interval"]
     assert 0 <= lower <= effect["divergence"] <= upper < 0.2

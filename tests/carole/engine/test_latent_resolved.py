@@ -1,4 +1,4 @@
-"""The extended latent step: of a run against the library, of a resolver against a run in mode open."""
+"""The extended latent step of a run against the library, of a resolver against a run, and the joint it reports."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from gemel.carole.engine import LinkagePlan, link
+from gemel.carole.engine import LinkagePlan
+from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import values_of
 from gemel.carole.engine.latent import refit as refitting
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
+from gemel.carole.engine.latent.step import of_few_links, reported_joint
 from gemel.carole.engine.linkage import local
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, decide
+from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.resolution.resolution_result import ResolutionResult, pack_result, unpack_result
 from gemel.carole.engine.run.result import Linkage
@@ -35,14 +38,19 @@ from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.errors import ErrorCode
+from gemel.common.specification import ReleaseSpec, Specification
+from gemel.coordinator.demonstration.people.insured import insured_specification
+from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import DIGESTS, ENOUGH, codes_of, links_of
 from tests.carole.engine.test_known_records import joint_set, training_set
-from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
+from tests.carole.engine.test_latent import PLAN, SMALL, Insured, all_pairs, invented
+from tests.carole.refusals import refusal
 
 
 @pytest.fixture(scope="module")
 def insured() -> Insured:
-    return Insured(3)
+    return invented(3)
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +90,14 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
 def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
     monkeypatch.setattr(refitting, "KEPT_PROBABILITY", 0.0)
-    found, kept = compared(insured, SMALL)
+    found, kept = all_pairs(insured, SMALL)
     fit = by_library(insured, SMALL, found, kept)
     linkage = insured.linked(SMALL)
     np.testing.assert_allclose(linkage.model.m, fit.scheme.model.m, atol=1e-6)
     assert linkage.model.p == pytest.approx(fit.scheme.model.p, rel=1e-6)
-    assert linkage.latent is not None
-    assert linkage.latent.joint is not None
     for clique, own in zip(linkage.latent.joint.model.cliques, fit.joint.cliques, strict=True):
         np.testing.assert_allclose(clique.values, own.values, atol=1e-6)
-    assert fit.refitted is not None
     rows = fit.refitted.kept
-    assert rows is not None
     links = LinkPosterior(
         "one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, recall=fit.scheme.recall, threads=1
     )
@@ -104,35 +108,42 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
     np.testing.assert_allclose(linkage.pairs.link_probability[place], own, atol=1e-6)
 
 
+def handles_of(insured: Insured, kept: KeptPairs, chosen: np.ndarray) -> list[ResolvedHandles]:
+    """Handles for the rows of some pairs, and codes of their records only."""
+    handles = []
+    for part, rows in zip(insured.sets, (kept.row_a[chosen], kept.row_b[chosen]), strict=True):
+        records, place = np.unique(rows, return_inverse=True)
+        codes = {name: replace(variable, codes=variable.codes[records]) for name, variable in part.variables.items()}
+        handles.append(ResolvedHandles(place.astype(np.int32), len(records), values=codes))
+    return handles
+
+
 def resolved(
     insured: Insured, plan: LinkagePlan, known: KnownRecords = NOTHING_KNOWN
-) -> tuple[Linkage, KeptPairs, np.ndarray]:
-    """As a resolver makes it from the same comparison: handles for rows, and codes of the asked records only."""
-    found, kept = compared(insured, plan)
+) -> tuple[Linkage, tuple[np.ndarray, np.ndarray]]:
+    """As a resolver makes it from the same comparison, and the rows of its pairs."""
+    found, kept = all_pairs(insured, plan)
     order = np.lexsort((kept.row_b, kept.row_a))
-    request = unpack_request(pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1, known), order), plan)
-    handles = []
-    for part, rows in zip(insured.sets, (kept.row_a[order], kept.row_b[order]), strict=True):
-        known, place = np.unique(rows, return_inverse=True)
-        codes = {name: replace(variable, codes=variable.codes[known]) for name, variable in part.variables.items()}
-        handles.append(ResolvedHandles(place.astype(np.int32), len(known), values=codes))
-    decided = decide(request, handles[0], handles[1], plan, quiet, "run")
-    return decided.linkage, kept, order[decided.order]
+    request = unpack_request(pack_request(ResolutionRequest(found, DIGESTS, 1, known), order), plan)
+    decided = decide(request, *handles_of(insured, kept, order), plan, quiet, "run")
+    place = order[decided.order]
+    assert sorted(place.tolist()) == list(range(len(kept.pattern)))
+    return decided.linkage, (kept.row_a[place], kept.row_b[place])
+
+
+def same_links(linkage: Linkage, rows: tuple[np.ndarray, np.ndarray], whole: Linkage) -> bool:
+    return set(zip(*(of_side[linkage.links].tolist() for of_side in rows), strict=True)) == links_of(whole)
 
 
 @pytest.mark.parametrize(
     ("seed", "plan"), [(3, SMALL), pytest.param(4, PLAN, marks=pytest.mark.long)], ids=["few", "all"]
 )
 def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, plan: LinkagePlan, monkeypatch: pytest.MonkeyPatch):
-    insured = Insured(seed)
+    insured = invented(seed)
     whole = insured.linked(plan)
     monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
-    linkage, kept, place = resolved(insured, plan)
-    assert sorted(place.tolist()) == list(range(len(kept.pattern)))
-    rows = kept.row_a[place], kept.row_b[place]
-    links = {(int(rows[0][i]), int(rows[1][i])) for i in linkage.links}
-    others = {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
-    assert links == others
+    linkage, rows = resolved(insured, plan)
+    assert same_links(linkage, rows, whole)
     areas = []
     matches = number_of_matches(*insured.persons)
     for probability, pairs in (
@@ -153,31 +164,91 @@ def test_a_resolver_has_what_custodians_brought(
     names = [variable.name for variable in SMALL.latent.variables]
     part = training_set(2_000) if file == "training" else joint_set(names)
     brought = KnownRecords.of([part], SMALL.latent)
-    whole = link(*insured.sets, SMALL, RESOURCES, quiet, brought)
+    whole = insured.linked(SMALL, known=brought)
     monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
-    linkage, kept, place = resolved(insured, SMALL, brought)
-    links = {(int(kept.row_a[place[i]]), int(kept.row_b[place[i]])) for i in linkage.links}
-    assert links == {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
+    linkage, rows = resolved(insured, SMALL, brought)
+    assert same_links(linkage, rows, whole)
     np.testing.assert_allclose(linkage.latent.joint.table(names), whole.latent.joint.table(names), atol=1e-6)
     assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3
 
 
 def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(plain: Linkage):
-    linkage = plain
-    document = findings(linkage, SMALL, RESOURCES, {})
-    assert linkage.latent is not None
-    joint = linkage.latent.joint
-    assert joint is not None
+    document, joint = findings(plain, SMALL, ENOUGH, {}), plain.latent.joint
     content = pack_result(ResolutionResult(document, {}, joint=joint))
     variables = SMALL.latent.variables
-    back = unpack_result(content, (), None, variables).joint
-    assert back is not None
-    assert back.to_json() == joint.to_json()
+    assert unpack_result(content, (), None, variables).joint.to_json() == joint.to_json()
     # Where none is released or assessed it is more than was requested.
     for others in (None, variables[1:], (replace(variables[0], categories=9), *variables[1:])):
-        with pytest.raises(GemelError) as caught:
+        with refusal(ErrorCode.UPLOAD_CORRUPT):
             unpack_result(content, (), None, others)
-        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     broken = pack_result(ResolutionResult(document, {}, joint=replace(joint, records=-1.0)))
-    with pytest.raises(GemelError, match="an invalid joint distribution"):
+    with refusal(ErrorCode.UPLOAD_CORRUPT, "an invalid joint distribution"):
         unpack_result(broken, (), None, variables)
+
+
+PLAIN = insured_specification("insurers", mode="block_keyed")
+GRANTED = Specification.model_validate(PLAIN.model_copy(update={"release": ReleaseSpec(joint="bob")}).model_dump())
+
+
+class Comparison:
+    """A comparison, of which any of the pairs may be requested."""
+
+    def __init__(self, seed: int) -> None:
+        self.insured = invented(seed)
+        self.found, self.kept = all_pairs(self.insured, PLAN)
+        self.whole = self.decided(np.arange(len(self.kept.pattern)))
+        self.links = self.whole.order[self.whole.linkage.links]
+
+    def decided(self, chosen: NDArray[np.int64]) -> Resolved:
+        """The resolver's decision on some of the pairs, with the codes of their records."""
+        handles = handles_of(self.insured, self.kept, chosen)
+        found = replace(self.found, pattern=self.found.pattern[chosen])
+        return decide(ResolutionRequest(found, DIGESTS, 1), *handles, PLAN, quiet, "run")
+
+    def codes_of(self, pair: int) -> dict[str, int]:
+        """The codes of both records of a pair, where they have any; of a key that differs neither."""
+        held: dict[str, set[int]] = {}
+        for part, row in zip(self.insured.sets, (self.kept.row_a[pair], self.kept.row_b[pair]), strict=True):
+            for name, variable in part.variables.items():
+                held.setdefault(name, set()).add(int(variable.codes[row]))
+        return {name: min(codes) for name, codes in held.items() if len(codes) == 1 and min(codes) >= 0}
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return Comparison(3)
+
+
+def test_of_many_links_it_is_reported_where_it_is_released_or_assessed(comparison: Comparison) -> None:
+    linkage = comparison.whole.linkage
+    assert len(linkage.links) > GROUP
+    assert reported_joint(linkage, GRANTED) is linkage.latent.joint is not None
+    assert reported_joint(linkage, PLAIN) is None
+    assert reported_joint(replace(linkage, latent=None), GRANTED) is None
+    assert "joint_withheld" not in codes_of(linkage)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_of_one_pair_it_shows_every_code_and_is_withheld(comparison: Comparison, place: int) -> None:
+    pair = int(comparison.links[place])
+    resolved = comparison.decided(np.array([pair]))
+    joint, codes = resolved.linkage.latent.joint, comparison.codes_of(pair)
+    read = {name: int(joint.table([name]).argmax()) for name in codes}
+    assert read == codes
+    assert len(codes) > 5
+    assert reported_joint(resolved.linkage, GRANTED) is None
+    withheld = [warning for warning in resolved.document.warnings if warning.code == "joint_withheld"]
+    assert len(withheld) == 1
+
+
+@pytest.mark.parametrize(("number", "few"), [(GROUP - 1, True), (GROUP, False)])
+def test_links_of_twenty_records_are_many(comparison: Comparison, number: int, few: bool) -> None:
+    links = comparison.whole.linkage.links[:number]
+    assert of_few_links(replace(comparison.whole.linkage, links=links)) is few
+
+
+def test_links_of_one_record_count_once(comparison: Comparison) -> None:
+    """Where a record may have several links."""
+    linkage = comparison.whole.linkage
+    one = replace(linkage.pairs, row_a=np.zeros_like(linkage.pairs.row_a))
+    assert of_few_links(replace(linkage, pairs=one))

@@ -12,25 +12,23 @@ import pytest
 from benchmarks.modes import judged, link_in, people
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, Specification
 from gemel.common.specification.model.leakage import REACHED
 from gemel.custodian.cleaning.columns import clean
+from tests.carole.engine.runs import SEED
 
-N, COMMON, FLIP = 1500, 750, 0.1
-SEED = Seed(bytes(range(32)))
+N, FLIP = 1500, 0.1
 Files = Mapping[Side, pl.DataFrame]
 
 
 @pytest.fixture(scope="module")
 def files() -> tuple[Specification, Files]:
-    """Every field with randomised bits, signatures of categories long enough for them, exchangeable names."""
-    spec, made = people(N, 0.2, 6)
-    return spec, made
+    return people(N, 0.2, 6)
 
 
 def changed(spec: Specification, **sections: Any) -> Specification:
+    """Every field with randomised bits, signatures of categories long enough for them, exchangeable names."""
     document = spec.model_dump(mode="json")
     for field in document["fields"]:
         field |= {"randomised_response": FLIP, "bits": max(field["bits"], 256)}
@@ -51,22 +49,19 @@ def share_of_equal(files: Files, spec: Specification, field: str) -> float:
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
 def test_links_are_found_and_agreement_is_what_it_is(files: tuple[Specification, Files], mode: str) -> None:
     plain, records = files
-    swaps: dict[str, Any] = {"swaps": [["given_name", "surname"]]}
-    spec = changed(plain, mode=mode, **swaps)
+    spec = changed(plain, mode=mode, swaps=[["given_name", "surname"]])
     linked = link_in(mode, spec, records, SEED)
     f1, precision, _ = judged(linked, records, "person")
     assert f1 > 0.97
     assert precision > 0.98
     model = linked.linkage.model
+    place = {field.name: q for q, field in enumerate(model.fields)}
     for name in ("sex", "date_of_birth", "postcode"):
-        field = next(field for field in model.fields if field.name == name)
-        q = model.fields.index(field)
         # Equal values reach the top level with probability REACHED at least; some that differ do too.
-        equal = share_of_equal(records, spec, name)
-        assert model.m[q, field.n_levels - 1] == pytest.approx(equal * (1 + REACHED) / 2, abs=0.05)
-    sex = next(q for q, field in enumerate(model.fields) if field.name == "sex")
+        equal, top = share_of_equal(records, spec, name), model.fields[place[name]].n_levels - 1
+        assert model.m[place[name], top] == pytest.approx(equal * (1 + REACHED) / 2, abs=0.05)
     shares = [records[side]["sex"].drop_nulls().value_counts(normalize=True).sort("sex")["proportion"] for side in Side]
-    assert model.u[sex, 1] == pytest.approx(float(np.dot(*shares)), abs=0.06)
+    assert model.u[place["sex"], 1] == pytest.approx(float(np.dot(*shares)), abs=0.06)
 
 
 @pytest.mark.parametrize(

@@ -14,33 +14,26 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.modes import people
-from gemel.carole.engine import Contribution, Resources, compare, link
+from benchmarks.modes import NOISE, people
+from gemel.carole.engine import Contribution, link
 from gemel.carole.engine.inputs.files import contribution_of
 from gemel.carole.engine.linkage import near_copies
-from gemel.carole.engine.pairs.sharded_pairs import request_order
+from gemel.carole.engine.pairs.shards import request_order
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, by_appearance, decide
-from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.keys.derivation import Seed
-from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
 from gemel.common.signatures import layout
 from gemel.common.signatures.payload import to_bytes
-from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.specification.model.schemes import QualitySpec
-from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding import samples
-from gemel.custodian.encoding.decoys import with_decoys
-from gemel.custodian.encoding.records import Encoded, encode_records
+from gemel.custodian.encoding.records import Encoded
 from gemel.custodian.steps.handle_submission import handles_of
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, Keyed, encoded
 
-SEED = Seed(bytes(range(32)))
-NOISE = {side: NoiseKey(bytes([number + 1]) * 32) for number, side in enumerate(Side)}
 Files = Mapping[Side, pl.DataFrame]
 Pairs = dict[tuple[str, str], tuple[float, float, bool]]
 """By the identifiers of a pair's records: match probability, link probability, whether it is a link."""
@@ -55,13 +48,6 @@ def made(n: int, mode: str) -> tuple[Specification, dict[Side, pl.DataFrame]]:
     return spec.model_copy(update={"mode": mode}), files
 
 
-def encoded(spec: Specification, frame: pl.DataFrame, side: Side, threads: int) -> Encoded:
-    columns = clean(frame, spec, side).columns
-    if spec.decoys:
-        columns = with_decoys(columns, spec, NOISE[side])
-    return encode_records(columns, spec, SEED, 1, noise=NOISE[side], decoys=spec.decoys, threads=threads)
-
-
 def identifiers(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.Series:
     """Null for a decoy or a dummy."""
     known = pl.Series(np.where(rows < frame.height, rows, -1)).replace(-1, None)
@@ -70,23 +56,21 @@ def identifiers(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.Series:
 
 def linked(spec: Specification, files: Files, threads: int) -> Pairs:
     """The whole linkage as the parties make it, with handles drawn from the operating system's random source."""
-    resources, plan = Resources(2 << 30, threads), plan_of(spec)
-    sent = {side: encoded(spec, files[side], side, threads) for side in Side}
     if spec.mode == "open":
-        found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan, resources, quiet)
+        sent = {side: encoded(spec, files[side], side, NOISE[side], threads) for side in Side}
+        resources = replace(ENOUGH, threads=threads)
+        found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan_of(spec), resources, quiet)
         return by_records(files, sent, found.pairs, found.links)
-    parts = [contribution_of(sent[side].sets, files[side].height) for side in Side]
-    candidates, kept = compare(parts[0], parts[1], plan, resources, quiet)
-    order = request_order(parts[0], parts[1], kept)
-    request = unpack_request(pack_request(ResolutionRequest(candidates, (bytes(32), bytes(32)), threads), order), plan)
+    keyed = Keyed(spec, files, threads=threads)
+    order = request_order(*keyed.parts, keyed.kept)
+    request = keyed.request(order, threads=threads)
     handles = [
-        resolved(files[side], sent[side], rows[order])
-        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+        resolved(files[side], keyed.made[side], rows[order]) for side, rows in zip(Side, keyed.rows, strict=True)
     ]
-    decided = decide(request, handles[0], handles[1], plan, quiet, "run")
-    place = order[decided.order]
-    pairs = replace(decided.linkage.pairs, row_a=kept.row_a[place], row_b=kept.row_b[place])
-    return by_records(files, sent, pairs, decided.linkage.links)
+    decided = decide(request, *handles, keyed.plan, quiet, "run")
+    row_a, row_b = (rows[order[decided.order]] for rows in keyed.rows)
+    pairs = replace(decided.linkage.pairs, row_a=row_a, row_b=row_b)
+    return by_records(files, keyed.made, pairs, decided.linkage.links)
 
 
 def resolved(frame: pl.DataFrame, sent: Encoded, rows: NDArray[np.int32]) -> ResolvedHandles:
@@ -144,33 +128,32 @@ def test_the_same_file_is_sent_as_the_same_bytes(mode: str) -> None:
     spec, files = made(200, mode)
     spec = spec.model_copy(update={"padding": "powers_of_two"}) if mode == "block_keyed" else spec
     payloads = {
-        b"".join(bytes(part) for part in to_bytes(encoded(spec, files[Side.ALICE], Side.ALICE, threads).sets))
+        b"".join(
+            bytes(part)
+            for part in to_bytes(encoded(spec, files[Side.ALICE], Side.ALICE, NOISE[Side.ALICE], threads).sets)
+        )
         for threads in (1, 2)
     }
     assert len(payloads) == 1
 
 
 def test_the_order_of_a_request_follows_from_both_files_and_the_pairs_and_shows_no_block() -> None:
-    spec, files = made(300, "block_keyed")
-    sent = [encoded(spec, files[side], side, 1).sets for side in Side]
-    parts = [contribution_of(sets, 300) for sets in sent]
-    _, kept = compare(parts[0], parts[1], plan_of(spec), Resources(1 << 30, 1), quiet)
-    n = len(kept.pattern)
-    order = request_order(parts[0], parts[1], kept)
-    assert sorted(order.tolist()) == list(range(n))
-    assert np.array_equal(order, request_order(parts[0], parts[1], kept))
+    keyed = Keyed(*made(300, "block_keyed"))
+    parts, kept = keyed.parts, keyed.kept
+    order = request_order(*parts, kept)
+    assert sorted(order.tolist()) == list(range(len(kept.pattern)))
+    assert np.array_equal(order, request_order(*parts, kept))
     # Neighbours in a block are not neighbours in the request: of a random order 2 of n adjacent pairs are.
     assert np.count_nonzero(np.abs(np.diff(order)) == 1) < 20
     fewer = KeptPairs(kept.row_a[1:], kept.row_b[1:], kept.pattern[1:])
-    assert not np.array_equal(order[order > 0] - 1, request_order(parts[0], parts[1], fewer))
+    assert not np.array_equal(order[order > 0] - 1, request_order(*parts, fewer))
     # Neither file alone gives it.
-    for side in range(2):
-        changed = list(parts)
-        changed[side] = other_keys(sent[side])
-        assert not np.array_equal(order, request_order(changed[0], changed[1], kept))
+    for changed in ((other_keys(keyed, Side.ALICE), parts[1]), (parts[0], other_keys(keyed, Side.BOB))):
+        assert not np.array_equal(order, request_order(*changed, kept))
 
 
-def other_keys(sets: tuple[SignatureSet, ...]) -> Contribution:
+def other_keys(keyed: Keyed, side: Side) -> Contribution:
+    sets = keyed.made[side].sets
     changed = [replace(part, blocks={name: keys ^ np.uint64(1) for name, keys in part.blocks.items()}) for part in sets]
     return contribution_of(changed, 300)
 

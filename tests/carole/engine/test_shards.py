@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,16 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemel.carole.engine import LinkagePlan, Resources, compare
-from gemel.carole.engine.inputs.files import BlockKeyedFiles, HeldSet, HeldSets, contribution_of
+from gemel.carole.engine import Candidates, compare
+from gemel.carole.engine.inputs.files import HeldSet, HeldSets, contribution_of
 from gemel.carole.engine.pairs import shards
-from gemel.carole.engine.pairs.sharded_pairs import request_order
-from gemel.carole.engine.pairs.shards import shards_of
+from gemel.carole.engine.pairs.shards import request_order, shards_of
 from gemel.carole.engine.run.contribution import Contribution
-from gemel.carole.engine.run.resources import MemoryBudget, RunContext
 from gemel.carole.engine.run.specified import plan_of
-from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.derivation import Seed
+from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures import intervals
 from gemel.common.signatures.intervals import Interval
@@ -30,10 +27,12 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole.engine.progress import quiet
+from tests.carole.engine.runs import ENOUGH, SEED, drawn, every_pair
 from tests.carole.engine.whole_rows import whole_comparison
+from tests.carole.refusals import refusal
 from tests.specifications import heading
 
-SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
+NOISE = NoiseKey(bytes(range(1, 33)))
 TEXT = (
     heading("shards", "block_keyed")
     + """
@@ -57,18 +56,19 @@ SPEC = load_specification(TEXT)
 PLAN = plan_of(SPEC)
 
 
+NAMES = ["smith", "smyth", "jones", "johns", "brown", "bryan", None]
+FIELDS = {
+    "surname": NAMES,
+    "given": NAMES,
+    "sex": ["f", "m", None],
+    "town": [None, *(f"town{i}" for i in range(1, 9))],
+    "eyes": ["blue", "brown", "green", None],
+    "born": [f"19{y}0111" if y > 11 else None for y in range(10, 40)],
+}
+
+
 def people(n: int, seed: int) -> dict[str, pl.Series]:
-    rng = np.random.default_rng(seed)
-    names = ["smith", "smyth", "jones", "johns", "brown", "bryan", None]
-    drawn: dict[str, list[str | None]] = {
-        "surname": [names[i] for i in rng.integers(0, 7, n)],
-        "given": [names[i] for i in rng.integers(0, 7, n)],
-        "sex": [("f", "m", None)[i] for i in rng.integers(0, 3, n)],
-        "town": [f"town{i}" if i else None for i in rng.integers(0, 9, n)],
-        "eyes": [("blue", "brown", "green", None)[i] for i in rng.integers(0, 4, n)],
-        "born": [f"19{y}0111" if y > 11 else None for y in rng.integers(10, 40, n)],
-    }
-    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+    return drawn(n, np.random.default_rng(seed), **FIELDS)
 
 
 def sets_of(columns: dict[str, pl.Series], rows: int) -> tuple[SignatureSet, ...]:
@@ -78,15 +78,18 @@ def sets_of(columns: dict[str, pl.Series], rows: int) -> tuple[SignatureSet, ...
         return encode_records(columns, SPEC, SEED, 1, noise=NOISE).sets
 
 
-def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, threads: int = 2) -> tuple[object, ...]:
-    """Counts by vector and mask, and all pairs in the order in which they are kept."""
-    with ThreadPoolExecutor(threads) as pool:
-        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(plan, MemoryBudget(1 << 30), pool, threads), quiet)
-        code, mask, count = pairs.count(quiet)
-        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
-    counts = dict(zip(zip(code.tolist(), mask.tolist(), strict=True), count.tolist(), strict=True))
-    of_pairs = [kept.row_a.tolist(), kept.row_b.tolist(), code[kept.pattern].tolist(), mask[kept.pattern].tolist()]
-    return counts, *of_pairs
+def in_lists(found: Candidates) -> list[Any]:
+    """All that a comparison has found but for rows' numbers, to the last bit."""
+    return [
+        *(column.tolist() for column in (found.patterns.gamma, found.patterns.mask, found.patterns.count)),
+        sorted(zip(found.pattern.tolist(), found.checked.agrees.tolist(), strict=True)),
+        found.checked.strangers,
+        found.levels.tolist(),
+        [(part.missing.tolist(), part.records.tolist()) for part in found.lacking],
+        found.equal,
+        found.missing,
+        [warning.plain() for warning in found.warnings],
+    ]
 
 
 @settings(max_examples=settings.default.max_examples // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -98,9 +101,10 @@ def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
     sets = [sets_of(people(50 - 7 * side, seed + side), rows[side]) for side in range(2)]
     a, b = (contribution_of(of_side, 50) for of_side in sets)
     whole = whole_comparison(*sets, PLAN)
-    counts, *pairs = in_shards(a, b)
-    assert counts == whole.counts()
-    assert pairs == [column.tolist() for column in whole]
+    code, mask, count, kept = every_pair((a, b), PLAN)
+    assert dict(zip(zip(code.tolist(), mask.tolist(), strict=True), count.tolist(), strict=True)) == whole.counts()
+    for column, expected in zip((kept.row_a, kept.row_b, code[kept.pattern], mask[kept.pattern]), whole, strict=True):
+        np.testing.assert_array_equal(column, expected)
 
 
 def overlap(one: Interval, other: Interval) -> bool:
@@ -132,25 +136,11 @@ def test_the_whole_comparison_is_the_same_to_the_last_bit_in_one_set_or_many(mon
     for rows, unit, threads in ((10_000, 1 << 22, 1), (40, 1000, 2), (9, 77, 3)):
         monkeypatch.setattr(shards, "UNIT_PAIRS", unit)
         a, b = (contribution_of(sets_of(of_side, rows), len(of_side["sex"])) for of_side in columns)
-        candidates, kept = compare(a, b, replace(PLAN, threshold=0.2), Resources(1 << 30, threads), quiet)
-        assert candidates.checked is not None
-        found.append(
-            [
-                candidates.patterns.gamma.tolist(),
-                candidates.patterns.mask.tolist(),
-                candidates.patterns.count.tolist(),
-                sorted(zip(candidates.pattern.tolist(), candidates.checked.agrees.tolist(), strict=True)),
-                candidates.checked.strangers,
-                None if candidates.levels is None else candidates.levels.tolist(),
-                [(part.missing.tolist(), part.records.tolist()) for part in candidates.lacking],
-                candidates.equal,
-                candidates.missing,
-                [warning.plain() for warning in candidates.warnings],
-            ]
-        )
+        candidates, kept = compare(a, b, replace(PLAN, threshold=0.2), replace(ENOUGH, threads=threads), quiet)
+        found.append(in_lists(candidates))
         assert len(request_order(a, b, kept)) == len(kept.pattern)
     assert found[0] == found[1] == found[2]
-    assert found[0][7][0] > 0, "equal records are counted across the sets of a rule"
+    assert candidates.equal[0] > 0, "equal records are counted across the sets of a rule"
 
 
 @dataclass(frozen=True)
@@ -171,28 +161,34 @@ class Elsewhere(HeldSets):
         self._other = other
 
     def reference(self, number: int) -> HeldSet:
-        return Changed(self.read(number), self._other[number]) if number == 1 else super().reference(number)
+        held = super().reference(number)
+        return Changed(held.part, self._other[number]) if number == 1 else held
 
 
 def test_a_shard_that_is_not_the_plans_ends_the_run() -> None:
     sets, other = sets_of(people(100, 1), 30), sets_of(people(100, 2), 30)
     a, b = Contribution(Elsewhere(sets, other)), contribution_of(other, 100)
-    with pytest.raises(GemelError, match="the plan of the run has") as caught:
-        compare(a, b, PLAN, Resources(1 << 30, 2), quiet)
-    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    with refusal(ErrorCode.UPLOAD_CORRUPT, "the plan of the run has") as caught:
+        compare(a, b, PLAN, ENOUGH, quiet)
     assert caught.value.where == "rule town, sets 1 and 1"
 
 
-class Copied(HeldSets):
-    """Sets that are copied whenever they are read, as from a disk."""
+class Copied(HeldSet):
+    """A set that is copied whenever it is read, as from a disk."""
 
-    def read(self, number: int) -> SignatureSet:
-        part = super().read(number)
+    def read(self) -> SignatureSet:
         fields = {
             name: replace(field, signatures=field.signatures.copy(), codes=field.codes.copy())
-            for name, field in part.fields.items()
+            for name, field in self.part.fields.items()
         }
-        return replace(part, fields=fields, blocks={name: keys.copy() for name, keys in part.blocks.items()})
+        return replace(self.part, fields=fields, blocks={name: keys.copy() for name, keys in self.part.blocks.items()})
+
+
+class OnDisk(HeldSets):
+    """Sets that are read again for each unit."""
+
+    def reference(self, number: int) -> HeldSet:
+        return Copied(super().reference(number).part)
 
 
 def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,12 +204,13 @@ def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(intervals, "INTERVAL_ROWS", 500)
             sets = encode_records(columns, spec, SEED, 1, noise=NOISE).sets
-        part, other = Contribution(Copied(sets, n)), Contribution(Copied(sets, n))
+        part, other = Contribution(OnDisk(sets, n)), Contribution(OnDisk(sets, n))
         plan = replace(plan_of(spec), dependence="none")
-        compare(part, other, plan, Resources(1 << 30, 1), quiet)  # compiled
+        one = replace(ENOUGH, threads=1)
+        compare(part, other, plan, one, quiet)  # compiled
         tracemalloc.start()
         try:
-            _, kept = compare(part, other, plan, Resources(1 << 30, 1), quiet)
+            _, kept = compare(part, other, plan, one, quiet)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

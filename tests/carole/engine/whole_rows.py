@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 
@@ -30,48 +30,27 @@ class WholeComparison(NamedTuple):
 
 def whole_comparison(a: Sequence[SignatureSet], b: Sequence[SignatureSet], plan: LinkagePlan) -> WholeComparison:
     """Compare the sets of two contributions rule by rule, in the order of blocks, of A's rows and of B's rows."""
-    packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
-    found = []
-    for number, rule in enumerate(plan.rules):
-        of_a, before_a = _rows(a, rule.name)
-        of_b, before_b = _rows(b, rule.name)
-        keys = [{other.name: _keys(sets, other.name) for other in plan.rules} for sets in (of_a, of_b)]
-        pairs = []
-        for block in sorted(set(keys[0][rule.name].tolist()) & set(keys[1][rule.name].tolist())):
-            for i in np.flatnonzero(keys[0][rule.name] == block).tolist():
-                for j in np.flatnonzero(keys[1][rule.name] == block).tolist():
-                    agree = [keys[0][other.name][i] == keys[1][other.name][j] != NO_KEY for other in plan.rules]
-                    if not any(agree[:number]):
-                        pairs.append((i, j, sum(1 << place for place, both in enumerate(agree) if both)))
-        for i, j, mask in pairs:
-            in_a, row_a = _place(of_a, i)
-            in_b, row_b = _place(of_b, j)
-            code = np.zeros(1, dtype=np.int64)
-            vectors = ComparisonVectors(in_a, in_b, plan, packing, {})
-            vectors.write(np.array([row_a], np.int32), np.array([row_b], np.int32), 1, code)
-            found.append((before_a + i, before_b + j, int(code[0]), mask))
-    columns = np.array(found, dtype=np.int64).reshape(-1, 4).T
+    names, found = [rule.name for rule in plan.rules], []
+    for number, name in enumerate(names):
+        for (before_a, in_a), (before_b, in_b) in product(list(_sets_of(a, name)), list(_sets_of(b, name))):
+            vectors, code = ComparisonVectors(in_a, in_b, plan), np.zeros(1, dtype=np.int64)
+            keys_a, keys_b = (np.stack([part.blocks[n] for n in names], axis=1).tolist() for part in (in_a, in_b))
+            for (i, of_a), (j, of_b) in product(enumerate(keys_a), enumerate(keys_b)):
+                agree = [x == y != NO_KEY for x, y in zip(of_a, of_b, strict=True)]
+                if agree[number] and not any(agree[:number]):
+                    vectors.write(np.array([i], np.int32), np.array([j], np.int32), 1, code)
+                    mask = sum(1 << place for place, both in enumerate(agree) if both)
+                    found.append((number, of_a[number], before_a + i, before_b + j, int(code[0]), mask))
+    columns = np.array([pair[2:] for pair in sorted(found)], dtype=np.int64).reshape(-1, 4).T
     return WholeComparison(
         columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3].astype(np.uint32)
     )
 
 
-def _rows(sets: Sequence[SignatureSet], rule: str) -> tuple[list[SignatureSet], int]:
+def _sets_of(sets: Sequence[SignatureSet], rule: str) -> Iterator[tuple[int, SignatureSet]]:
+    """A rule's sets, each with the number of rows before it."""
     before = 0
     for part in sets:
         if part.rule == rule:
-            break
+            yield before, part
         before += part.n_rows
-    return [part for part in sets if part.rule == rule], before
-
-
-def _keys(sets: Sequence[SignatureSet], rule: str) -> NDArray[np.uint64]:
-    return np.concatenate([part.blocks[rule] for part in sets])
-
-
-def _place(sets: Sequence[SignatureSet], row: int) -> tuple[SignatureSet, int]:
-    for part in sets:
-        if row < part.n_rows:
-            return part, row
-        row -= part.n_rows
-    raise IndexError

@@ -9,11 +9,21 @@ import numpy as np
 import pytest
 
 from gemel.carole.evaluation.link_quality import calibration
-from gemel.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
+from gemel.carole.fellegi_sunter.schemes import fit_scheme
+from gemel.carole.fellegi_sunter.settings import Estimation
+from gemel.carole.intruder import (
+    AttackedFiles,
+    Suspicions,
+    assess,
+    extended_attack,
+    fellegi_sunter_attack,
+    with_dummies,
+)
 from gemel.carole.intruder.attack import FLOOR, AllPairs
-from gemel.common.errors import GemelError
+from gemel.common.errors import ErrorCode
 from gemel.risk.identification.matching.claims import claim_best_of_each
 from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population
+from tests.carole.refusals import refusal
 
 FILES = attacked(400, 1)
 
@@ -24,6 +34,15 @@ def with_missing(files: AttackedFiles) -> AttackedFiles:
         np.where(rng.random(side.shape) < 0.1, -1, side).astype(np.int32) for side in (files.known, files.released)
     ]
     return replace(files, known=sides[0], released=sides[1])
+
+
+def n_right(files: AttackedFiles, found: Suspicions) -> float:
+    truth = files.is_match(found.person, found.record)
+    return claim_best_of_each(found.person, found.probability, truth).correct
+
+
+def gap(files: AttackedFiles, found: Suspicions) -> float:
+    return calibration(found.probability, files.is_match(found.person, found.record)).largest_gap
 
 
 @pytest.mark.parametrize("files", [FILES, with_missing(FILES)], ids=["complete", "missing"])
@@ -43,13 +62,8 @@ def test_all_pairs_by_the_definition(files):
 def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
     found = fellegi_sunter_attack(FILES, dependence="none", one_to_one=False)
     pairs = AllPairs(FILES)
-    from gemel.carole.fellegi_sunter.schemes import fit_scheme
-    from gemel.carole.fellegi_sunter.settings import Estimation
-
-    model = fit_scheme(
-        "multinomial", pairs.patterns, [NAMES[q] for q in KEYS], [(0.5, 1.0)] * 3, len(FILES.known),
-        len(FILES.released), Estimation(),
-    ).model  # fmt: skip
+    names, sizes = [NAMES[q] for q in KEYS], (len(FILES.known), len(FILES.released))
+    model = fit_scheme("multinomial", pairs.patterns, names, [(0.5, 1.0)] * 3, *sizes, Estimation()).model
     gamma = (FILES.known[:, None, KEYS] == FILES.released[None][:, :, KEYS]).reshape(-1, 3).astype(np.int8)
     probability = model.match_probabilities(gamma)
     high = probability >= FLOOR
@@ -62,16 +76,11 @@ def test_probabilities_hold_and_the_one_who_learns_is_right_more_often():
     gains, gaps = [], []
     for seed in range(12):
         files = attacked(300, 100 + seed)
-        right = []
-        for attack in (fellegi_sunter_attack, extended_attack):
-            found = attack(files)
-            truth = files.is_match(found.person, found.record)
-            claims = claim_best_of_each(found.person, found.probability, truth)
-            right.append(claims.correct)
-            gaps.append(calibration(found.probability, truth).largest_gap)
-        gains.append(right[1] - right[0])
-    gains = np.array(gains)
-    assert gains.mean() > 3 * gains.std(ddof=1) / np.sqrt(len(gains))
+        found = [attack(files) for attack in (fellegi_sunter_attack, extended_attack)]
+        plain, extended = (n_right(files, claimed) for claimed in found)
+        gains.append(extended - plain)
+        gaps += [gap(files, claimed) for claimed in found]
+    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
     assert abs(np.mean(gaps)) < 0.35
 
 
@@ -79,8 +88,7 @@ def test_one_to_one_claims_no_record_twice_with_certainty():
     found = fellegi_sunter_attack(FILES)
     for rows in (found.person, found.record):
         assert np.bincount(rows, found.probability).max() <= 1 + 1e-6
-    truth = FILES.is_match(found.person, found.record)
-    assert abs(calibration(found.probability, truth).largest_gap) < 0.4
+    assert abs(gap(FILES, found)) < 0.4
 
 
 def test_weak_keys_leave_guesses_and_not_silence():
@@ -127,9 +135,7 @@ def test_twins_for_everyone_make_claims_by_agreement_half_as_often_right():
             (with_dummies(files, n, rng, "twins"), after),
             (with_dummies(files, n, rng, "independent"), independent),
         ):
-            found = fellegi_sunter_attack(which)
-            truth = which.is_match(found.person, found.record)
-            where.append(claim_best_of_each(found.person, found.probability, truth).correct)
+            where.append(n_right(which, fellegi_sunter_attack(which)))
     assert np.mean(after) == pytest.approx(np.mean(before) / 2, rel=0.12)
     assert np.mean(independent) > 1.5 * np.mean(after)
 
@@ -161,18 +167,25 @@ def test_files_from_columns():
     assert AttackedFiles.from_columns(known, released).keys == (0, 1)
 
 
-def test_invalid_input_is_refused():
-    rng = np.random.default_rng(1)
-    people = population(10, rng)
-    with pytest.raises(GemelError, match="no variable in common"):
-        AttackedFiles(NAMES, LEVELS, people, people, ())
-    with pytest.raises(GemelError, match="codes from -1"):
-        AttackedFiles(NAMES, (2,) * 6, people, people, KEYS)
-    with pytest.raises(GemelError, match="several records"):
-        AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ids=([1, 2], [1, 1]))
-    with pytest.raises(GemelError, match="must be in both"):
-        AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ["b"])
-    with pytest.raises(GemelError, match="kind"):
-        with_dummies(FILES, 1, rng, "clones")
-    with pytest.raises(GemelError, match="at least one record"):
-        AttackedFiles(NAMES, LEVELS, people[:0], people, KEYS)
+def columns(known, released, keys=None, ids=None):
+    return AttackedFiles.from_columns({"a": known}, {"a": released}, keys, ids=ids)
+
+
+PEOPLE = population(10, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("refused", "code", "message"),
+    [
+        (lambda: AttackedFiles(NAMES, LEVELS, PEOPLE, PEOPLE, ()), ErrorCode.PARAMETER, "no variable in common"),
+        (lambda: AttackedFiles(NAMES, (2,) * 6, PEOPLE, PEOPLE, KEYS), ErrorCode.PARAMETER, "codes from -1"),
+        (lambda: AttackedFiles(NAMES, LEVELS, PEOPLE[:0], PEOPLE, KEYS), ErrorCode.EMPTY_SOURCE, "at least one record"),
+        (lambda: columns([1, 2], [1, 2], ids=([1, 2], [1, 1])), ErrorCode.PARAMETER, "several records"),
+        (lambda: columns([1, 2], [1, 2], ["b"]), ErrorCode.FIELD_MISSING, "must be in both"),
+        (lambda: with_dummies(FILES, 1, np.random.default_rng(1), "clones"), ErrorCode.PARAMETER, "kind"),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_invalid_input_is_refused(refused, code, message):
+    with refusal(code, message):
+        refused()

@@ -27,27 +27,28 @@ def written(tmp_path):
     return tmp_path
 
 
-def run(*arguments):
-    found = CliRunner().invoke(app, ["intrude", *map(str, arguments)], catch_exceptions=False)
+def intrude(folder, *options):
+    arguments = [str(option) for option in (folder / "known.csv", folder / "release.csv", *options)]
+    found = CliRunner().invoke(app, ["intrude", *arguments], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     return found.output
 
 
+def right_of(risk):
+    """Share of the extended intruder's best claims that is true."""
+    return risk["intruders"]["extended latent"]["claims"]["best_of_each_person"]["true"]
+
+
 def test_attack_with_the_truth(written):
-    out = run(
-        written / "known.csv", written / "release.csv", "--id", "id", "--dummies", ".5", "--json", written / "risk.json"
-    )
-    assert (
-        "100 people known by name, birthday, town, beside job; 120 records released that also contain income, car"
-        in out
-    )
+    out = intrude(written, "--id", "id", "--dummies", ".5", "--json", written / "risk.json")
+    known = "100 people known by name, birthday, town, beside job; "
+    assert f"{known}120 records released that also contain income, car" in out
     assert "With 50% dummy records (twins)" in out
-    found = json.loads((written / "risk.json").read_text())
-    assert found["intruders"]["extended latent"]["claims"]["best_of_each_person"]["true"] > 0.2
+    assert right_of(json.loads((written / "risk.json").read_text())) > 0.2
 
 
 def test_attack_without_the_truth(written):
-    out = run(written / "known.csv", written / "release.csv", "--keys", "birthday,town")
+    out = intrude(written, "--keys", "birthday,town")
     assert "it is not known which claims are right" in out
 
 
@@ -59,7 +60,7 @@ def test_invalid_input_is_reported(written):
         (["--minimum", "7"], "minimum in 0 to 1"),
     ):
         with pytest.raises(GemelError, match=words):
-            run(written / "known.csv", written / "release.csv", *arguments)
+            intrude(written, *arguments)
 
 
 def test_training_records_show_the_intruder_what_goes_with_what(written):
@@ -67,20 +68,15 @@ def test_training_records_show_the_intruder_what_goes_with_what(written):
     people = population(3_000, np.random.default_rng(9))
     others = pl.DataFrame({name: people[:, q] for q, name in enumerate(NAMES)}).with_columns(height=pl.lit("tall"))
     others.write_csv(written / "training.csv")
-    files = [written / "known.csv", written / "release.csv", "--id", "id"]
-    found = {}
-    for name, more in (("without", []), ("with", ["--training", written / "training.csv"])):
-        out = run(*files, *more, "--json", written / "risk.json")
-        found[name] = json.loads((written / "risk.json").read_text())
-        assert ("3,000 training records." in out) == (name == "with")
-    assert [found[name]["training"] for name in ("without", "with")] == [0, 3_000]
-    right = {
-        name: each["intruders"]["extended latent"]["claims"]["best_of_each_person"]["true"]
-        for name, each in found.items()
-    }
-    assert right["with"] > right["without"]
-    plain = [each["intruders"]["Fellegi-Sunter"] for each in found.values()]
-    assert plain[0] == plain[1]
+    found = []
+    for more in ([], ["--training", written / "training.csv"]):
+        out = intrude(written, "--id", "id", *more, "--json", written / "risk.json")
+        found.append(json.loads((written / "risk.json").read_text()))
+        assert ("3,000 training records." in out) == bool(more)
+    without, trained = found
+    assert (without["training"], trained["training"]) == (0, 3_000)
+    assert right_of(trained) > right_of(without)
+    assert without["intruders"]["Fellegi-Sunter"] == trained["intruders"]["Fellegi-Sunter"]
 
 
 def test_training_records_that_are_coded_otherwise_are_refused(written):
@@ -90,7 +86,7 @@ def test_training_records_that_are_coded_otherwise_are_refused(written):
     ):
         frame.write_csv(written / "training.csv")
         with pytest.raises(GemelError, match=words) as raised:
-            run(written / "known.csv", written / "release.csv", "--training", written / "training.csv")
+            intrude(written, "--training", written / "training.csv")
         assert "cook" not in str(raised.value)
 
 
@@ -100,6 +96,6 @@ def test_a_category_that_only_training_records_have_is_one_like_any_other(writte
     frame.with_columns(job=pl.when(pl.int_range(pl.len()) < 5).then(pl.lit("astronaut")).otherwise("job")).write_csv(
         written / "training.csv"
     )
-    out = run(written / "known.csv", written / "release.csv", "--training", written / "training.csv")
+    out = intrude(written, "--training", written / "training.csv")
     assert "200 training records" in out
     assert "astronaut" not in out

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import socketserver
-import ssl
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 
 @dataclass
@@ -24,17 +21,17 @@ class Webhooks:
     received: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self):
         return [json.loads(body) for _, _, body in self.received]
 
 
 @contextmanager
-def web_server(tls: ssl.SSLContext | None = None) -> Iterator[Webhooks]:
+def web_server(tls=None):
     """A web server that takes every POST with the status that is set."""
     found = Webhooks()
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             found.received.append((self.path, dict(self.headers), body))
             self.send_response(found.status)
@@ -42,10 +39,10 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[Webhooks]:
                 self.send_header("Location", found.location)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, *_): ...
 
     class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None: ...
+        def handle_error(self, *_): ...
 
     server = Server(("127.0.0.1", 0), Handler)
     if tls is not None:
@@ -79,25 +76,24 @@ class Mails:
 
 
 @contextmanager
-def mail_server(tls: ssl.SSLContext | None = None, *, from_the_beginning: bool = False) -> Iterator[Mails]:
+def mail_server(tls=None, *, from_the_beginning=False):
     """A mail server that speaks as much of SMTP (RFC 5321, 3207, 4954) as a client needs."""
     found = Mails()
 
     class Handler(socketserver.StreamRequestHandler):
-        def secure(self) -> None:
-            assert tls is not None
+        def secure(self):
             self.connection = tls.wrap_socket(self.connection, server_side=True)
             self.rfile = self.connection.makefile("rb")
             self.wfile = self.connection.makefile("wb", buffering=0)
             self.is_secure = True
 
-        def say(self, *lines: str) -> None:
+        def say(self, *lines):
             for place, line in enumerate(lines):
                 code, _, rest = line.partition(" ")
                 last = place == len(lines) - 1
                 self.wfile.write(f"{code}{' ' if last else '-'}{rest}\r\n".encode())
 
-        def handle(self) -> None:
+        def handle(self):
             self.is_secure = False
             if from_the_beginning:
                 self.secure()
@@ -130,7 +126,7 @@ def mail_server(tls: ssl.SSLContext | None = None, *, from_the_beginning: bool =
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
 
-        def handle_error(self, *_: object) -> None: ...
+        def handle_error(self, *_): ...
 
     server = Server(("127.0.0.1", 0), Handler)
     found.server = f"127.0.0.1:{server.server_address[1]}"
@@ -139,12 +135,12 @@ def mail_server(tls: ssl.SSLContext | None = None, *, from_the_beginning: bool =
 
 
 @contextmanager
-def trickling_server(*greetings: bytes) -> Iterator[str]:
+def trickling_server(*greetings):
     """A server that sends `greetings`, a pause after each, and then a byte at a time, without an end; its host:port."""
     ended = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
+        def handle(self):
             try:
                 for greeting in greetings:
                     self.request.sendall(greeting)
@@ -164,7 +160,7 @@ def trickling_server(*greetings: bytes) -> Iterator[str]:
 
 
 @contextmanager
-def served(server: socketserver.BaseServer) -> Iterator[None]:
+def served(server):
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:

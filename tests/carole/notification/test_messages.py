@@ -21,11 +21,11 @@ NAMES = {Role.STEWARD: ("ann", "eve"), Role.CUSTODIAN_A: ("clinic",), Role.CUSTO
 PROJECT = Project("births", b"d", b"e", {}, owner="kim")
 
 
-def entry(sequence: int, action: Action, **details: object) -> AuditEntry:
+def entry(sequence, action, **details):
     return AuditEntry(sequence, 1000 * sequence, "births", "someone", str(action), json.dumps(details), b"s" * 16)
 
 
-def found(*entries: AuditEntry, project: Project = PROJECT) -> list[Message]:
+def found(*entries, project=PROJECT):
     return list(messages(entries, lambda name: project, lambda role: NAMES[role]))
 
 
@@ -38,9 +38,7 @@ def found(*entries: AuditEntry, project: Project = PROJECT) -> list[Message]:
         (Action.RELEASE, Event.RELEASED, "RELEASED", ()),
     ],
 )
-def test_the_end_of_a_run_is_a_message_without_what_the_log_has_of_it(
-    action: Action, event: Event, state: str, whom: tuple[str, ...]
-) -> None:
+def test_the_end_of_a_run_is_a_message_without_what_the_log_has_of_it(action, event, state, whom):
     details = {"reason": "sw0rdfish", "error": "sw0rdfish", "links": 40414, "correct_matches": 0.40414}
     one = entry(7, action, run=RUN, **details)
     [message] = found(one)
@@ -51,13 +49,13 @@ def test_the_end_of_a_run_is_a_message_without_what_the_log_has_of_it(
     assert Message.of(message.to_text()) == message
 
 
-def test_other_entries_are_no_messages() -> None:
+def test_other_entries_are_no_messages():
     reported = {Action.HOLD, Action.FAIL_RUN, Action.REFUSE, Action.RELEASE}
     reported |= {Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECLINE}
     assert found(*(entry(1, action, run=RUN) for action in Action if action not in reported)) == []
 
 
-def test_of_a_project_that_waits_for_approvals_one_message_names_whose() -> None:
+def test_of_a_project_that_waits_for_approvals_one_message_names_whose():
     asked = [entry(1, Action.CREATE), entry(2, Action.APPROVE), entry(3, Action.AMEND)]
     [message] = found(*asked)
     assert (message.at, message.event, message.waiting_for) == (3000, Event.WAITING, ("kim", "clinic", "registry"))
@@ -66,10 +64,10 @@ def test_of_a_project_that_waits_for_approvals_one_message_names_whose() -> None
     assert found(*asked, project=replace(PROJECT, state=State.KEYED)) == []
 
 
-def test_a_certificate_is_one_message_at_each_threshold() -> None:
+def test_a_certificate_is_one_message_at_each_threshold():
     ends = datetime(2027, 3, 1, tzinfo=UTC)
 
-    def at(days: float, *, urgent: bool) -> Message:
+    def at(days, *, urgent):
         soon = EndingCertificate(ends, timedelta(days=days), urgent)
         now = round((ends - timedelta(days=days)).timestamp() * 1000)
         [message] = certificate_messages({"clinic": soon}, now)

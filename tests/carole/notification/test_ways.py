@@ -12,20 +12,13 @@ import os
 import ssl
 import sys
 import threading
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gemel.carole.notification import ways as command
-from gemel.carole.notification import ways as mail
-from gemel.carole.notification import ways as webhook
-from gemel.carole.notification.courier import send
 from gemel.carole.notification.message import Event, Message
 from gemel.carole.notification.section import CommandWay, MailWay, WebhookWay
-from gemel.carole.notification.ways import DeliveryError
+from gemel.carole.notification.ways import DeliveryError, send
 from gemel.common.errors import GemelError
-from gemel.common.pki.provisioning import Provisioned
 from tests.carole.notification.receivers import mail_server, trickling_server, web_server
 from tests.ports import free_port
 
@@ -35,14 +28,14 @@ ON = threading.Event()
 """Of a Carole that does not stop."""
 
 
-def private(path: Path, text: str) -> Path:
+def private(path, text):
     path.write_text(text)
     path.chmod(0o600)
     return path
 
 
 @pytest.fixture
-def tls(parties: Provisioned) -> ssl.SSLContext:
+def tls(parties):
     """Of a server on 127.0.0.1, by an authority of its own."""
     folder = parties.parties["carole"]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -51,25 +44,25 @@ def tls(parties: Provisioned) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def authorities(parties: Provisioned) -> Path:
+def authorities(parties):
     return parties.parties["alice"].linker
 
 
-def hook(folder: Path, url: str, **more: Any) -> WebhookWay:
+def hook(folder, url, **more):
     return WebhookWay(way="webhook", url=url, secret_file=private(folder / "secret", f"{SECRET}\n"), **more)
 
 
-def letter(server: str, **more: Any) -> MailWay:
+def letter(server, **more):
     return MailWay(way="email", server=server, sender="carole@unit.example", to=("ann@x.example",), **more)
 
 
-def program(folder: Path, text: str, *words: str) -> CommandWay:
+def program(folder, text, *words):
     script = folder / "tell.py"
     script.write_text(text)
     return CommandWay(way="command", program=(sys.executable, str(script), *words))
 
 
-def test_a_webhook_is_posted_by_tls_and_signed(tmp_path: Path, tls: ssl.SSLContext, authorities: Path) -> None:
+def test_a_webhook_is_posted_by_tls_and_signed(tmp_path, tls, authorities):
     with web_server(tls) as server:
         send(hook(tmp_path, server.url, authorities=authorities), HELD, ON)
         with pytest.raises(DeliveryError, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
@@ -91,37 +84,34 @@ def test_a_webhook_is_posted_by_tls_and_signed(tmp_path: Path, tls: ssl.SSLConte
     }
 
 
-def test_a_webhooks_redirection_is_not_followed(tmp_path: Path) -> None:
+def test_a_webhooks_redirection_is_not_followed(tmp_path):
     with web_server() as elsewhere, web_server() as server:
         server.status, server.location = 307, elsewhere.url
         with pytest.raises(DeliveryError, match="status 307, a redirection, which is not followed"):
-            webhook.post(hook(tmp_path, server.url), HELD, ON)
+            send(hook(tmp_path, server.url), HELD, ON)
     assert (len(server.received), elsewhere.received) == (1, [])
 
 
-def test_a_receiver_that_is_away_or_draws_it_out_is_a_failure(tmp_path: Path) -> None:
+def test_a_receiver_that_is_away_or_draws_it_out_is_a_failure(tmp_path):
     with pytest.raises(DeliveryError, match="cannot be reached: ConnectionRefusedError"):
-        webhook.post(hook(tmp_path, f"http://127.0.0.1:{free_port()}/"), HELD, ON)
-    with trickling_server(b"HTTP/1.1 200 OK\r\nX: ") as place, pytest.raises(DeliveryError, match="no answer within"):
-        webhook.post(hook(tmp_path, f"http://{place}/"), HELD, ON, seconds=0.3)
-    with trickling_server(b"220 ") as place, pytest.raises(DeliveryError, match="no answer within"):
-        mail.send(letter(place, security="none"), HELD, ON, seconds=0.3)
-    # What Carole's end cuts off, also while TLS begins: the head of its first message, and then no more of it.
+        send(hook(tmp_path, f"http://127.0.0.1:{free_port()}/"), HELD, ON)
     stopping, record = threading.Event(), b"\x16\x03\x03\x3f\xff"
     stopping.set()
     greeting = b"220 here\r\n250-here\r\n250 STARTTLS\r\n220 go on\r\n"
-    with trickling_server(record) as place, pytest.raises(DeliveryError, match="no answer within"):
-        webhook.post(hook(tmp_path, f"https://{place}/"), HELD, stopping, seconds=3600)
-    with trickling_server(record) as place, pytest.raises(DeliveryError, match="no answer within"):
-        mail.send(letter(place, security="tls"), HELD, stopping, seconds=3600)
-    with trickling_server(greeting, record) as place, pytest.raises(DeliveryError, match="no answer within"):
-        mail.send(letter(place), HELD, stopping, seconds=3600)
+    for answers, way, ends, seconds in (
+        ((b"HTTP/1.1 200 OK\r\nX: ",), lambda place: hook(tmp_path, f"http://{place}/"), ON, 0.3),
+        ((b"220 ",), lambda place: letter(place, security="none"), ON, 0.3),
+        # What Carole's end cuts off, also while TLS begins: the head of its first message, and then no more of it.
+        ((record,), lambda place: hook(tmp_path, f"https://{place}/"), stopping, 3600),
+        ((record,), lambda place: letter(place, security="tls"), stopping, 3600),
+        ((greeting, record), letter, stopping, 3600),
+    ):
+        with trickling_server(*answers) as place, pytest.raises(DeliveryError, match="no answer within"):
+            send(way(place), HELD, ends, seconds=seconds)
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_an_e_mail_is_sent_by_tls_after_a_login(
-    tmp_path: Path, tls: ssl.SSLContext, authorities: Path, security: str
-) -> None:
+def test_an_e_mail_is_sent_by_tls_after_a_login(tmp_path, tls, authorities, security):
     with mail_server(tls, from_the_beginning=security == "tls") as server:
         password = private(tmp_path / "password", "pass word \n")
         way = letter(server.server, security=security, authorities=authorities, user="carole", password_file=password)
@@ -140,19 +130,19 @@ def test_an_e_mail_is_sent_by_tls_after_a_login(
     assert "time: 2027-01-15T08:00:00Z" in rest
 
 
-def test_no_e_mail_goes_without_tls_where_it_is_required(tls: ssl.SSLContext) -> None:
+def test_no_e_mail_goes_without_tls_where_it_is_required(tls):
     with mail_server(tls) as server:
         server.offers_tls = False
         with pytest.raises(DeliveryError, match="the mail server refused: SMTPNotSupportedError"):
-            mail.send(letter(server.server), HELD, ON)
-        mail.send(letter(server.server, security="none"), HELD, ON)
+            send(letter(server.server), HELD, ON)
+        send(letter(server.server, security="none"), HELD, ON)
         server.takes = False
         with pytest.raises(DeliveryError, match=r"^the mail server answered with code 451$"):
-            mail.send(letter(server.server, security="none"), HELD, ON)
+            send(letter(server.server, security="none"), HELD, ON)
     assert [secure for _, _, secure in server.received] == [False]
 
 
-def test_a_command_gets_the_message_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_gets_the_message_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "swordfish")
     kept = tmp_path / "kept.json"
     text = "import json, os, sys\n"
@@ -164,7 +154,7 @@ def test_a_command_gets_the_message_and_nothing_else(tmp_path: Path, monkeypatch
     assert folder == "/"
 
 
-def test_a_command_that_fails_or_goes_on_is_a_failure_and_leaves_no_process(tmp_path: Path) -> None:
+def test_a_command_that_fails_or_goes_on_is_a_failure_and_leaves_no_process(tmp_path):
     with pytest.raises(DeliveryError, match="ended with status 3"):
         send(program(tmp_path, "raise SystemExit(3)"), HELD, ON)
     fifo = tmp_path / "fifo"
@@ -174,13 +164,13 @@ def test_a_command_that_fails_or_goes_on_is_a_failure_and_leaves_no_process(tmp_
     text = "import subprocess, sys, time\nopen_ = open(sys.argv[1], 'wb')\n"
     text += "subprocess.Popen(['sleep', '600'], stdout=open_)\nopen_.write(b'x')\nopen_.flush()\ntime.sleep(600)\n"
     with pytest.raises(DeliveryError, match="no answer within"):
-        command.run(program(tmp_path, text, str(fifo)), HELD, ON, seconds=3)
+        send(program(tmp_path, text, str(fifo)), HELD, ON, seconds=3)
     os.set_blocking(reading, True)
     with os.fdopen(reading, "rb") as file:
         assert file.read() == b"x"  # up to the end: no process holds the pipe any more
 
 
-def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_named(tmp_path):
     way = hook(tmp_path, "https://x.example/")
     way.check()
     way.secret_file.chmod(0o640)

@@ -9,26 +9,26 @@ import pytest
 from gemel.carole.projects.operations.consent import hand_over, open_epoch, take_over
 from gemel.carole.projects.operations.linking import request_row_handles, start_run, submit_row_handles, take_run
 from gemel.carole.projects.operations.release import decide_restore, erase
-from gemel.carole.projects.project import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State
+from gemel.carole.projects.project import JoinedBy, RestoreDecision, RunState, State
 from gemel.carole.projects.restoration import awaited, lost_runs
 from gemel.carole.projects.transitions import OWNER, TRANSITIONS, Action, waits_for
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
-from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, opened, taken
+from tests.carole.projects.cases import COORDINATORS, THIRD, contributed, new, offered, opened, taken
 from tests.carole.refusals import refused
 
 
-def handed(project: Project, to: str = "rival") -> Project:
+def handed(project, to="rival"):
     return hand_over(project, Role.COORDINATOR, offered(project, to, project.owner)).project
 
 
-def since(offer: PendingHandOver, size: int) -> PendingHandOver:
+def since(offer, size):
     """The offer by one who has seen so many entries of the log."""
     seen = replace(offer.statement.seen, size=size)
     return replace(offer, statement=replace(offer.statement, seen=seen))
 
 
-def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator() -> None:
+def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator():
     assert {row.action for row in TRANSITIONS if OWNER in row.who} == COORDINATORS.keys()
     assert {row.action for row in TRANSITIONS if Role.COORDINATOR in row.who} == {Action.TAKE_OVER}
     for state in State:
@@ -39,7 +39,7 @@ def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator() -> None:
             assert "`gemel steward hand-over`" in error.remedy
 
 
-def test_a_project_goes_over_by_two_acts_and_no_earlier() -> None:
+def test_a_project_goes_over_by_two_acts_and_no_earlier():
     project = contributed()
     refused(ErrorCode.NOT_ADMITTED, take_over, project, *taken(project, "rival"))
     outcome = hand_over(project, Role.COORDINATOR, offered(project, "rival", "coordinator"))
@@ -58,12 +58,12 @@ def test_a_project_goes_over_by_two_acts_and_no_earlier() -> None:
     assert not take_over(after, *taken(after, "rival")).changed
 
 
-def test_a_project_that_its_owner_has_not_approved_is_not_approved_by_taking_it_over() -> None:
+def test_a_project_that_its_owner_has_not_approved_is_not_approved_by_taking_it_over():
     project = handed(new())
     assert not take_over(project, *taken(project, "rival")).project.approvals
 
 
-def test_another_offer_replaces_the_first_and_one_to_oneself_withdraws_it() -> None:
+def test_another_offer_replaces_the_first_and_one_to_oneself_withdraws_it():
     project = handed(handed(new()), "third")
     refused(ErrorCode.NOT_ADMITTED, take_over, project, *taken(project, "rival"))
     withdrawn = handed(project, "coordinator")
@@ -72,7 +72,7 @@ def test_another_offer_replaces_the_first_and_one_to_oneself_withdraws_it() -> N
     assert not hand_over(withdrawn, Role.COORDINATOR, offered(withdrawn, "coordinator", "coordinator")).changed
 
 
-def test_statements_about_another_owner_offer_or_specification_change_nothing() -> None:
+def test_statements_about_another_owner_offer_or_specification_change_nothing():
     project = new()
     stale = offered(replace(project, owner="former"), "rival", "steward")
     refused(ErrorCode.WRONG_STATE, hand_over, project, Role.STEWARD, stale)
@@ -91,20 +91,19 @@ def test_statements_about_another_owner_offer_or_specification_change_nothing() 
 
 
 @pytest.mark.parametrize(("by", "goes_on"), [(JoinedBy.RESOLVER, False), (JoinedBy.CAROLE, True)])
-def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by: JoinedBy, goes_on: bool) -> None:
+def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by, goes_on):
     """What custodians have sealed is for one reader: the new owner could not open it, nor Carole without a reader."""
     project = start_run(contributed(), "coordinator", "r", "run").project
     project = request_row_handles(take_run(project, "run").project, "run", 3, by).project
     project = handed(submit_row_handles(project, Side.ALICE, "alice", "run").project)
     outcome = take_over(project, *taken(project, "rival"))
     run = outcome.project.run("run")
-    assert run is not None
     assert (run.state is not RunState.FAILED) is goes_on
     actions = [entry.action for entry in outcome.entries]
     assert actions == [*([] if goes_on else [Action.FAIL_RUN]), Action.TAKE_OVER]
 
 
-def test_of_the_coordinators_the_owner_decides_on_a_restored_log() -> None:
+def test_of_the_coordinators_the_owner_decides_on_a_restored_log():
     project = replace(contributed(), restoration=9)
     rivals = RestoreDecision(9, Role.COORDINATOR, "rival", True, released=frozenset({"x"}), decides=False)
     project = replace(project, restore_decisions=(rivals,))
@@ -124,13 +123,13 @@ def test_of_the_coordinators_the_owner_decides_on_a_restored_log() -> None:
     assert Role.COORDINATOR not in awaited(take_over(later, *taken(later, "rival")).project)
 
 
-def test_an_offer_of_before_a_restoration_is_not_taken_it_may_have_been_withdrawn() -> None:
+def test_an_offer_of_before_a_restoration_is_not_taken_it_may_have_been_withdrawn():
     project = replace(handed(contributed()), restoration=9)
     error = refused(ErrorCode.WRONG_STATE, take_over, project, *taken(project, "rival"))
     assert "an offer from before Carole's store was restored" in str(error)
 
 
-def test_nothing_is_handed_over_of_an_erased_project() -> None:
+def test_nothing_is_handed_over_of_an_erased_project():
     erased = erase(handed(new()), Role.COORDINATOR, "coordinator").project
     assert erased.hand_over is None
     offer = offered(erased, "rival", "coordinator")

@@ -7,46 +7,43 @@ from dataclasses import replace
 import pytest
 
 from gemel.carole.projects.operations.linking import Interruption, finish_run, requeue_run, start_run, take_run
-from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.operations.release import decide_restore, erase
-from gemel.carole.projects.project import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State
+from gemel.carole.projects.project import Policy, ReleaseSignature, RestoreDecision, RunState, State
 from gemel.carole.projects.restoration import awaited, lost_runs, required, standstill
 from gemel.carole.projects.tasks import blocking_error, next_task
 from gemel.carole.projects.transitions import OWNER, SYSTEM, Action, permit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
-from tests.carole.projects.test_rules import BAD, contributed
+from tests.carole.projects.cases import BAD, contributed
 from tests.carole.refusals import refusal
 
 ALL = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR, Role.STEWARD)
 SEQUENCE = 9
 
 
-def put_back(project: Project) -> Project:
+def put_back(project):
     return replace(project, restoration=SEQUENCE)
 
 
-def decide(
-    project: Project, role: Role, *released: str, accepted: bool = True, fetched: str = "", sequence: int = SEQUENCE
-) -> Outcome:
+def decide(project, role, *released, accepted=True, fetched="", sequence=SEQUENCE):
     runs = frozenset({*released, *filter(None, [fetched])})
     proven = frozenset(filter(None, [fetched]))
     made = RestoreDecision(sequence, role, str(role), accepted, "" if accepted else "a reason", runs, proven)
     return decide_restore(project, made, {"role": str(role)})
 
 
-def accepted(project: Project, *released: str, fetched: str = "") -> Project:
+def accepted(project, *released, fetched=""):
     for role in required(project):
         project = decide(project, role, *released, fetched=fetched, sequence=project.restoration).project
     return project
 
 
-def running(policy: Policy = Policy.NONE) -> Project:
+def running(policy=Policy.NONE):
     project = start_run(contributed(policy), "coordinator", "r", "run").project
     return take_run(project, "run").project
 
 
-def refused(project: Project, role: Role | str, action: Action) -> str:
+def refused(project, role, action):
     with refusal(ErrorCode.WRONG_STATE) as caught:
         permit(project, role, action)
     assert caught.value.remedy
@@ -54,7 +51,7 @@ def refused(project: Project, role: Role | str, action: Action) -> str:
 
 
 @pytest.mark.parametrize("policy", Policy)
-def test_who_must_accept(policy: Policy) -> None:
+def test_who_must_accept(policy):
     project = put_back(contributed(policy))
     parties = ALL if policy is Policy.HOLD else ALL[:-1]
     assert awaited(project) == parties
@@ -72,7 +69,7 @@ def test_who_must_accept(policy: Policy) -> None:
             decide(project, Role.STEWARD)
 
 
-def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
+def test_until_all_have_accepted_there_is_only_the_erasure():
     project = put_back(contributed())
     words = "project p waits for the acceptance of the restored log by alice, bob, coordinator"
     assert blocking_error(project) == words
@@ -90,7 +87,7 @@ def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
     assert permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
 
 
-def test_after_one_refusal_it_never_goes_on() -> None:
+def test_after_one_refusal_it_never_goes_on():
     project = decide(put_back(contributed()), Role.CUSTODIAN_B, accepted=False).project
     for role in (Role.CUSTODIAN_A, Role.COORDINATOR):
         project = decide(project, role).project
@@ -100,7 +97,7 @@ def test_after_one_refusal_it_never_goes_on() -> None:
     assert not awaited(erase(project, Role.COORDINATOR, "coordinator").project)
 
 
-def test_a_decision_is_about_one_restoration() -> None:
+def test_a_decision_is_about_one_restoration():
     project = accepted(put_back(contributed()))
     again = replace(project, restoration=SEQUENCE + 5)
     assert awaited(again) == ALL[:-1]
@@ -109,11 +106,10 @@ def test_a_decision_is_about_one_restoration() -> None:
     assert decide(again, Role.CUSTODIAN_A, sequence=SEQUENCE + 5).changed
 
 
-def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> None:
+def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed():
     """Whether the restored store has it under work, or does not know it; also after a further restoration."""
     project = accepted(put_back(running()), "run")
     run = project.run("run")
-    assert run is not None
     assert run.state is RunState.FAILED
     for other in (project, accepted(put_back(contributed()), "unknown")):
         assert lost_runs(other)
@@ -123,14 +119,14 @@ def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> N
         assert lost_runs(accepted(replace(other, restoration=SEQUENCE + 1))) == lost_runs(other)
 
 
-def test_a_run_that_no_party_knows_to_be_released_goes_on() -> None:
+def test_a_run_that_no_party_knows_to_be_released_goes_on():
     project = accepted(put_back(running()))
     project = requeue_run(project, "run", Interruption.RESTARTED).project
     project = take_run(project, "run").project
     assert finish_run(project, "run", 3).project.state is State.RELEASED
 
 
-def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -> None:
+def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was():
     """Else a custodian could free by a claim what the policy holds."""
     held = put_back(finish_run(running(Policy.HOLD), "run", 3, BAD).project)
     claimed = accepted(held, "run")
@@ -145,7 +141,7 @@ def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -
 
 
 @pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD])
-def test_no_digest_but_a_custodians_proves_a_release(role: Role) -> None:
+def test_no_digest_but_a_custodians_proves_a_release(role):
     """The coordinator's resolver makes what the coordinator is given: it knows the digest before any release."""
     project = put_back(finish_run(running(Policy.HOLD), "run", 3, BAD).project)
     for each in ALL:
@@ -153,7 +149,7 @@ def test_no_digest_but_a_custodians_proves_a_release(role: Role) -> None:
     assert (standstill(project), project.state) == ("", State.HELD)
 
 
-def test_signatures_of_a_backup_are_void_for_a_lost_refusal_cannot_be_seen() -> None:
+def test_signatures_of_a_backup_are_void_for_a_lost_refusal_cannot_be_seen():
     held = finish_run(running(Policy.HOLD), "run", 3, BAD).project
     held = replace(held, signatures=2, release_signatures=(ReleaseSignature("run", "steward", "aa", b"r", b"s"),))
     project = put_back(held)
@@ -163,11 +159,11 @@ def test_signatures_of_a_backup_are_void_for_a_lost_refusal_cannot_be_seen() -> 
     assert (project.state, project.release_signatures) == (State.HELD, ())
 
 
-def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_knows() -> None:
+def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_knows():
     project = put_back(contributed(Policy.HOLD))
     first = decide(project, Role.STEWARD).project
 
-    def second(project: Project, *released: str, accept: bool = True) -> Outcome:
+    def second(project, *released, accept=True):
         runs, reason = frozenset(released), "" if accept else "a reason"
         made = RestoreDecision(SEQUENCE, Role.STEWARD, "second", accept, reason, runs)
         return decide_restore(project, made, {"role": str(Role.STEWARD)})
@@ -181,7 +177,7 @@ def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_kn
         second(done, accept=False)
 
 
-def test_a_party_that_is_not_asked_forbids_nothing() -> None:
+def test_a_party_that_is_not_asked_forbids_nothing():
     project = put_back(contributed())
     stewards = RestoreDecision(SEQUENCE, Role.STEWARD, "steward", True, released=frozenset({"invented"}))
     assert not lost_runs(replace(project, restore_decisions=(stewards,)))

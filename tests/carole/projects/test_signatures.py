@@ -9,35 +9,34 @@ import pytest
 from gemel.carole.projects.operations.consent import amend
 from gemel.carole.projects.operations.contribution import decline
 from gemel.carole.projects.operations.linking import finish_run, start_run, take_run
-from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.operations.release import expire_result, override
-from gemel.carole.projects.project import Policy, Project, ReleaseSignature, State
+from gemel.carole.projects.project import Policy, ReleaseSignature, State
 from gemel.carole.projects.tasks import blocking_error
 from gemel.carole.projects.transitions import Action
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
-from tests.carole.projects.test_rules import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, declining
+from tests.carole.projects.cases import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, declining
 from tests.carole.refusals import refusal
 
 REASON = "used inside the secure room only, see May"
 
 
-def held(signatures: int = 2) -> Project:
+def held(signatures=2):
     project = start_run(contributed(Policy.HOLD), "coordinator", "r", "run").project
     project = replace(take_run(project, "run").project, signatures=signatures)
     return finish_run(project, "run", 3, BAD).project
 
 
-def signed(project: Project, member: str, **changes: object) -> Outcome:
-    given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)  # type: ignore[arg-type]
+def signed(project, member, **changes):
+    given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)
     return override(project, given, REASON, STEWARDS)
 
 
-def actions(outcome: Outcome) -> list[Action]:
+def actions(outcome):
     return [entry.action for entry in outcome.entries]
 
 
-def test_the_second_steward_releases_and_the_first_again_does_not() -> None:
+def test_the_second_steward_releases_and_the_first_again_does_not():
     first = signed(held(), "steward")
     assert (actions(first), first.project.state) == ([Action.OVERRIDE], State.HELD)
     assert (first.entries[0].details["signatures"], first.entries[0].details["required"]) == (1, 2)
@@ -50,7 +49,7 @@ def test_the_second_steward_releases_and_the_first_again_does_not() -> None:
     assert (second.project.state, second.project.release_signatures) == (State.RELEASED, ())
 
 
-def test_one_refusal_is_enough_also_by_one_who_has_signed() -> None:
+def test_one_refusal_is_enough_also_by_one_who_has_signed():
     for member in STEWARDS:
         project = signed(held(), "steward").project
         refused = decided(project, member, REASON, release=False)
@@ -60,7 +59,7 @@ def test_one_refusal_is_enough_also_by_one_who_has_signed() -> None:
             signed(refused.project, "second")
 
 
-def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
+def test_where_one_signature_is_required_the_log_is_as_it_was():
     outcome = signed(held(1), "steward")
     assert actions(outcome) == [Action.OVERRIDE, Action.RELEASE]
     assert outcome.entries[0].details.keys() == {"run", "reason", "signature"}
@@ -70,7 +69,7 @@ def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
 @pytest.mark.parametrize(
     "stewards", [{"second": "bb"}, {"steward": "cc", "second": "bb"}], ids=["has left", "has another identity"]
 )
-def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict[str, str]) -> None:
+def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards):
     project = signed(held(), "steward").project
     given = ReleaseSignature("run", "second", "bb", b"r" * 32, b"s")
     outcome = override(project, given, REASON, stewards)
@@ -79,18 +78,18 @@ def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict
     assert [one.member for one in outcome.project.release_signatures] == ["second"]
 
 
-def test_one_identity_under_two_names_is_one_steward() -> None:
+def test_one_identity_under_two_names_is_one_steward():
     project = signed(held(), "steward").project
     renamed = ReleaseSignature("run", "renamed", STEWARDS["steward"], b"r" * 32, b"t")
     assert not override(project, renamed, REASON, {**STEWARDS, "renamed": "aa"}).changed
 
 
-def test_signatures_on_different_reports_do_not_make_a_release() -> None:
+def test_signatures_on_different_reports_do_not_make_a_release():
     outcome = signed(signed(held(), "steward", report=b"x" * 32).project, "second")
     assert (actions(outcome), outcome.entries[0].details["void"]) == ([Action.OVERRIDE], "steward")
 
 
-def test_what_ends_the_holding_ends_the_signatures() -> None:
+def test_what_ends_the_holding_ends_the_signatures():
     project = signed(held(), "steward").project
     amended = amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD, 2).project
     assert (amended.state, amended.release_signatures, amended.signatures) == (State.DRAFT, (), 2)
@@ -98,7 +97,7 @@ def test_what_ends_the_holding_ends_the_signatures() -> None:
     assert not expire_result(project).project.release_signatures
 
 
-def test_a_steward_that_left_the_list_while_its_call_was_under_way_does_not_sign() -> None:
+def test_a_steward_that_left_the_list_while_its_call_was_under_way_does_not_sign():
     given = ReleaseSignature("run", "steward", STEWARDS["steward"], b"r" * 32, b"s")
     for stewards in ({"second": "bb"}, {**STEWARDS, "steward": "cc"}):
         with refusal(ErrorCode.NOT_ADMITTED):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,7 +16,7 @@ MOUNT, UNMOUNT = (shutil.which(program) or program for program in ("mount", "umo
 class Disk:
     """A small file system that can be full."""
 
-    def __init__(self, folder: Path, size: str) -> None:
+    def __init__(self, folder, size):
         folder.chmod(0o711)
         self.folder = folder / "disk"
         self.folder.mkdir()
@@ -25,7 +24,7 @@ class Disk:
         if done.returncode != 0:
             pytest.skip("no file system can be mounted here")
 
-    def fill(self) -> None:
+    def fill(self):
         with (self.folder / "filler").open("wb", buffering=0) as file:
             for size in (1 << 16, 1):
                 try:
@@ -34,18 +33,18 @@ class Disk:
                 except OSError:
                     continue
 
-    def empty(self) -> None:
+    def empty(self):
         (self.folder / "filler").unlink()
 
-    def unmount(self) -> None:
+    def unmount(self):
         subprocess.run([UNMOUNT, "--lazy", self.folder], check=True)
 
 
 @pytest.fixture
-def disk() -> Iterator[Callable[[str], Disk]]:
+def disk():
     with ExitStack() as made:
 
-        def make(size: str) -> Disk:
+        def make(size):
             folder = made.enter_context(tempfile.TemporaryDirectory(prefix="gemel-disk-"))
             found = Disk(Path(folder), size)
             made.callback(found.unmount)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -29,23 +26,23 @@ from gemel.protos.linkage.v1 import (
     custody_pb2_grpc,
     resolution_pb2,
 )
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
+from tests.carole.deployment import SPECIFICATION, raw_error
 
 LONG_AGO = Validity(datetime.now(UTC) - timedelta(days=30), datetime.now(UTC) - timedelta(days=1))
 
 
-def credentials(deployment: Deployment, key: bytes, chain: bytes) -> grpc.ChannelCredentials:
+def credentials(deployment, key, chain):
     authority = deployment.parties.authority / "authority.pem"
     return grpc.ssl_channel_credentials(authority.read_bytes(), key, chain)
 
 
-def code_of(call: Callable[[], Any]) -> ErrorCode:
+def code_of(call):
     status, _, metadata = raw_error(call)
     found = dict(metadata).get(METADATA_KEY)
     return ErrorCode(json.loads(found)["code"]) if found else ErrorCode[{"UNAVAILABLE": "UNAVAILABLE"}[status.name]]
 
 
-def request_row_handles(deployment: Deployment, key: bytes, chain: bytes) -> ErrorCode:
+def request_row_handles(deployment, key, chain):
     connection = Connection(deployment.address, server_name(Role.LINKER), credentials(deployment, key, chain))
     stub = connection.stub(custody_pb2_grpc.CustodyStub)
     try:
@@ -54,36 +51,24 @@ def request_row_handles(deployment: Deployment, key: bytes, chain: bytes) -> Err
         connection.close()
 
 
-@pytest.fixture
-def authority(deployment: Deployment) -> Authority:
-    return Authority.load(deployment.parties.authority)
+@pytest.mark.parametrize(
+    ("own_key", "own_authority", "role", "validity", "code"),
+    [
+        (False, True, Role.CUSTODIAN_A, None, ErrorCode.NOT_ADMITTED),
+        (True, True, Role.COORDINATOR, None, ErrorCode.NOT_ADMITTED),
+        (True, True, Role.CUSTODIAN_A, LONG_AGO, ErrorCode.UNAVAILABLE),  # TLS itself refuses it
+        (True, False, Role.CUSTODIAN_A, None, ErrorCode.UNAVAILABLE),
+    ],
+    ids=["a new key", "another role", "expired", "an unknown authority"],
+)
+def test_a_certificate_in_alices_name_is_refused(deployment, own_key, own_authority, role, validity, code):
+    key = load_key(deployment.parties.parties["alice"].tls_key) if own_key else new_key()
+    authority = Authority.load(deployment.parties.authority) if own_authority else Authority.create("Stranger")
+    chain = certificate_pem(authority.issue(key.public_key(), "alice", role, validity=validity))
+    assert request_row_handles(deployment, key_pem(key), chain) is code
 
 
-def test_a_new_key_with_alices_name_and_role_is_not_alice(deployment: Deployment, authority: Authority) -> None:
-    key = new_key()
-    chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.CUSTODIAN_A))
-    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
-
-
-def test_alices_own_key_in_another_role_is_refused(deployment: Deployment, authority: Authority) -> None:
-    key = load_key(deployment.parties.parties["alice"].tls_key)
-    chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.COORDINATOR))
-    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
-
-
-def test_an_expired_certificate_is_refused(deployment: Deployment, authority: Authority) -> None:
-    key = load_key(deployment.parties.parties["alice"].tls_key)
-    chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.CUSTODIAN_A, validity=LONG_AGO))
-    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE, "TLS itself refuses it"
-
-
-def test_a_certificate_of_an_unknown_authority_is_refused(deployment: Deployment) -> None:
-    key = load_key(deployment.parties.parties["alice"].tls_key)
-    chain = certificate_pem(Authority.create("Stranger").issue(key.public_key(), "alice", Role.CUSTODIAN_A))
-    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE
-
-
-def test_bobs_own_authority_cannot_make_an_alice(deployment: Deployment, tmp_path: Path) -> None:
+def test_bobs_own_authority_cannot_make_an_alice(deployment, tmp_path):
     """An authority that Carole trusts, for Bob, signs a certificate that names Alice, even over Alice's own key."""
     bobs = Authority.create("Bob's own authority")
     keys = tmp_path / "keys"
@@ -98,7 +83,7 @@ def test_bobs_own_authority_cannot_make_an_alice(deployment: Deployment, tmp_pat
         assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
 
 
-def test_without_a_certificate_there_is_no_connection(deployment: Deployment) -> None:
+def test_without_a_certificate_there_is_no_connection(deployment):
     authority = deployment.parties.authority / "authority.pem"
     anonymous = grpc.ssl_channel_credentials(authority.read_bytes())
     connection = Connection(deployment.address, server_name(Role.LINKER), anonymous)
@@ -123,7 +108,7 @@ def test_without_a_certificate_there_is_no_connection(deployment: Deployment) ->
         ("carole", "Coordination", "ListProjects"),
     ],
 )
-def test_a_role_calls_its_own_methods_only(deployment: Deployment, party: str, service: str, method: str) -> None:
+def test_a_role_calls_its_own_methods_only(deployment, party, service, method):
     deployment.coordinator().create(SPECIFICATION)
     modules = {
         "Custody": (custody_pb2_grpc.CustodyStub, custody_pb2, contribution_pb2, resolution_pb2),
@@ -131,11 +116,11 @@ def test_a_role_calls_its_own_methods_only(deployment: Deployment, party: str, s
     }
     stub_class, *messages = modules[service]
     request = next(getattr(m, f"{method}Request")() for m in messages if hasattr(m, f"{method}Request"))
-    stub = deployment.connect(party).stub(stub_class)  # type: ignore[arg-type]
+    stub = deployment.connect(party).stub(stub_class)
     assert code_of(lambda: getattr(stub, method)(request, timeout=10)) is ErrorCode.NOT_ADMITTED
 
 
-def test_every_method_carole_serves_is_in_the_table(deployment: Deployment) -> None:
+def test_every_method_carole_serves_is_in_the_table(deployment):
     for service, descriptor in (
         ("Custody", custody_pb2.DESCRIPTOR.services_by_name["Custody"]),
         ("Coordination", coordination_pb2.DESCRIPTOR.services_by_name["Coordination"]),
@@ -144,22 +129,20 @@ def test_every_method_carole_serves_is_in_the_table(deployment: Deployment) -> N
             assert f"/linkage.v1.{service}/{method.name}" in ACCESS
 
 
-def test_a_call_without_a_deadline_is_refused(deployment: Deployment) -> None:
+def test_a_call_without_a_deadline_is_refused(deployment):
     alice = deployment.custodian(Side.ALICE)
     request = custody_pb2.NextTaskRequest()
     assert code_of(lambda: alice.stub.NextTask(request)) is ErrorCode.DEADLINE_MISSING
     assert code_of(lambda: alice.stub.NextTask(request, timeout=7200)) is ErrorCode.DEADLINE_MISSING
 
 
-def test_an_internal_error_gives_the_peer_a_number_only(
-    deployment: Deployment, uploads: dict[Side, Upload], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_gives_the_peer_a_number_only(deployment, uploads, monkeypatch):
     deployment.keyed()
     alice, upload = deployment.custodian(Side.ALICE), uploads[Side.ALICE]
     alice.begin(upload)
     written = io.StringIO()
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise RuntimeError("planted-value")
 
     monkeypatch.setattr(deployment.store.uploads, "put", broken)

@@ -8,27 +8,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.projects.project import Grant, KeyReport, Policy, RunState, State
-from gemel.carole.store.registry import NewProject
-from gemel.carole.store.runs import Lease
+from gemel.carole.projects.project import Grant, Policy, RunState, State
 from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Role, Side
-from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
-from tests.carole.deployment import SEED, Deployment, people
+from tests.carole.deployment import SEED, people
 from tests.carole.refusals import refusal
 from tests.carole.trial import take
 from tests.specifications import heading
@@ -60,7 +56,7 @@ HOLDERS = {Side.ALICE: ("sex", "age"), Side.BOB: ("sex", "work", "illness")}
 LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
 
 
-def drawn(who: int, name: str) -> int:
+def drawn(who, name):
     """A person's value of a variable, the same on both sides."""
     return int(np.random.default_rng([who, list(LEVELS).index(name)]).integers(LEVELS[name]))
 
@@ -68,7 +64,7 @@ def drawn(who: int, name: str) -> int:
 class Contribution(trial.Contribution):
     """A custodian's records and their variables, signed and cut into chunks."""
 
-    def __init__(self, side: Side, text: str, value: Callable[[int, str], int] = drawn) -> None:
+    def __init__(self, side, text, value=drawn):
         first = 0 if side is Side.ALICE else N - COMMON
         frame = people(N, offset=first)
         values = {
@@ -84,12 +80,7 @@ class Contribution(trial.Contribution):
         self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
-@pytest.fixture
-def carole(deployment: Deployment) -> Deployment:
-    return deployment
-
-
-def project(text: str) -> NewProject:
+def project(text):
     """As the coordinator makes it of a specification."""
     spec = load_specification(text)
     return replace(
@@ -102,51 +93,45 @@ def project(text: str) -> NewProject:
     )
 
 
-def contributed(
-    carole: Deployment, limit: str, monkeypatch: pytest.MonkeyPatch, value: Callable[[int, str], int] = drawn
-) -> str:
-    """A project with both contributions; its specification."""
-    text = TEXT.replace("LIMIT", limit)
-    new = project(text)
-    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
-    monkeypatch.setattr(trial, "NEW", new)
-    trial.contributed(carole.store, {side: Contribution(side, text, value) for side in Side})
-    return text
+def limited(limit, text=TEXT):
+    """The specification with a limit on correct matches."""
+    return text.replace("LIMIT", limit)
 
 
-def amended(carole: Deployment, text: str) -> Specification:
-    """The project's specification once all parties have approved another one."""
-    new = project(text)
-    carole.store.projects.amend(new, "coordinator")
-    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        carole.store.projects.approve("trial", role, str(role), new.specification_digest, b"s" * 64)
+def contributed(carole, text, value=drawn):
+    """The specification of a project with both contributions."""
+    trial.contributed(carole.store, {side: Contribution(side, text, value) for side in Side}, project(text))
     return load_specification(text)
 
 
-def lease(carole: Deployment, request: str) -> Lease:
+def amended(carole, text):
+    """The project's specification once all parties have approved another one."""
+    new = project(text)
+    carole.store.projects.amend(new, "coordinator")
+    trial.approved(carole.store, "trial", new.specification_digest)
+    return load_specification(text)
+
+
+def lease(carole, request):
     carole.store.runs.start("trial", "coordinator", request, request * 32)
-    taken = take(carole.store)
-    return taken
+    return take(carole.store)
 
 
-def report(carole: Deployment, run: str) -> dict[str, Any]:
+def report(carole, run):
     found: dict[str, Any] = json.loads(carole.store.results.report("trial", run, 0).data)
     return found
 
 
-def actions(carole: Deployment) -> list[str]:
+def actions(carole):
     _, entries = carole.store.audit.proven("trial", 0, 200)
     return [entry.action for entry, _ in entries]
 
 
-def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(carole):
     text = TEXT.replace("subtraction: 1", "subtraction: 1, false_links: 0.5").replace(
         "retention:", "quality: {decoys: 200}\nretention:"
     )
-    monkeypatch.setattr(sys.modules[__name__], "TEXT", text)
-    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+    spec = contributed(carole, limited("0.9", text))
     run = lease(carole, "a")
     assert carole.carry_out(run, spec) == COMMON
     document = report(carole, run.run)
@@ -156,11 +141,9 @@ def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
     assert document["measures"]["false_links"]["upper"] < 0.5
 
 
-def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = contributed(carole, "0.9", monkeypatch)
-    spec = load_specification(text)
+def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it(carole):
+    text = limited("0.9")
+    spec = contributed(carole, text)
     stages: list[str] = []
     first = lease(carole, "a")
     links = carole.carry_out(first, spec, lambda stage, _: stages.append(stage))
@@ -195,20 +178,10 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
         assert entry["judged"] == max(earlier or 0.0, entry["value"] if of_value else entry["upper"])
 
 
-def released_beside(carole: Deployment) -> str:
+def released_beside(carole):
     """Another worker releases a result of another project of the same custodians; its run."""
-    new = replace(trial.NEW, name="beside", policy=Policy.NONE)
-    carole.store.projects.create(new, "coordinator")
-    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        carole.store.projects.approve(new.name, role, str(role), new.specification_digest, b"s" * 64)
-    for side in Side:
-        carole.store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
-    for side in Side:
-        given = trial.Contribution(1, rows=20, bits=64)
-        upload = trial.UPLOADS[side]
-        carole.store.uploads.begin(new.name, side, str(side), upload, given.layout)
-        carole.store.uploads.put(new.name, side, upload, given.chunk(0))
-        carole.store.uploads.commit(new.name, side, str(side), upload, 1, len(given.payload), given.root)
+    new = replace(project(limited("0.9")), name="beside", policy=Policy.NONE)
+    trial.contributed(carole.store, trial.tiny(), new)
     carole.store.runs.start(new.name, "coordinator", "r", "f" * 32)
     taken = take(carole.store, "another worker")
     assert taken.project == new.name
@@ -216,15 +189,13 @@ def released_beside(carole: Deployment) -> str:
     return taken.run
 
 
-def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+def test_what_another_worker_releases_during_the_assessment_is_in_the_report(carole):
+    spec = contributed(carole, limited("0.9"))
     run = lease(carole, "a")
     stages: list[str] = []
     beside: list[str] = []
 
-    def progress(stage: str, fraction: float) -> None:
+    def progress(stage, fraction):
         stages.append(stage)
         if stage == "seal" and not beside:
             beside.append(released_beside(carole))
@@ -236,8 +207,8 @@ def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
     assert carole.store.projects.get("trial").state is State.RELEASED
 
 
-def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = load_specification(contributed(carole, "0.01", monkeypatch))
+def test_a_breach_is_held_and_no_share_is_given(carole):
+    spec = contributed(carole, limited("0.01"))
     held = lease(carole, "a")
     carole.carry_out(held, spec)
     assert carole.store.projects.get("trial").state is State.HELD
@@ -247,7 +218,7 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
 
 
-def by_age(who: int, name: str) -> int:
+def by_age(who, name):
     """The same values, but for an illness that follows from the age: Alice holds one, Bob the other."""
     return drawn(who, "age") % LEVELS["illness"] if name == "illness" else drawn(who, name)
 
@@ -256,13 +227,10 @@ def by_age(who: int, name: str) -> int:
     ("joint", "value", "state"),
     [("alice", by_age, State.HELD), ("alice", drawn, State.RELEASED), ("none", by_age, State.RELEASED)],
 )
-def test_a_release_is_held_for_what_its_joint_distribution_tells(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, joint: str, value: Callable[[int, str], int], state: State
-) -> None:
-    limited = "" if joint == "none" else "joint_attribution: 0.3, "
-    text = TEXT.replace("limits: {", f"limits: {{{limited}") + f"latent: {{}}\nrelease: {{joint: {joint}}}\n"
-    monkeypatch.setitem(globals(), "TEXT", text)
-    spec = load_specification(contributed(carole, "0.9", monkeypatch, value))
+def test_a_release_is_held_for_what_its_joint_distribution_tells(carole, joint, value, state):
+    limit = "" if joint == "none" else "joint_attribution: 0.3, "
+    text = TEXT.replace("limits: {", f"limits: {{{limit}") + f"latent: {{}}\nrelease: {{joint: {joint}}}\n"
+    spec = contributed(carole, limited("0.9", text), value)
     run = lease(carole, "a")
     assert carole.carry_out(run, spec) >= COMMON - 5
     assert carole.store.projects.get("trial").state is state
@@ -281,12 +249,9 @@ def test_a_release_is_held_for_what_its_joint_distribution_tells(
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, run.run, 0)
 
 
-def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(carole):
     estimated = TEXT.replace("limits: {", "limits: {false_links: 0.5, ") + "quality: {bootstrap: 39}\n"
-    monkeypatch.setitem(globals(), "TEXT", estimated)
-    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+    spec = contributed(carole, limited("0.9", estimated))
     done = lease(carole, "a")
     carole.carry_out(done, spec)
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -330,7 +295,7 @@ made._carry_out(lease)
 POINTS = "assessed", "inside the transaction", "committed"
 
 
-def killed_at_each_point(carole: Deployment, folder: Path, points: tuple[str, ...] = POINTS) -> Iterator[str]:
+def killed_at_each_point(carole, folder, points=POINTS):
     """Begin the end of the run that waits, and die: at each point in turn."""
     script = folder / "dying.py"
     script.write_text(DYING_WORKER)
@@ -348,24 +313,27 @@ def killed_at_each_point(carole: Deployment, folder: Path, points: tuple[str, ..
         yield point
 
 
+def has_both_or_neither(carole, run, point):
+    """A run that was killed at a point has its report and its decision, or neither."""
+    states = carole.store.runs.get("trial", run).state, carole.store.projects.get("trial").state
+    if point == "committed":
+        assert states == (RunState.DONE, State.HELD)
+        assert report(carole, run)["verdict"] == "breach"
+        assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
+    else:
+        assert states == (RunState.QUEUED, State.CONTRIBUTED)
+        with refusal(ErrorCode.NOT_FOUND):
+            report(carole, run)
+        assert not {"assess", "hold", "release"} & set(actions(carole))
+
+
 @pytest.mark.parametrize("points", [POINTS[2:], pytest.param(POINTS, marks=pytest.mark.long)], ids=["one", "all"])
-def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, points: tuple[str, ...]
-) -> None:
+def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(carole, tmp_path, points):
     """The first two points: `test_coded_runs` and the next test."""
-    contributed(carole, "0.01", monkeypatch)
+    contributed(carole, limited("0.01"))
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
     for point in killed_at_each_point(carole, tmp_path, points):
-        found, project = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
-        if point == "committed":
-            assert (found.state, project.state) == (RunState.DONE, State.HELD)
-            assert report(carole, run)["verdict"] == "breach"
-            assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
-        else:
-            assert (found.state, project.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            with refusal(ErrorCode.NOT_FOUND):
-                report(carole, run)
-            assert not {"assess", "hold", "release"} & set(actions(carole))
+        has_both_or_neither(carole, run, point)
     assert carole.store.runs.get("trial", run).attempt == len(points)
 
 
@@ -378,12 +346,9 @@ COARSENED = """\
 
 
 @pytest.mark.parametrize("killed", [pytest.param(True, marks=pytest.mark.long), False], ids=["killed", "at once"])
-def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_again(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, killed: bool
-) -> None:
-    monkeypatch.setitem(globals(), "TEXT", TEXT.replace("  on_breach: hold\n", COARSENED))
-    text = contributed(carole, "0.03", monkeypatch)
-    spec = load_specification(text)
+def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_again(carole, tmp_path, killed):
+    text = limited("0.03", TEXT.replace("  on_breach: hold\n", COARSENED))
+    spec = contributed(carole, text)
     run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
     if killed:
         assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))

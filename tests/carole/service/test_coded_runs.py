@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,16 +13,15 @@ from gemel.carole.engine.resolution.resolution_exchange import ResolvedHandles, 
 from gemel.carole.engine.resolution.resolution_request import unpack_request
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
-from gemel.carole.projects.project import RunState, State
+from gemel.carole.projects.project import Policy, State
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.transfer import Content
-from gemel.common.specification import Specification, load_specification
+from gemel.common.specification import load_specification
 from gemel.common.wire.row_handles import RowHandlesRequest
 from gemel.custodian.steps import handle_submission as custodian
 from tests.carole import trial
-from tests.carole.deployment import Deployment
 from tests.carole.refusals import refusal
 from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
@@ -31,7 +30,7 @@ from tests.carole.service.test_assessed_runs import (
     TEXT,
     Contribution,
     actions,
-    carole,
+    has_both_or_neither,
     killed_at_each_point,
     lease,
     project,
@@ -40,21 +39,19 @@ from tests.carole.service.test_assessed_runs import (
 from tests.carole.trial import take
 from tests.custodian.encoding.encoded_rows import n_signed
 
-__all__ = ["carole"]
-
 RULES = """blocking:
   - {name: surname, keys: [{field: surname}]}
   - {name: given, keys: [{field: given}, {field: born, part: year}]}
 """
 
 
-def specification(limit: str) -> str:
+def specification(limit):
     keyed = TEXT.replace("LIMIT", limit).replace("mode: open", "mode: block_keyed")
     start, end = keyed.index("blocking:"), keyed.index("variables:")
     return keyed[:start] + RULES + keyed[end:]
 
 
-def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
+def put(carole, run, name, content, side=None):
     """Submit an artifact, as a custodian (its side given) or as the resolver."""
     done = (
         (lambda known, _: resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
@@ -64,31 +61,32 @@ def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | No
     carole.store.artifacts.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 
 
-def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
+def waiting(carole, text, policy=Policy.HOLD):
     """A run after its first half; its name, its specification, and the resolver's correct result."""
-    new = project(text)
-    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
-    monkeypatch.setattr(trial, "NEW", new)
-    given = {side: Contribution(side, text) for side in Side}
-    trial.contributed(carole.store, given)
-    spec = load_specification(text)
+    given, spec = {side: Contribution(side, text) for side in Side}, load_specification(text)
+    trial.contributed(carole.store, given, replace(project(text), policy=policy))
     first = lease(carole, "a")
     assert carole.carry_out(first, spec) is None
-    requested = carole.store.artifacts.read(first.run, RESOLUTION_REQUEST)
-    assert requested is not None
-    reported = {side: tell(carole, first.run, side, given[side]) for side in Side}
+    return first.run, spec, resolved(carole, first.run, spec, given)
+
+
+def requested(carole, run, spec):
+    return unpack_request(carole.store.artifacts.read(run, RESOLUTION_REQUEST), plan_of(spec))
+
+
+def resolved(carole, run, spec, given):
+    """The resolver's correct result, for which both custodians submit their handles."""
+    alice, bob = (tell(carole, run, side, given[side]) for side in Side)
     for side in Side:
-        put(carole, first.run, handles_of(side), b"sealed", side)
-    request = unpack_request(requested, plan_of(spec))
-    decided = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, first.run)
-    return first.run, spec, sealed_result(decided, request, spec, carole.parties.members, first.run)
+        put(carole, run, handles_of(side), b"sealed", side)
+    request = requested(carole, run, spec)
+    decided = decide(request, alice, bob, plan_of(spec), lambda *_: None, run)
+    return sealed_result(decided, request, spec, carole.parties.members, run)
 
 
-def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> ResolvedHandles:
+def tell(carole, run, side, given):
     """A custodian's handles for the requested rows."""
-    content = carole.store.artifacts.read(run, rows_of(side))
-    assert content is not None
-    rows = RowHandlesRequest.unpack(content).rows
+    rows = RowHandlesRequest.unpack(carole.store.artifacts.read(run, rows_of(side))).rows
     identifiers = pl.Series([f"{side}-{record}" for record in given.encoded.order])
     signed = n_signed(given.encoded)
     names: NDArray[np.uint32] = custodian.handles_of(identifiers.head(signed), rows)
@@ -96,12 +94,11 @@ def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> Resol
     return ResolvedHandles(names.astype(np.int32), len(codes), codes.astype(np.int32))
 
 
-def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, spec, made = waiting(carole, specification("0.9"), monkeypatch)
+def test_a_result_within_the_limits_is_released(carole):
+    run, spec, made = waiting(carole, specification("0.9"))
     put(carole, run, RESOLUTION_RESULT, made)
     stages: list[str] = []
-    taken = take(carole.store)
-    links = carole.carry_out(taken, spec, lambda stage, _: stages.append(stage))
+    links = carole.carry_out(take(carole.store), spec, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages)) == ["read", "assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -114,13 +111,9 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
 
 
-def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, spec, _ = waiting(carole, specification("0.9"), monkeypatch)
-    requested = carole.store.artifacts.read(run, RESOLUTION_REQUEST)
-    assert requested is not None
-    request = unpack_request(requested, plan_of(spec))
+def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(carole):
+    run, spec, _ = waiting(carole, specification("0.9"))
+    request = requested(carole, run, spec)
     n = len(request.found.pattern)
     bare = ResolvedHandles(np.arange(n, dtype=np.int32), n)
     decided = decide(request, bare, bare, plan_of(spec), lambda *_: None, run)
@@ -133,18 +126,9 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
 
 
 @pytest.mark.parametrize("points", [POINTS[:1], pytest.param(POINTS, marks=pytest.mark.long)], ids=["one", "all"])
-def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, points: tuple[str, ...]
-) -> None:
-    run, _, made = waiting(carole, specification("0.01"), monkeypatch)
+def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(carole, tmp_path, points):
+    run, _, made = waiting(carole, specification("0.01"))
     put(carole, run, RESOLUTION_RESULT, made)
     for point in killed_at_each_point(carole, tmp_path, points):
-        found, known = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
-        if point == "committed":
-            assert (found.state, known.state) == (RunState.DONE, State.HELD)
-            assert report(carole, run)["verdict"] == "breach"
-            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
-        else:
-            assert (found.state, known.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is not None
-            assert not {"assess", "hold", "release"} & set(actions(carole))
+        has_both_or_neither(carole, run, point)
+        assert (carole.store.artifacts.read(run, RESOLUTION_RESULT) is None) is (point == "committed")

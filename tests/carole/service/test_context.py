@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import grpc
 import pytest
 
-from gemel.common.audit import AuditEntry
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
-from tests.carole.deployment import SPECIFICATION, Custodian, Deployment, eventually, steward
+from tests.carole.deployment import SPECIFICATION, Deployment, eventually, steward
 from tests.carole.service.test_process import Process
 
 
-def poll(custodian: Custodian, *conditions: tuple[str, int]) -> custody_pb2.NextTaskResponse:
+def poll(custodian, *conditions):
     reported = []
     for project, kind in conditions:
         each = custody_pb2.ProjectCondition(project=project)
-        each.condition = kind  # type: ignore[assignment]
+        each.condition = kind
         reported.append(each)
     request = custody_pb2.NextTaskRequest(waiting=["trial"], conditions=reported)
     found: custody_pb2.NextTaskResponse = custodian.call(custodian.stub.NextTask, request)
     return found
 
 
-def side_of(deployment: Deployment, side: Side) -> project_pb2.SideStatus:
+def side_of(deployment, side):
     status, _ = deployment.coordinator().get("trial")
     (listed,) = deployment.coordinator().projects()
     assert listed == status
     return next(each for each in status.sides if each.side == (1 if side is Side.ALICE else 2))
 
 
-def test_the_newest_report_counts_and_keeps_its_time(deployment: Deployment) -> None:
+def test_the_newest_report_counts_and_keeps_its_time(deployment):
     deployment.coordinator().create(SPECIFICATION)
     alice, bob = (deployment.custodian(side) for side in Side)
     assert side_of(deployment, Side.BOB).last_poll_unix_ms == 0
@@ -62,7 +58,7 @@ def test_the_newest_report_counts_and_keeps_its_time(deployment: Deployment) -> 
     assert side_of(deployment, Side.BOB).condition == project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED
 
 
-def test_only_known_kinds_and_projects_are_kept(deployment: Deployment) -> None:
+def test_only_known_kinds_and_projects_are_kept(deployment):
     deployment.coordinator().create(SPECIFICATION)
     bob = deployment.custodian(Side.BOB)
     poll(bob, ("elsewhere", 3), ("trial", 77))
@@ -71,7 +67,7 @@ def test_only_known_kinds_and_projects_are_kept(deployment: Deployment) -> None:
     assert side_of(deployment, Side.BOB).condition == project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED
 
 
-def test_after_a_restart_they_are_there_with_the_next_call_and_until_then_unknown(deployment: Deployment) -> None:
+def test_after_a_restart_they_are_there_with_the_next_call_and_until_then_unknown(deployment):
     deployment.coordinator().create(SPECIFICATION)
     reported = ("trial", project_pb2.CUSTODIAN_CONDITION_LEAKAGE)
     poll(deployment.custodian(Side.BOB), reported)
@@ -91,14 +87,14 @@ POLLS, CALLS = 100, 15
 
 
 @contextmanager
-def polling(deployment: Deployment) -> Iterator[None]:
+def polling(deployment):
     """A hundred connections of Alice's that poll again as soon as they have an answer, whatever it is."""
     ended, begun = threading.Event(), threading.Barrier(POLLS + 1, timeout=60)
     stubs = [deployment.custodian(Side.ALICE).stub for _ in range(POLLS)]
     request = custody_pb2.NextTaskRequest(wait_ms=20_000, waiting=["trial"])
 
-    def poll(stub: object) -> None:
-        call = stub.NextTask.future(request, timeout=30)  # type: ignore[attr-defined]
+    def poll(stub):
+        call = stub.NextTask.future(request, timeout=30)
         begun.wait()
         while not ended.is_set():
             try:
@@ -107,7 +103,7 @@ def polling(deployment: Deployment) -> Iterator[None]:
                 continue
             except grpc.RpcError:
                 ended.wait(0.01)
-            call = stub.NextTask.future(request, timeout=30)  # type: ignore[attr-defined]
+            call = stub.NextTask.future(request, timeout=30)
         call.cancel()
 
     threads = [threading.Thread(target=poll, args=(stub,)) for stub in stubs]
@@ -122,7 +118,7 @@ def polling(deployment: Deployment) -> Iterator[None]:
             thread.join()
 
 
-def test_a_hundred_long_polls_of_one_member_refuse_no_call_of_the_other(deployment: Deployment) -> None:
+def test_a_hundred_long_polls_of_one_member_refuse_no_call_of_the_other(deployment):
     deployment.keyed()
     bob = deployment.custodian(Side.BOB)
     with polling(deployment):
@@ -137,7 +133,7 @@ def test_a_hundred_long_polls_of_one_member_refuse_no_call_of_the_other(deployme
 class Listed:
     """A Carole whose list is a file of the test's own."""
 
-    def __init__(self, parties: Provisioned, folder: Path) -> None:
+    def __init__(self, parties, folder):
         self.folder = folder
         self.deployment = Deployment(parties, folder / "carole")
         self.all = parties.members
@@ -147,15 +143,15 @@ class Listed:
         configuration.write_text(configuration.read_text() + f"members: {self.file}\n")
         self.process = self.start()
 
-    def write(self, members: Members) -> None:
+    def write(self, members):
         self.file.write_text(members.dump())
 
-    def start(self) -> Process:
+    def start(self):
         self.process = Process(self.deployment.configuration, self.folder)
         self.deployment.connect_to(self.process.address())
         return self.process
 
-    def admits(self) -> bool:
+    def admits(self):
         try:
             steward(self.deployment).assessed()
         except GemelError as error:
@@ -166,14 +162,14 @@ class Listed:
 
 
 @pytest.fixture
-def listed(parties: Provisioned, tmp_path: Path) -> Iterator[Listed]:
+def listed(parties, tmp_path):
     made = Listed(parties, tmp_path)
     yield made
     made.deployment.stop()
     made.process.end(signal.SIGKILL)
 
 
-def test_a_steward_who_is_removed_is_refused_at_once_and_the_log_says_since_when(listed: Listed) -> None:
+def test_a_steward_who_is_removed_is_refused_at_once_and_the_log_says_since_when(listed):
     assert listed.admits()
     fewer = Members(member for member in listed.all if member.name != "steward")
     listed.write(fewer)
@@ -188,7 +184,7 @@ def test_a_steward_who_is_removed_is_refused_at_once_and_the_log_says_since_when
     listed.write(listed.all)
     eventually(listed.admits)
 
-    def recorded() -> list[AuditEntry]:
+    def recorded():
         return [entry for entry in steward(listed.deployment).entries() if entry.action == "list-members"]
 
     # A list counts a moment before it is recorded.

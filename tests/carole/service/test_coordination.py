@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gemel.common.audit.statements import Decline
+from gemel.common.audit.statements import CustodianDecline
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import PART_BYTES, key_check_value
 from gemel.common.keys.epochs import MAX_EPOCHS, verify_new_epoch
@@ -14,17 +14,7 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
-from tests.carole.deployment import (
-    DIGEST,
-    ENCODING,
-    KEY_CHECK,
-    SEED,
-    SPECIFICATION,
-    Deployment,
-    Upload,
-    coordination,
-    steward,
-)
+from tests.carole.deployment import DIGEST, ENCODING, KEY_CHECK, SEED, SPECIFICATION, Upload, coordination, steward
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tests.carole.refusals import refused
 from tests.carole.service.test_stewardship import held
@@ -34,14 +24,13 @@ __all__ = ["held"]
 
 
 @pytest.fixture
-def contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> Deployment:
+def contributed(deployment, uploads):
     deployment.keyed()
-    for side in Side:
-        deployment.custodian(side).contribute(uploads[side])
+    deployment.contribute(uploads)
     return deployment
 
 
-def test_an_invalid_specification_is_refused_with_all_its_issues(deployment: Deployment) -> None:
+def test_an_invalid_specification_is_refused_with_all_its_issues(deployment):
     bad = SPECIFICATION.replace("bits: 1024", "bits: 100").replace("mode: open", "mode: closed")
     error = refused(ErrorCode.SPECIFICATION, deployment.coordinator().create, bad)
     assert "mode" in str(error)
@@ -50,7 +39,7 @@ def test_an_invalid_specification_is_refused_with_all_its_issues(deployment: Dep
     refused(ErrorCode.SPECIFICATION, deployment.coordinator().create, "#" * (256 * 1024 + 1))
 
 
-def test_creating_twice_is_harmless_and_another_specification_of_the_name_is_refused(deployment: Deployment) -> None:
+def test_creating_twice_is_harmless_and_another_specification_of_the_name_is_refused(deployment):
     coordinator = deployment.coordinator()
     assert coordinator.create(SPECIFICATION) == coordinator.create(SPECIFICATION)
     refused(ErrorCode.EXISTS, coordinator.create, SPECIFICATION.replace("uploads_days: 7", "uploads_days: 8"))
@@ -60,10 +49,10 @@ def test_creating_twice_is_harmless_and_another_specification_of_the_name_is_ref
     assert status.state == project_pb2.PROJECT_STATE_DRAFT
 
 
-def test_one_run_at_a_time_and_the_same_request_is_the_same_run(contributed: Deployment) -> None:
+def test_one_run_at_a_time_and_the_same_request_is_the_same_run(contributed):
     stub = coordination(contributed.connect("coordinator"))
 
-    def start(request: str) -> project_pb2.RunStatus:
+    def start(request):
         return (
             contributed.connect("coordinator")
             .call(stub.StartRun, coordination_pb2.StartRunRequest(project="trial", request=request))
@@ -79,7 +68,7 @@ def test_one_run_at_a_time_and_the_same_request_is_the_same_run(contributed: Dep
     refused(ErrorCode.PARAMETER, start, "x" * 65)
 
 
-def test_a_run_is_watched_from_queue_to_failure(contributed: Deployment) -> None:
+def test_a_run_is_watched_from_queue_to_failure(contributed):
     coordinator = contributed.coordinator()
     run = coordinator.start("trial").run
     seen = []
@@ -96,7 +85,7 @@ def test_a_run_is_watched_from_queue_to_failure(contributed: Deployment) -> None
     assert coordinator.get("trial")[0].run.error == "because it was requested"
 
 
-def test_a_request_made_too_early_is_refused_with_what_is_missing(deployment: Deployment) -> None:
+def test_a_request_made_too_early_is_refused_with_what_is_missing(deployment):
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     error = refused(ErrorCode.WRONG_STATE, coordinator.start, "trial")
@@ -106,7 +95,7 @@ def test_a_request_made_too_early_is_refused_with_what_is_missing(deployment: De
     refused(ErrorCode.NOT_FOUND, coordinator.statistics, "trial", "f" * 32)
 
 
-def test_statistics_after_the_release_and_only_if_granted(contributed: Deployment) -> None:
+def test_statistics_after_the_release_and_only_if_granted(contributed):
     coordinator = contributed.coordinator()
     run = coordinator.start("trial").run
     refused(ErrorCode.WRONG_STATE, coordinator.statistics, "trial", run)
@@ -120,7 +109,7 @@ def test_statistics_after_the_release_and_only_if_granted(contributed: Deploymen
     assert coordinator.statistics("trial", run).plain() == document
 
 
-def test_erasing_over_the_wire(contributed: Deployment) -> None:
+def test_erasing_over_the_wire(contributed):
     coordinator = contributed.coordinator()
     for _ in range(2):
         assert coordinator.erase("trial").state == project_pb2.PROJECT_STATE_ERASED
@@ -134,7 +123,7 @@ def test_erasing_over_the_wire(contributed: Deployment) -> None:
 REFUSAL = "the committee of data protection has not agreed to the field surname"
 
 
-def test_a_refusal_is_signed_audited_and_shown_with_its_reason_to_the_coordinator_only(deployment: Deployment) -> None:
+def test_a_refusal_is_signed_audited_and_shown_with_its_reason_to_the_coordinator_only(deployment):
     coordinator, alice, bob = deployment.coordinator(), *(deployment.custodian(side) for side in Side)
     coordinator.create(SPECIFICATION)
     coordinator.approve("trial", DIGEST)
@@ -153,14 +142,14 @@ def test_a_refusal_is_signed_audited_and_shown_with_its_reason_to_the_coordinato
     (entry,) = [entry for entry in steward(deployment).entries("trial") if entry.action == "decline"]
     assert (entry.actor, entry.details["reason"]) == ("alice", REFUSAL)
     signature = bytes.fromhex(entry.details["signature"])
-    Decline("trial", DIGEST, REFUSAL).verify(alice.identity.public, signature)
+    CustodianDecline("trial", DIGEST, REFUSAL).verify(alice.identity.public, signature)
     alice.approve()  # the operator may have had second thoughts
     bob.approve()
     status = coordinator.get("trial")[0]
     assert (status.state, status.sides[0].declined) == (project_pb2.PROJECT_STATE_APPROVED, False)
 
 
-def test_withdrawn_uploads_and_what_an_unreleased_run_made_of_them_are_erased(held: tuple[Deployment, str]) -> None:
+def test_withdrawn_uploads_and_what_an_unreleased_run_made_of_them_are_erased(held):
     deployment, run = held
     report = steward(deployment).report("trial", run)
     before = len(list((deployment.root / "store" / "blobs").rglob("*.chunk"))) or len(_files(deployment))
@@ -183,19 +172,7 @@ def test_withdrawn_uploads_and_what_an_unreleased_run_made_of_them_are_erased(he
     refused(ErrorCode.WRONG_STATE, deployment.coordinator().start, "trial")
 
 
-def test_what_is_released_cannot_be_withdrawn(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
-    deployment.keyed()
-    for side in Side:
-        deployment.custodian(side).contribute(uploads[side])
-    run = deployment.coordinator().start("trial").run
-    lease = take(deployment.store)
-    deployment.store.runs.finish(lease, 3, {str(Side.ALICE.role): [b"share"]})
-    error = refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.BOB).decline, REFUSAL)
-    assert "cannot be taken back" in str(error)
-    assert deployment.custodian(Side.ALICE).fetch(run)[0] == b"share"
-
-
-def _files(deployment: Deployment) -> list[str]:
+def _files(deployment):
     return [str(path) for path in (deployment.root / "store" / "blobs").rglob("*") if path.is_file()]
 
 
@@ -207,7 +184,7 @@ OFFER = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER
 
 
 @pytest.fixture
-def mismatched(deployment: Deployment) -> Deployment:
+def mismatched(deployment):
     """Both custodians have reported, with canaries that differ in one field's cleaning, and so in the signatures."""
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
@@ -234,7 +211,7 @@ def mismatched(deployment: Deployment) -> Deployment:
     return deployment
 
 
-def test_the_parts_that_differ_are_named_and_an_epoch_mends_it(mismatched: Deployment) -> None:
+def test_the_parts_that_differ_are_named_and_an_epoch_mends_it(mismatched):
     coordinator, alice, bob = mismatched.coordinator(), *(mismatched.custodian(side) for side in Side)
     assert "differences in the cleaning of given, the signatures;" in coordinator.get("trial")[0].blocking_error
     refused(ErrorCode.EPOCH_MISMATCH, coordinator.open_epoch, "trial", 3, ENCODING, REASON)
@@ -271,9 +248,7 @@ def test_the_parts_that_differ_are_named_and_an_epoch_mends_it(mismatched: Deplo
     verify_new_epoch(identity, bytes.fromhex(entry.details["signature"]), "trial", ENCODING, 2, REASON)
 
 
-def test_uploads_of_the_first_epoch_are_erased_and_cannot_be_sent_in_the_second(
-    deployment: Deployment, uploads: dict[Side, Upload]
-) -> None:
+def test_uploads_of_the_first_epoch_are_erased_and_cannot_be_sent_in_the_second(deployment, uploads):
     deployment.keyed()
     coordinator, alice, bob = deployment.coordinator(), *(deployment.custodian(side) for side in Side)
     alice.contribute(uploads[Side.ALICE])
@@ -293,7 +268,7 @@ def test_uploads_of_the_first_epoch_are_erased_and_cannot_be_sent_in_the_second(
     refused(ErrorCode.KEY_MISMATCH, alice.contribute, upload)
 
 
-def test_epochs_are_few(deployment: Deployment) -> None:
+def test_epochs_are_few(deployment):
     deployment.keyed()
     coordinator = deployment.coordinator()
     for epoch in range(2, MAX_EPOCHS + 1):
@@ -305,10 +280,9 @@ def test_epochs_are_few(deployment: Deployment) -> None:
     assert f"at most {MAX_EPOCHS} epochs" in str(error)
 
 
-def test_no_epoch_after_a_release(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
+def test_no_epoch_after_a_release(deployment, uploads):
     deployment.keyed()
-    for side in Side:
-        deployment.custodian(side).contribute(uploads[side])
+    deployment.contribute(uploads)
     coordinator = deployment.coordinator()
     run = coordinator.start("trial")
     refused(ErrorCode.RUN_ACTIVE, coordinator.open_epoch, "trial", 2, ENCODING, REASON)

@@ -10,26 +10,16 @@ from typing import Any
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.rpc.fairness import MemberLimits
-from gemel.common.signatures.layout import FieldLayout, Layout, SetLayout
+from gemel.common.signatures.layout import Layout, SetLayout
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
-from tests.carole.deployment import (
-    CANARY,
-    DIGEST,
-    RECORDS,
-    SPECIFICATION,
-    Deployment,
-    Upload,
-    make_upload,
-    people,
-    raw_error,
-)
+from tests.carole.deployment import CANARY, DIGEST, RECORDS, SPECIFICATION, make_upload, people, raw_error
 from tests.carole.refusals import refused
 
 OFFER, CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 
 
-def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
+def test_from_nothing_to_contributed(deployment, uploads):
     alice, bob = (deployment.custodian(side) for side in Side)
     assert alice.next_task().kind == custody_pb2.TASK_KIND_IDLE
     coordinator = deployment.coordinator()
@@ -62,7 +52,7 @@ def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side,
     assert all(side.approved and side.keyed and side.contributed for side in status.sides)
 
 
-def test_a_consent_is_signed_by_who_gives_it_for_this_very_specification(deployment: Deployment) -> None:
+def test_a_consent_is_signed_by_who_gives_it_for_this_very_specification(deployment):
     deployment.coordinator().create(SPECIFICATION)
     alice, bob = (deployment.custodian(side) for side in Side)
     forged = bob.identity.sign("approve-specification", b"trial", DIGEST)
@@ -72,7 +62,7 @@ def test_a_consent_is_signed_by_who_gives_it_for_this_very_specification(deploym
     assert not deployment.store.projects.get("trial").approvals
 
 
-def test_a_wrong_seed_and_another_normaliser_are_reported_to_both_and_can_be_corrected(deployment: Deployment) -> None:
+def test_a_wrong_seed_and_another_normaliser_are_reported_to_both_and_can_be_corrected(deployment):
     deployment.coordinator().create(SPECIFICATION)
     deployment.coordinator().approve("trial", DIGEST)
     alice, bob = (deployment.custodian(side) for side in Side)
@@ -94,7 +84,7 @@ def test_a_wrong_seed_and_another_normaliser_are_reported_to_both_and_can_be_cor
     bob.report_keys(canary=CANARY)
 
 
-def test_agreement_messages_carry_their_senders_name_only(deployment: Deployment) -> None:
+def test_agreement_messages_carry_their_senders_name_only(deployment):
     deployment.keyed()
     alice = deployment.custodian(Side.ALICE)
     refused(ErrorCode.PARAMETER, alice.post, OFFER, b"x", sender=Side.BOB)
@@ -104,7 +94,7 @@ def test_agreement_messages_carry_their_senders_name_only(deployment: Deployment
     refused(ErrorCode.WRONG_STATE, alice.post, OFFER, b"x")
 
 
-def test_gaps_conflicts_and_replays_over_the_wire(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
+def test_gaps_conflicts_and_replays_over_the_wire(deployment, uploads):
     deployment.keyed()
     alice, upload = deployment.custodian(Side.ALICE), uploads[Side.ALICE]
     begun = alice.begin(upload)
@@ -130,28 +120,13 @@ def test_gaps_conflicts_and_replays_over_the_wire(deployment: Deployment, upload
     refused(ErrorCode.CHUNK_CONFLICT, alice.put, upload, 1, bytes(CHUNK_BYTES))
 
 
-def test_an_upload_is_resumed_when_carole_is_restarted(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
-    deployment.keyed()
-    upload = uploads[Side.ALICE]
-    alice = deployment.custodian(Side.ALICE)
-    alice.begin(upload)
-    alice.put(upload, 0)
-    deployment.restart()
-    alice = deployment.custodian(Side.ALICE)
-    begun = alice.begin(upload)
-    assert [(gap.first, gap.last) for gap in begun.missing] == [(1, len(upload.chunks) - 1)]
-    for index in range(1, len(upload.chunks)):
-        alice.put(upload, index)
-    alice.commit(upload)
-
-
-def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: Deployment) -> None:
+def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment):
     deployment.records = 10
     deployment.keyed()
     alice = deployment.custodian(Side.ALICE)
     part = make_upload(Side.ALICE, people(10), "a" * 32)[0].sets.layout
 
-    def with_fields(*fields: FieldLayout) -> Layout:
+    def with_fields(*fields):
         return Layout((replace(part, fields=fields),))
 
     cases: list[tuple[ErrorCode, dict[str, Any]]] = [
@@ -175,20 +150,20 @@ def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: D
     assert not deployment.store.projects.get("trial").uploads
 
 
-def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
+def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment, uploads):
     """Another side's upload, another project's, one that never existed: the error is the same for all."""
     deployment.keyed()
     alice, bob = (deployment.custodian(side) for side in Side)
     mine = uploads[Side.ALICE]
     alice.begin(mine)
 
-    def put(project: str, upload: str):  # type: ignore[no-untyped-def]
+    def put(project, upload):
         request = contribution_pb2.PutChunkRequest(
             project=project, upload=upload, chunk=Chunk(0, 3, b"", b"", b"x").message()
         )
         return raw_error(lambda: bob.stub.PutChunk(request, timeout=10))
 
-    def fetch(project: str, run: str):  # type: ignore[no-untyped-def]
+    def fetch(project, run):
         request = custody_pb2.FetchResultRequest(project=project, run=run)
         return raw_error(lambda: bob.stub.FetchResult(request, timeout=10))
 
@@ -206,9 +181,7 @@ def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment: Deployment
     assert len(answers) == 1
 
 
-def test_a_custodian_that_begins_one_upload_after_another_is_stopped(
-    deployment: Deployment, uploads: dict[Side, Upload]
-) -> None:
+def test_a_custodian_that_begins_one_upload_after_another_is_stopped(deployment, uploads):
     deployment.keyed()
     alice, upload = deployment.custodian(Side.ALICE), uploads[Side.ALICE]
     for number in range(20):
@@ -220,12 +193,12 @@ def test_a_custodian_that_begins_one_upload_after_another_is_stopped(
     deployment.custodian(Side.BOB).begin(uploads[Side.BOB])
 
 
-def test_waiting_for_a_task_ends_when_there_is_one(deployment: Deployment) -> None:
+def test_waiting_for_a_task_ends_when_there_is_one(deployment):
     alice = deployment.custodian(Side.ALICE)
     found: list[custody_pb2.NextTaskResponse] = []
     waiter = Thread(target=lambda: found.append(alice.next_task(wait_ms=5000)))
     waiter.start()
-    dispatcher = deployment._application._server._dispatcher  # type: ignore[union-attr]
+    dispatcher = deployment._application._server._dispatcher
     while "alice" not in dispatcher._shares or dispatcher._shares["alice"].places._value == MemberLimits().waiting:
         time.sleep(0.01)
     deployment.coordinator().create(SPECIFICATION)

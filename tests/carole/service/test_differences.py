@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import load_specification
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
-from tests.carole.deployment import SEED, Deployment, people, steward
+from tests.carole.deployment import SEED, people, steward
 from tests.carole.refusals import refusal
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, TEXT
 from tests.carole.service.test_assessed_runs import project as specified
@@ -36,7 +35,7 @@ CHANGED = 60  # one whom both have
 class Contribution(trial.Contribution):
     """A custodian's records, signed for a project; of `changed`, if anybody, the illness is another one."""
 
-    def __init__(self, side: Side, text: str, changed: int | None) -> None:
+    def __init__(self, side, text, changed):
         first = 0 if side is Side.ALICE else N - COMMON
         frame = people(N, offset=first)
         values = {}
@@ -52,16 +51,12 @@ class Contribution(trial.Contribution):
         self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
-def run(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, name: str, text: str = PLAIN, changed: int | None = None
-) -> str:
+def run(carole, name, text=PLAIN, changed=None):
     """A project from its creation to the end of its run; the run."""
     text = text.replace("project: trial", f"project: {name}")
     new = replace(specified(text), name=name)
     if load_specification(text).assessment is None:
         new = replace(new, policy=Policy.NONE)
-    monkeypatch.setattr(trial, "PROJECT", name)
-    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
     trial.contributed(carole.store, {side: Contribution(side, text, changed) for side in Side}, new)
     request = hashlib.sha256(name.encode()).hexdigest()[:32]
     carole.store.runs.start(name, "coordinator", request, request)
@@ -71,28 +66,26 @@ def run(
     return taken.run
 
 
-def report(carole: Deployment, name: str, of: str) -> dict[str, Any]:
+def report(carole, name, of):
     found: dict[str, Any] = json.loads(carole.store.results.whole_report(name, of))
     return found
 
 
-def entries(carole: Deployment, name: str, actions: Iterable[str]) -> dict[str, Any]:
+def entries(carole, name, actions):
     _, found = carole.store.audit.proven(name, 0, 200)
     return {entry.action: entry.details for entry, _ in found if entry.action in actions}
 
 
-def test_one_changed_record_in_another_project_is_found_and_held(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held_for_a_changed_record(deployment, monkeypatch)
+def test_one_changed_record_in_another_project_is_found_and_held(deployment):
+    held_for_a_changed_record(deployment)
 
 
-def held_for_a_changed_record(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> str:
+def held_for_a_changed_record(deployment):
     """The run of a second project, held beside the first one's release."""
-    first = run(deployment, monkeypatch, "first")
+    first = run(deployment, "first")
     assert deployment.store.projects.get("first").state is State.RELEASED
 
-    second = run(deployment, monkeypatch, "second", changed=CHANGED)
+    second = run(deployment, "second", changed=CHANGED)
     assert deployment.store.projects.get("second").state is State.HELD
     document = report(deployment, "second", second)
     assert [breach["measure"] for breach in document["breaches"]] == ["differences"]
@@ -114,13 +107,11 @@ def held_for_a_changed_record(deployment: Deployment, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.long
-def test_the_same_data_in_a_third_project_are_not_held_and_then_stop_the_second_ones_release(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    second = held_for_a_changed_record(deployment, monkeypatch)
+def test_the_same_data_in_a_third_project_are_not_held_and_then_stop_the_second_ones_release(deployment):
+    second = held_for_a_changed_record(deployment)
     # The erasure of the first changes nothing; that what is not released is no release.
-    deployment.store.projects.erase("first", deployment.parties.members.named("coordinator").role, "coordinator")
-    again = run(deployment, monkeypatch, "third")
+    trial.erase(deployment.store, "first")
+    again = run(deployment, "third")
     assert deployment.store.projects.get("third").state is State.RELEASED
     document = report(deployment, "third", again)
     assert document["differences"]["compared"] == document["differences"]["releases"] == 1
@@ -134,12 +125,10 @@ def test_the_same_data_in_a_third_project_are_not_held_and_then_stop_the_second_
     assert deployment.store.projects.get("second").state is State.HELD
 
 
-def test_a_release_without_an_assessment_leaves_its_trace(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = run(deployment, monkeypatch, "first", NONE)
+def test_a_release_without_an_assessment_leaves_its_trace(deployment):
+    first = run(deployment, "first", NONE)
     assert deployment.store.projects.get("first").state is State.RELEASED
-    second = run(deployment, monkeypatch, "second")
+    second = run(deployment, "second")
     document = report(deployment, "second", second)
     assert document["differences"]["unseen"] == [
         {"run": first, "project": "first", "links": COMMON, "reason": "no counts were kept"}
@@ -151,7 +140,7 @@ def test_a_release_without_an_assessment_leaves_its_trace(
     # Of another coordinator's project this one's reads the run, and neither name nor size.
     with transaction(load_carole(deployment.configuration).store.database) as connection:
         connection.execute(statement("UPDATE projects SET owner = 'another'"))
-    third = run(deployment, monkeypatch, "third", changed=CHANGED)
+    third = run(deployment, "third", changed=CHANGED)
     document = report(deployment, "third", third)
     (unseen,) = document["differences"]["unseen"]
     assert (unseen["run"], unseen["project"], unseen["links"]) == (first, "", None)

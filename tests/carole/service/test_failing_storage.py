@@ -12,8 +12,6 @@ import json
 import os
 import pwd
 import tempfile
-import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -22,22 +20,22 @@ import pytest
 import structlog
 from sqlalchemy import create_engine, text
 
-from gemel.carole.projects.project import RunState, State
+from gemel.carole.projects.project import State
 from gemel.carole.service import supervisor
 from gemel.carole.service.health import check_health
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role, Side
-from gemel.common.pki.provisioning import Provisioned
+from gemel.common.parties import Side
 from gemel.common.rpc.status import METADATA_KEY
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, eventually, get, raw_error
+from tests.carole.deployment import SPECIFICATION, Deployment, coordination, eventually, get, raw_error
 from tests.carole.refusals import refusal
-from tests.carole.service.small_disk import Disk, disk
-from tests.carole.service.test_worker import COMMON, contribute, opened
+from tests.carole.service.small_disk import disk
+from tests.carole.service.test_worker import contribute, waits_until
 from tests.carole.store.conftest import Postgres, postgres
-from tests.carole.store.object_store import ObjectStore, object_server, object_store
+from tests.carole.store.object_store import object_server, object_store
+from tests.carole.trial import erase
 from tests.ports import free_port
 
 __all__ = ["disk", "object_server", "object_store", "postgres"]
@@ -48,14 +46,14 @@ LARGE = SPECIFICATION + "#" + "x" * 200_000 + "\n"
 
 
 @pytest.fixture
-def stack(disk: Callable[[str], Disk]) -> Iterator[ExitStack]:
+def stack(disk):
     """Closed before the disks are unmounted."""
     with ExitStack() as opened:
         yield opened
 
 
 @contextmanager
-def _on_disk(server: Postgres, folder: Path) -> Iterator[str]:
+def _on_disk(server, folder):
     """The URL of a new database whose tables lie in `folder`."""
     database = server.database()
     name = database.partition("@/")[2].partition("?")[0]
@@ -74,7 +72,7 @@ def _on_disk(server: Postgres, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def carole(parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> Iterator[Deployment]:
+def carole(parties, root, *replaced):
     made = Deployment(parties, root, *replaced)
     made.start()
     try:
@@ -84,7 +82,7 @@ def carole(parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> Iter
 
 
 @contextmanager
-def logged() -> Iterator[list[dict[str, object]]]:
+def logged():
     """The lines that are logged meanwhile, complete at its end."""
     written, lines = io.StringIO(), []
     structlog.configure(
@@ -99,7 +97,7 @@ def logged() -> Iterator[list[dict[str, object]]]:
         lines += [json.loads(line) for line in written.getvalue().splitlines()]
 
 
-def refusal_of(call: Callable[[], object], *secrets: str) -> tuple[grpc.StatusCode, ErrorCode]:
+def refusal_of(call, *secrets):
     """Status and code of a refused call, of whose answer nothing may hold any of the secrets."""
     status, details, metadata = raw_error(call)
     payload = dict(metadata)[METADATA_KEY]
@@ -108,18 +106,16 @@ def refusal_of(call: Callable[[], object], *secrets: str) -> tuple[grpc.StatusCo
     return status, ErrorCode(json.loads(payload)["code"])
 
 
-def failures(lines: list[dict[str, object]]) -> list[dict[str, object]]:
+def failures(lines):
     return [line for line in lines if line["event"] == "service failed a call"]
 
 
-def create(deployment: Deployment) -> Callable[[], object]:
+def create(deployment):
     stub = coordination(deployment.connect("coordinator"))
     return lambda: stub.CreateProject(coordination_pb2.CreateProjectRequest(specification=LARGE), timeout=20)
 
 
-def test_the_blobs_disk_is_full(
-    parties: Provisioned, tmp_path: Path, uploads: dict[Side, Upload], disk: Callable[[str], Disk]
-) -> None:
+def test_the_blobs_disk_is_full(parties, tmp_path, uploads, disk):
     small, upload = disk("16m"), uploads[Side.ALICE]
     with carole(parties, tmp_path / "carole", ("blobs: store/blobs", f"blobs: {small.folder}/blobs")) as deployment:
         deployment.keyed()
@@ -139,14 +135,7 @@ def test_the_blobs_disk_is_full(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_databases_disk_is_full(
-    kind: str,
-    request: pytest.FixtureRequest,
-    parties: Provisioned,
-    tmp_path: Path,
-    disk: Callable[[str], Disk],
-    stack: ExitStack,
-) -> None:
+def test_the_databases_disk_is_full(kind, request, parties, tmp_path, disk, stack):
     if kind == "sqlite":
         small = disk("2m")
         database, secret = f"sqlite:///{small.folder}/carole.db", "carole.db"
@@ -166,7 +155,7 @@ def test_the_databases_disk_is_full(
         call()
 
 
-def test_the_database_is_down(parties: Provisioned, tmp_path: Path, postgres: Postgres) -> None:
+def test_the_database_is_down(parties, tmp_path, postgres):
     database = postgres.database()
     with carole(parties, tmp_path / "carole", ("sqlite:///store/carole.db", database)) as deployment:
         call = create(deployment)
@@ -195,7 +184,7 @@ FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok",
 
 
 @pytest.fixture
-def database() -> Iterator[Postgres]:
+def database():
     """A PostgreSQL for one test, which stops it."""
     with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
         server = Postgres(Path(folder))
@@ -203,16 +192,7 @@ def database() -> Iterator[Postgres]:
         server.stop()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
-    database: Postgres, parties: Provisioned, tmp_path: Path
-) -> None:
+def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(database, parties, tmp_path):
     page = f"127.0.0.1:{free_port()}"
     changes = ('listen: ""', f'listen: "{page}"'), ("sqlite:///store/carole.db", database.database())
     deployment = Deployment(parties, tmp_path / "carole", *changes)
@@ -224,7 +204,7 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         check_health(deployment.configuration)
 
         database.stop()
-        until(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
+        eventually(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
         assert get(page, "/livez")[0] == 200
         with refusal(ErrorCode.UNAVAILABLE, r"answers but is not ready, got database: failed, tenure: failed"):
             check_health(deployment.configuration)
@@ -235,7 +215,7 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         assert all("the database failed" in reason["error"] for reason in reasons)
 
         database.start()
-        until(lambda: get(page, "/readyz")[0] == 200)
+        eventually(lambda: get(page, "/readyz")[0] == 200)
         check_health(deployment.configuration)
     finally:
         carole.kill()
@@ -247,8 +227,8 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
 
 
 def test_a_run_with_blobs_in_a_bucket_waits_until_the_store_takes_its_credentials_again(
-    parties: Provisioned, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    parties, tmp_path, object_store, monkeypatch
+):
     monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
     objects = f"{{endpoint: {object_store.endpoint}, credentials: {object_store.credentials}}}"
     page = ('listen: ""', f'listen: "127.0.0.1:{free_port()}"')
@@ -260,18 +240,9 @@ def test_a_run_with_blobs_in_a_bucket_waits_until_the_store_takes_its_credential
         eventually(lambda: get(application.observability, "/readyz")[0] == 200)
         object_store.allow("s3:ListBucket")
         eventually(lambda: get(application.observability, "/readyz")[1]["checks"]["blobs"] == "failed")
-        run = carole.coordinator().start("trial").run
-        queued = lambda: [e for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]  # noqa: E731
-        eventually(lambda: len(queued()) > 0, 600)
-        assert {entry.details["cause"] for entry in queued()} == {"storage failed"}
-        object_store.allow("s3:*")
-        eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
-        assert carole.store.runs.get("trial", run).attempt == 1
-        assert carole.store.runs.get("trial", run).links == COMMON
-        assert all(opened(carole, side, run)["links.parquet"] for side in Side)
-        eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+        waits_until(carole, application, lambda: object_store.allow("s3:*"))
         assert not (tmp_path / "carole" / "store" / "blobs").exists()
-        carole.store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+        erase(carole.store)
         assert carole.store.projects.get("trial").state is State.ERASED
         assert set(object_store.objects()) == {"identity"}
     finally:

@@ -11,25 +11,20 @@ import polars as pl
 import pytest
 
 from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
-from gemel.carole.engine.resolution.resolution_exchange import decide, sealed_result
-from gemel.carole.engine.resolution.resolution_request import unpack_request
-from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.project import State
-from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
+from gemel.carole.store.results import RESOLUTION_RESULT
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.common.specification import load_specification
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import encode_records
 from tests.carole import trial
-from tests.carole.deployment import SEED, Deployment
+from tests.carole.deployment import SEED
 from tests.carole.refusals import refusal
-from tests.carole.service.test_assessed_runs import carole, lease, project, report
-from tests.carole.service.test_coded_runs import put, tell
+from tests.carole.service.test_assessed_runs import lease, project, report
+from tests.carole.service.test_coded_runs import put, resolved
 from tests.carole.trial import take
 from tests.specifications import heading
-
-__all__ = ["carole"]
 
 FILES_SEED = 5
 TEXT = (
@@ -57,47 +52,32 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 class Contribution(trial.Contribution):
     """A custodian's file, cleaned, signed and cut into chunks."""
 
-    def __init__(self, side: Side, frame: pl.DataFrame, text: str) -> None:
+    def __init__(self, side, frame, text):
         spec = load_specification(text)
         cleaned = clean(frame.with_columns(pl.col("sex").str.to_lowercase()), spec, side)
         self.encoded = encode_records(cleaned.columns, spec, SEED, 1, variables=cleaned.variables)
         self.cut(self.encoded.sets, layout=self.encoded.layout)
 
 
-def carried_out(
-    carole: Deployment, mode: str, files: dict[Side, pl.DataFrame], monkeypatch: pytest.MonkeyPatch, more: str = ""
-) -> str:
+def carried_out(carole, mode, files, more=""):
     """A whole run on two files; its name."""
     text = TEXT.replace("mode: open", f"mode: {mode}").replace("  on_breach: hold\n", f"  on_breach: hold\n{more}")
-    new = project(text)
-    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
-    monkeypatch.setattr(trial, "NEW", new)
     given = {side: Contribution(side, files[side], text) for side in Side}
-    trial.contributed(carole.store, dict(given))
+    trial.contributed(carole.store, dict(given), project(text))
     spec, done = load_specification(text), lease(carole, "a")
     links = carole.carry_out(done, spec)
     if mode == "open":
         assert links
         return done.run
-    requested = carole.store.artifacts.read(done.run, RESOLUTION_REQUEST)
-    assert requested is not None
-    reported = {side: tell(carole, done.run, side, given[side]) for side in Side}
-    for side in Side:
-        put(carole, done.run, handles_of(side), b"sealed", side)
-    request = unpack_request(requested, plan_of(spec))
-    decided = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, done.run)
-    put(carole, done.run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, done.run))
-    taken = take(carole.store)
-    assert carole.carry_out(taken, spec)
+    put(carole, done.run, RESOLUTION_RESULT, resolved(carole, done.run, spec, given))
+    assert carole.carry_out(take(carole.store), spec)
     return done.run
 
 
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
-def test_near_copies_hold_the_run_and_report_and_log_name_them(
-    carole: Deployment, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_near_copies_hold_the_run_and_report_and_log_name_them(carole, mode):
     files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
-    run = carried_out(carole, mode, files, monkeypatch)
+    run = carried_out(carole, mode, files)
     assert carole.store.projects.get("trial").state is State.HELD
     with refusal(ErrorCode.WRONG_STATE):
         carole.store.results.fetch("trial", Role.CUSTODIAN_B, run, 0)
@@ -115,18 +95,16 @@ def test_near_copies_hold_the_run_and_report_and_log_name_them(
 
 
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
-def test_honest_files_with_duplicates_are_released(
-    carole: Deployment, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = carried_out(carole, mode, honest(FILES_SEED), monkeypatch)
+def test_honest_files_with_duplicates_are_released(carole, mode):
+    run = carried_out(carole, mode, honest(FILES_SEED))
     assert carole.store.projects.get("trial").state is State.RELEASED
     document = report(carole, run)
     assert document["measures"]["near_copies"]["value"] == 0.0
     assert 0.4 < document["measures"]["unlinked"]["value"] < 0.7
 
 
-def test_a_policy_may_allow_copies_and_want_more_in_common(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_may_allow_copies_and_want_more_in_common(carole):
     files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
-    run = carried_out(carole, "open", files, monkeypatch, "  near_copies: 0.5\n  minimum_overlap: 0.9\n")
+    run = carried_out(carole, "open", files, "  near_copies: 0.5\n  minimum_overlap: 0.9\n")
     assert carole.store.projects.get("trial").state is State.HELD
     assert [breach["measure"] for breach in report(carole, run)["breaches"]] == ["unlinked"]

@@ -11,11 +11,11 @@ from gemel.protos.linkage.v1 import contribution_pb2
 Statement = contribution_pb2.LeakageStatement
 
 
-def begin(statement: Statement | None) -> contribution_pb2.BeginUploadRequest:
+def begin(statement):
     return contribution_pb2.BeginUploadRequest(upload="0" * 32, leakage=statement)
 
 
-def test_an_override_is_recorded_with_its_reason() -> None:
+def test_an_override_is_recorded_with_its_reason():
     assert leakage_details(begin(None)) == {}
     assert leakage_details(begin(Statement(worst=0.01, limit=0.05))) == {"leakage": 0.01, "leakage_limit": 0.05}
     stated = Statement(worst=0.6, limit=0.05, overridden=True, reason=" public register ")
@@ -32,6 +32,6 @@ def test_an_override_is_recorded_with_its_reason() -> None:
         Statement(worst=0.5, limit=0.05, overridden=True, reason="x" * 1001),
     ],
 )
-def test_invalid_statements(stated: Statement) -> None:
+def test_invalid_statements(stated):
     with pytest.raises(GemelError):
         leakage_details(begin(stated))

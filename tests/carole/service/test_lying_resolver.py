@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,22 @@ from gemel.carole.projects.project import Policy, State
 from gemel.carole.store.results import RESOLUTION_RESULT
 from gemel.common.errors import ErrorCode
 from gemel.common.rpc.transfer import Content
-from gemel.common.specification import Specification
-from tests.carole.deployment import Deployment
 from tests.carole.refusals import refusal
-from tests.carole.service import test_coded_runs as coded
-from tests.carole.service.test_assessed_runs import COMMON, actions, carole, project
+from tests.carole.service.test_assessed_runs import COMMON, actions
 from tests.carole.service.test_coded_runs import put, specification, waiting
 from tests.carole.trial import take
-
-__all__ = ["carole"]
 
 Arrays = dict[str, np.ndarray]
 Lie = Callable[[Arrays, dict[str, Any]], None]
 
 
-def without_assessment() -> str:
+def without_assessment():
     text = specification("0.9")
     start, end = text.index("assessment:"), text.index("retention:")
     return text[:start] + text[end:]
 
 
-def retold(content: bytes, lie: Lie) -> bytes:
+def retold(content, lie):
     """A result after a lie, which keeps its document in step where the lie does not."""
     arrays, document = unpacked(content)
     changed = {name: values.copy() for name, values in arrays.items()}
@@ -44,22 +38,22 @@ def retold(content: bytes, lie: Lie) -> bytes:
     return packed(changed, plain)
 
 
-def a_lower_threshold(arrays: Arrays, document: dict[str, Any]) -> None:
+def a_lower_threshold(arrays, document):
     document["linkage"] = {**document["linkage"], "threshold": 0.1}
 
 
-def without_a_share(arrays: Arrays, document: dict[str, Any]) -> None:
+def without_a_share(arrays, document):
     del arrays["share_bob"]
 
 
-def with_more_than_requested(arrays: Arrays, document: dict[str, Any]) -> None:
+def with_more_than_requested(arrays, document):
     arrays["weight"] = np.zeros(3)
 
 
-def miscounted(*where: str) -> Lie:
+def miscounted(*where):
     """A document with one more at a place of the linkage's."""
 
-    def change(arrays: Arrays, document: dict[str, Any]) -> None:
+    def change(arrays, document):
         part = document["linkage"] = copy.deepcopy(document["linkage"])
         for name in where[:-1]:
             part = part[name]
@@ -68,7 +62,7 @@ def miscounted(*where: str) -> Lie:
     return change
 
 
-def another_rule(arrays: Arrays, document: dict[str, Any]) -> None:
+def another_rule(arrays, document):
     document["linkage"] = copy.deepcopy(document["linkage"])
     document["linkage"]["blocking"]["rules"][0]["name"] = "postcode"
 
@@ -87,9 +81,8 @@ LIES: Mapping[str, Lie] = {
 
 
 @pytest.fixture
-def run(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
-    monkeypatch.setattr(coded, "project", lambda text: replace(project(text), policy=Policy.NONE))
-    name, spec, made = waiting(carole, without_assessment(), monkeypatch)
+def run(carole):
+    name, spec, made = waiting(carole, without_assessment(), Policy.NONE)
     arrays, document = unpacked(made)
     return name, spec, packed({key: values for key, values in arrays.items() if key.startswith("share_")}, document)
 
@@ -105,25 +98,19 @@ FIRST = (
 @pytest.mark.parametrize(
     "found", [lie if lie in FIRST else pytest.param(lie, marks=pytest.mark.long) for lie in LIES], ids=str
 )
-def test_a_result_that_cannot_be_one_of_the_request_is_refused(
-    carole: Deployment, run: tuple[str, Specification, bytes], found: str
-) -> None:
+def test_a_result_that_cannot_be_one_of_the_request_is_refused(carole, run, found):
     name, spec, made = run
     put(carole, name, RESOLUTION_RESULT, retold(made, LIES[found]))
-    taken = take(carole.store)
     with refusal(ErrorCode.UPLOAD_CORRUPT, f"{found}[;,]"):
-        carole.carry_out(taken, spec)
+        carole.carry_out(take(carole.store), spec)
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
     assert not {"finish-run", "release"} & set(actions(carole))
 
 
-def test_a_true_result_is_accepted_and_the_log_shows_whose_it_was(
-    carole: Deployment, run: tuple[str, Specification, bytes]
-) -> None:
+def test_a_true_result_is_accepted_and_the_log_shows_whose_it_was(carole, run):
     name, spec, made = run
     put(carole, name, RESOLUTION_RESULT, made)
-    taken = take(carole.store)
-    assert carole.carry_out(taken, spec) == COMMON
+    assert carole.carry_out(take(carole.store), spec) == COMMON
     entries = carole.store.audit.entries()
     resolved = next(entry for entry in entries if entry.action == "resolve-run")
     assert (resolved.actor, resolved.details["result"]) == ("coordinator", Content.of(made).root.hex())

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.wrapping_configuration import WrappingSection
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.common.pki.provisioning import provision
 from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, Upload, eventually, get, make_upload, people
 from tests.carole.notification.receivers import trickling_server, web_server
@@ -39,14 +38,7 @@ from tests.common.keys.key_stores import softhsm
 MAIL = "way: email, server: 'x.example:587', sender: c@x.example, to: [a@x.example]"
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def test_a_held_run_is_reported_by_every_way_that_works(parties: Provisioned, tmp_path: Path) -> None:
+def test_a_held_run_is_reported_by_every_way_that_works(parties, tmp_path):
     secret = tmp_path / "webhook.secret"
     secret.write_text("s" * 32)
     secret.chmod(0o600)
@@ -70,8 +62,8 @@ log_level: info"""
                 },
             )
             assert deployment.store.projects.get("trial").state is State.HELD
-            until(lambda: bool(server.messages) and server.messages[-1]["event"] == "held")
-            until(lambda: kept.exists() and kept.read_text().endswith("\n"))
+            eventually(lambda: bool(server.messages) and server.messages[-1]["event"] == "held")
+            eventually(lambda: kept.exists() and kept.read_text().endswith("\n"))
         finally:
             began = time.monotonic()
             deployment.stop()  # which cuts off the receiver that never answers
@@ -88,7 +80,7 @@ log_level: info"""
         try:
             mail = deployment.store.outbox
             way = load_carole(deployment.configuration).notify[2]
-            until(lambda: mail.due(way.key) is not None)  # still there, to be tried again
+            eventually(lambda: mail.due(way.key) is not None)  # still there, to be tried again
         finally:
             deployment.stop()
 
@@ -113,14 +105,14 @@ log_level: info"""
         (f"{MAIL}}}\n  - {{{MAIL}", "entries 1 and 2 have the same receiver"),
     ],
 )
-def test_a_wrong_entry_is_refused_by_its_place_and_not_shown(tmp_path: Path, entry: str, match: str) -> None:
+def test_a_wrong_entry_is_refused_by_its_place_and_not_shown(tmp_path, entry, match):
     text = GOOD.replace("log_level: info", f"notify:\n  - {{{entry}}}\nlog_level: info")
     with refusal(ErrorCode.CONFIGURATION, match) as caught:
         load_carole(written(tmp_path, text))
     assert "pass-word" not in str(caught.value)
 
 
-def test_a_trial_says_which_receiver_took_it(tmp_path: Path) -> None:
+def test_a_trial_says_which_receiver_took_it(tmp_path):
     kept = tmp_path / "kept"
     text = f"notify:\n  - {{way: command, program: [/usr/bin/env, tee, {kept}]}}\n"
     path = written(tmp_path, GOOD.replace("log_level: info", f"{text}log_level: info"))
@@ -132,7 +124,7 @@ def test_a_trial_says_which_receiver_took_it(tmp_path: Path) -> None:
     assert (done.exit_code, done.output) == (1, "notify 1, command: the program ended with status 1.\n")
 
 
-def test_check_reads_the_files_of_notify(parties: Provisioned, tmp_path: Path) -> None:
+def test_check_reads_the_files_of_notify(parties, tmp_path):
     notify = "notify:\n  - {way: webhook, url: 'https://x.example/', secret_file: missing}\nlog_level: info"
     deployment = Deployment(parties, tmp_path / "carole", ("log_level: info", notify))
     done = CliRunner().invoke(app, ["check", "--config", str(deployment.configuration)])
@@ -144,7 +136,7 @@ def test_check_reads_the_files_of_notify(parties: Provisioned, tmp_path: Path) -
 
 
 @pytest.fixture
-def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+def carole(parties, tmp_path):
     """Carole with a page, and keys of her own that a test may move away."""
     keys = shutil.copytree(parties.parties["carole"].path, tmp_path / "keys")
     made = Deployment(parties, tmp_path / "carole", ('listen: ""', 'listen: "127.0.0.1:0"'))
@@ -154,13 +146,11 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made.stop()
 
 
-def chunk_files(carole: Deployment) -> list[Path]:
+def chunk_files(carole):
     return sorted(path for path in (carole.root / "store" / "blobs").glob("*/*") if path.is_file())
 
 
-def test_a_chunk_that_is_gone_is_noticed_before_the_upload_is_acknowledged(
-    carole: Deployment, uploads: dict[Side, Upload]
-) -> None:
+def test_a_chunk_that_is_gone_is_noticed_before_the_upload_is_acknowledged(carole, uploads):
     carole.start()
     carole.keyed()
     alice, upload = carole.custodian(Side.ALICE), uploads[Side.ALICE]
@@ -178,7 +168,7 @@ def test_a_chunk_that_is_gone_is_noticed_before_the_upload_is_acknowledged(
     assert carole.store.projects.get("trial").uploads[Side.ALICE].committed
 
 
-def test_a_run_whose_input_is_gone_fails_in_words_that_name_no_path(carole: Deployment) -> None:
+def test_a_run_whose_input_is_gone_fails_in_words_that_name_no_path(carole):
     carole.start(Supervisor)
     contribute(carole)
     chunk_files(carole)[0].unlink()
@@ -192,7 +182,7 @@ def test_a_run_whose_input_is_gone_fails_in_words_that_name_no_path(carole: Depl
     assert chunk_files(carole) == []
 
 
-def test_without_the_folder_of_blobs_no_chunk_is_acknowledged(carole: Deployment, uploads: dict[Side, Upload]) -> None:
+def test_without_the_folder_of_blobs_no_chunk_is_acknowledged(carole, uploads):
     application = carole.start()
     carole.keyed()
     alice, upload = carole.custodian(Side.ALICE), uploads[Side.ALICE]
@@ -214,7 +204,7 @@ def test_without_the_folder_of_blobs_no_chunk_is_acknowledged(carole: Deployment
     alice.commit(upload)
 
 
-def test_a_run_waits_for_the_wrapping_key_that_was_moved_away(carole: Deployment, tmp_path: Path) -> None:
+def test_a_run_waits_for_the_wrapping_key_that_was_moved_away(carole, tmp_path):
     application = carole.start(Supervisor)
     contribute(carole)
     key, elsewhere = tmp_path / "keys" / "wrapping.key", tmp_path / "wrapping.key"
@@ -236,12 +226,12 @@ def test_a_run_waits_for_the_wrapping_key_that_was_moved_away(carole: Deployment
 BLOCKS = re.findall(r"```yaml\n(wrapping:.*?)```", (ROOT / "deploy" / "README.md").read_text(), flags=re.DOTALL)
 
 
-def test_both_blocks_of_the_manual_are_valid() -> None:
+def test_both_blocks_of_the_manual_are_valid():
     read = [parse_configuration(block, WrappingSection, folder=Path(), where="README").wrapping for block in BLOCKS]
     assert [place.vault is None for place in read if place is not None] == [True, False]
 
 
-def test_what_the_file_wrapped_is_read_and_linked_under_the_token(tmp_path: Path) -> None:
+def test_what_the_file_wrapped_is_read_and_linked_under_the_token(tmp_path):
     uploads = {side: make_upload(side, people(400, offset=200 * k), side[0] * 32)[0] for k, side in enumerate(Side)}
     made = provision(tmp_path / "parties")
     deployment = Deployment(made, tmp_path / "carole")

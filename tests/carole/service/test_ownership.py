@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,25 +14,15 @@ from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
-from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity, SigningPurpose
+from gemel.common.keys.identity import IdentityKey, PublicIdentity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
-from tests.carole.deployment import (
-    DIGEST,
-    ENCODING,
-    SEED,
-    SPECIFICATION,
-    Deployment,
-    Upload,
-    coordination,
-    eventually,
-    steward,
-)
+from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination, eventually, steward
 from tests.carole.refusals import refused
 from tests.carole.service.test_stewardship import hold
 from tests.console.consoles import wide_consoles
@@ -45,7 +33,7 @@ RUN = "0" * 32
 
 
 @pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+def several(tmp_path_factory):
     """The usual parties, with a second coordinator and a second steward."""
     return provision(
         tmp_path_factory.mktemp("several") / "parties",
@@ -56,7 +44,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 @pytest.fixture
-def deployment(several: Provisioned, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Deployment]:
+def deployment(several, tmp_path, request):
     made = Deployment(several, tmp_path / "carole")
     made.records = getattr(request.module, "RECORDS", made.records)
     listed(made)
@@ -67,13 +55,13 @@ def deployment(several: Provisioned, tmp_path: Path, request: pytest.FixtureRequ
     made.stop()
 
 
-def listed(made: Deployment, *without: str) -> None:
+def listed(made, *without):
     """Carole's membership list."""
     left = Members(member for member in made.parties.members if member.name not in without)
     (made.root.parent / "members.yaml").write_text(left.dump())
 
 
-def types(made: Deployment, party: str, *words: str) -> str:
+def types(made, party, *words):
     """What a command prints, typed by a coordinator or a steward."""
     role = made.parties.members.named(party).role
     folder = made.root / f"{party}-state"
@@ -88,16 +76,16 @@ def types(made: Deployment, party: str, *words: str) -> str:
     return " ".join(result.output.split())
 
 
-def identity(made: Deployment, party: str) -> Identity:
+def identity(made, party):
     return open_identity(None, made.parties.parties[party].identity)
 
 
-def handed(made: Deployment) -> None:
+def handed(made):
     words = ("hand-over", "trial", "--to", "successor", "--reason", REASON, "--yes")
     assert "`gemel project take-over trial`" in types(made, "coordinator", *words)
 
 
-def others_calls(made: Deployment, party: str) -> list[tuple[Callable[..., object], tuple[object, ...]]]:
+def others_calls(made, party):
     """Every call of a coordinator's that is for a project's owner."""
     coordinator, connection = made.coordinator(party), made.connect(party)
     stub, reports = coordination(connection), steward(made, party)
@@ -120,7 +108,7 @@ def others_calls(made: Deployment, party: str) -> list[tuple[Callable[..., objec
     ]
 
 
-def test_another_coordinator_reads_the_state_and_is_refused_all_else(deployment: Deployment) -> None:
+def test_another_coordinator_reads_the_state_and_is_refused_all_else(deployment):
     before = deployment.store.audit.entries("trial")
     for call, arguments in others_calls(deployment, "successor"):
         error = refused(ErrorCode.NOT_ADMITTED, call, *arguments)
@@ -139,7 +127,7 @@ def test_another_coordinator_reads_the_state_and_is_refused_all_else(deployment:
     assert "was not handed over to you" in str(error)
 
 
-def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(deployment: Deployment) -> None:
+def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(deployment):
     handed(deployment)
     assert "coordinator, handed over to successor" in types(deployment, "coordinator", "status")
     assert deployment.coordinator().get("trial")[0].owner == "coordinator"
@@ -165,7 +153,7 @@ def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(d
     act.verify(successor, bytes.fromhex(taken.details["signature"]))
 
 
-def test_a_lost_reply_a_withdrawal_and_a_successor_that_cannot_be_one(deployment: Deployment) -> None:
+def test_a_lost_reply_a_withdrawal_and_a_successor_that_cannot_be_one(deployment):
     for _ in range(2):
         handed(deployment)
     words = ("hand-over", "trial", "--reason", REASON, "--yes", "--to")
@@ -181,15 +169,15 @@ def test_a_lost_reply_a_withdrawal_and_a_successor_that_cannot_be_one(deployment
     assert deployment.store.audit.checkpoint() == before
 
 
-def test_forged_statements_change_nothing(deployment: Deployment) -> None:
+def test_forged_statements_change_nothing(deployment):
     connection = deployment.connect("coordinator")
     seen = deployment.store.audit.checkpoint()
     statement = HandOver("trial", "coordinator", "successor", seen, REASON)
     request = {"project": "trial", "successor": "successor", "reason": REASON, "seen": seen.size}
 
-    def offer(**changes: object) -> object:
+    def offer(**changes):
         signature = statement.sign(identity(deployment, "coordinator"))
-        message = coordination_pb2.HandOverRequest(**{**request, "signature": signature, **changes})  # type: ignore[arg-type]
+        message = coordination_pb2.HandOverRequest(**{**request, "signature": signature, **changes})
         return connection.call(coordination(connection).HandOver, message)
 
     refused(ErrorCode.SIGNATURE, offer, signature=statement.sign(identity(deployment, "successor")))
@@ -200,7 +188,6 @@ def test_forged_statements_change_nothing(deployment: Deployment) -> None:
     refused(ErrorCode.AUDIT, offer, seen=2**64 - 1)
     assert offer()
     offered = deployment.store.projects.get("trial").hand_over
-    assert offered is not None
     successor = deployment.connect("successor")
     taken = TakeOver("trial", "coordinator", "successor", seen, offered.signature)
     mine = identity(deployment, "successor")
@@ -213,8 +200,8 @@ def test_forged_statements_change_nothing(deployment: Deployment) -> None:
         "epoch": 1,
     }
 
-    def take(**changes: object) -> object:
-        message = coordination_pb2.TakeOverRequest(**{**good, **changes})  # type: ignore[arg-type]
+    def take(**changes):
+        message = coordination_pb2.TakeOverRequest(**{**good, **changes})
         return successor.call(coordination(successor).TakeOver, message)
 
     other = identity(deployment, "coordinator")
@@ -227,13 +214,12 @@ def test_forged_statements_change_nothing(deployment: Deployment) -> None:
     assert deployment.store.projects.get("trial").owner == "successor"
 
 
-def test_a_project_taken_over_between_two_epochs_goes_on_by_the_successors_signature(deployment: Deployment) -> None:
+def test_a_project_taken_over_between_two_epochs_goes_on_by_the_successors_signature(deployment):
     """Custodians enter an epoch that the project's owner has signed: who takes it over signs the epoch, too."""
     reason = "Bob has lost his seed together with his state"
     deployment.coordinator().open_epoch("trial", 2, ENCODING, reason)
     handed(deployment)
     successor, project = identity(deployment, "successor"), deployment.store.projects.get("trial")
-    assert project.hand_over is not None
     seen = deployment.store.audit.checkpoint()
     unsigned = coordination_pb2.TakeOverRequest(
         project="trial",
@@ -263,7 +249,7 @@ def test_a_project_taken_over_between_two_epochs_goes_on_by_the_successors_signa
     )
 
 
-def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Deployment) -> None:
+def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment):
     words = ("hand-over", "trial", "--from", "coordinator", "--to", "successor", "--reason", REASON, "--yes")
     error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "steward", *words)
     assert "only where its owner is no longer a member" in str(error)
@@ -282,7 +268,7 @@ def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Depl
     assert deployment.store.projects.get("trial").owner == "successor"
 
 
-def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -> None:
+def test_a_stewards_offer_ends_with_the_owners_absence(deployment):
     words = ("hand-over", "trial", "--from", "coordinator", "--to", "successor", "--reason", REASON, "--yes")
     listed(deployment, "coordinator")
     deployment.restart()
@@ -294,9 +280,7 @@ def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -
     assert deployment.store.projects.get("trial").owner == "coordinator"
 
 
-def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(deployment, monkeypatch):
     monkeypatch.setattr("gemel.common.rpc.trust.LOOK_SECONDS", 0.05)
     listed(deployment, "coordinator")
     deployment.restart()
@@ -321,15 +305,13 @@ def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
     )
 
 
-def test_before_a_release_its_owner_and_stewards_alone_see_how_many_links(
-    deployment: Deployment, uploads: dict[Side, Upload]
-) -> None:
+def test_before_a_release_its_owner_and_stewards_alone_see_how_many_links(deployment, uploads):
     run = hold(deployment, uploads)
 
-    def shown(status: project_pb2.ProjectStatus) -> tuple[int, bool]:
+    def shown(status):
         return status.run.links, status.run.links_withheld
 
-    def seen() -> list[tuple[int, bool]]:
+    def seen():
         """By the owner, a steward, another coordinator, a custodian."""
         (listed,) = deployment.coordinator("successor").projects()
         status, _ = deployment.coordinator("successor").get("trial")
@@ -350,7 +332,7 @@ def test_before_a_release_its_owner_and_stewards_alone_see_how_many_links(
     assert seen() == [(3, False)] * 4
 
 
-def test_why_a_custodian_declined_is_for_the_projects_owner(deployment: Deployment) -> None:
+def test_why_a_custodian_declined_is_for_the_projects_owner(deployment):
     deployment.custodian(Side.ALICE).decline(REASON)
     for party, reason in (("coordinator", REASON), ("successor", "")):
         side = deployment.coordinator(party).get("trial")[0].sides[0]

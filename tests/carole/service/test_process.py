@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,7 +27,6 @@ from gemel.carole.__main__ import main as carole_main
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 from tests.carole.deployment import (
     CANARY,
@@ -35,7 +34,6 @@ from tests.carole.deployment import (
     KEY_CHECK,
     SPECIFICATION,
     Deployment,
-    Upload,
     eventually,
     make_upload,
     people,
@@ -50,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[3]
 class Process:
     """``python -m gemel.carole``."""
 
-    def __init__(self, configuration: Path, folder: Path, **environment: str) -> None:
+    def __init__(self, configuration, folder, **environment):
         self.ready_file = folder / "ready"
         self.ready_file.unlink(missing_ok=True)
         self.log = folder / "log"
@@ -63,7 +61,7 @@ class Process:
                 env=os.environ | environment,
             )
 
-    def address(self) -> str:
+    def address(self):
         end = time.monotonic() + 60
         while not self.ready_file.exists():
             assert self.popen.poll() is None, self.log.read_text()
@@ -71,21 +69,22 @@ class Process:
             time.sleep(0.05)
         return str(json.loads(self.ready_file.read_text())["address"])
 
-    def end(self, how: signal.Signals) -> int:
+    def end(self, how):
         if self.popen.poll() is None:
             self.popen.send_signal(how)
         return self.popen.wait(30)
 
 
 @pytest.fixture
-def launch(parties: Provisioned, tmp_path: Path) -> Iterator[Callable[[], tuple[Process, Deployment]]]:
+def launch(parties, tmp_path):
     deployment = Deployment(parties, tmp_path / "carole")
     started: list[Process] = []
 
-    def start(level: str = "info") -> tuple[Process, Deployment]:
+    def start(level="info"):
         text = deployment.configuration.read_text()
         deployment.configuration.write_text(text.replace("log_level: info", f"log_level: {level}"))
         started.append(Process(deployment.configuration, tmp_path))
+        deployment.connect_to(started[-1].address())
         return started[-1], deployment
 
     yield start
@@ -93,28 +92,26 @@ def launch(parties: Provisioned, tmp_path: Path) -> Iterator[Callable[[], tuple[
         process.end(signal.SIGKILL)
 
 
-def events(log: Path) -> list[dict[str, object]]:
+def events(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+def test_ready_then_stopped_on_request(launch):
     with started_by_exec():  # she and her worker, as her operator starts her
         process, deployment = launch()
-    address = process.address()
-    with deployment.connect("coordinator", address) as connection:
-        assert connection.address == address
+    with deployment.connect("coordinator") as connection:
+        assert connection.address == process.address()
     assert process.end(signal.SIGTERM) == 0
     logged = events(process.log)
     ready = next(event for event in logged if event["event"] == "ready")
-    assert ready["address"] == address
+    assert ready["address"] == process.address()
     assert [event["event"] for event in logged][-2:] == ["stopping", "stopped"]
     with pytest.raises(ProcessLookupError):
         os.kill(int(str(ready["worker"])), 0)
 
 
-def test_the_worker_of_a_killed_service_ends_by_itself(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+def test_the_worker_of_a_killed_service_ends_by_itself(launch):
     process, _ = launch()
-    process.address()
     # The ready file is there a moment before the log has it.
     deadline = time.monotonic() + 60
     while not (ready := [event for event in events(process.log) if event["event"] == "ready"]):
@@ -128,7 +125,7 @@ def test_the_worker_of_a_killed_service_ends_by_itself(launch: Callable[[], tupl
         time.sleep(0.05)
 
 
-def command_line(pid: int) -> bytes:
+def command_line(pid):
     """Empty once the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -136,11 +133,8 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def test_killed_between_two_chunks_the_upload_goes_on(
-    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
-) -> None:
+def test_killed_between_two_chunks_the_upload_goes_on(launch, uploads):
     process, deployment = launch()
-    deployment.connect_to(process.address())
     deployment.keyed()
     upload = uploads[Side.ALICE]
     alice = deployment.custodian(Side.ALICE)
@@ -148,7 +142,6 @@ def test_killed_between_two_chunks_the_upload_goes_on(
     alice.put(upload, 1)
     process.end(signal.SIGKILL)
     process, _ = launch()
-    deployment.connect_to(process.address())
     alice = deployment.custodian(Side.ALICE)
     missing = [index for gap in alice.begin(upload).missing for index in range(gap.first, gap.last + 1)]
     assert missing == [index for index in range(len(upload.chunks)) if index != 1]
@@ -163,12 +156,9 @@ def test_killed_between_two_chunks_the_upload_goes_on(
     process.end(signal.SIGTERM)
 
 
-def test_stopped_with_calls_under_way_all_end_or_are_called_again(
-    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
-) -> None:
+def test_stopped_with_calls_under_way_all_end_or_are_called_again(launch, uploads):
     """A long poll waits, and chunks are put from several threads, when SIGTERM comes."""
     process, deployment = launch()
-    deployment.connect_to(process.address())
     deployment.keyed()
     upload = uploads[Side.ALICE]
     alice, bob = (deployment.custodian(side) for side in Side)
@@ -177,7 +167,7 @@ def test_stopped_with_calls_under_way_all_end_or_are_called_again(
     polls = [deployment.custodian(Side.BOB) for _ in range(4)]
     acknowledged, refused = threading.Event(), []
 
-    def outcome(call: Callable[[], object]) -> grpc.StatusCode | None:
+    def outcome(call):
         """None for an answer; else the status."""
         try:
             call()
@@ -185,7 +175,7 @@ def test_stopped_with_calls_under_way_all_end_or_are_called_again(
             return error.code()
         return None
 
-    def put() -> int:
+    def put():
         """How often chunk 0 was acknowledged, until it is refused."""
         request = put_request(upload, 0)
         for count in itertools.count():
@@ -207,7 +197,6 @@ def test_stopped_with_calls_under_way_all_end_or_are_called_again(
         assert {each.result() for each in polled} <= {None, *again}
     assert set(refused) <= again, "the statuses after which a client tries again"
     process, _ = launch()
-    deployment.connect_to(process.address())
     alice = deployment.custodian(Side.ALICE)
     missing = [index for gap in alice.begin(upload).missing for index in range(gap.first, gap.last + 1)]
     assert missing == list(range(1, len(upload.chunks)))
@@ -217,12 +206,9 @@ def test_stopped_with_calls_under_way_all_end_or_are_called_again(
     process.end(signal.SIGTERM)
 
 
-def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
-    launch: Callable[..., tuple[Process, Deployment]],
-) -> None:
+def test_no_log_line_and_no_error_holds_what_a_custodian_sent(launch):
     """A whole run with refusals of every kind, at the most verbose log level, searched for planted values."""
     process, deployment = launch("debug")
-    deployment.connect_to(process.address())
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     coordinator.approve("trial", DIGEST)
@@ -230,7 +216,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     alice, bob = (deployment.custodian(side) for side in Side)
     reported: list[str] = []
 
-    def refused(call: Callable[..., object], *arguments: object, **named: object) -> None:
+    def refused(call, *arguments, **named):
         with pytest.raises(GemelError) as caught:
             call(*arguments, **named)
         reported.append(str(caught.value))
@@ -273,10 +259,10 @@ Refused = Callable[[Path], str]
 
 
 @pytest.fixture
-def issue(capfd: pytest.CaptureFixture[str]) -> Refused:
+def issue(capfd):
     """What a service that does not start reports, in this process."""
 
-    def refused(configuration: Path) -> str:
+    def refused(configuration):
         capfd.readouterr()
         try:
             assert carole_main(["--config", str(configuration)]) == 1
@@ -289,11 +275,11 @@ def issue(capfd: pytest.CaptureFixture[str]) -> Refused:
     return refused
 
 
-def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_path: Path, issue: Refused) -> None:
+def test_configuration_errors_are_reported_as_such(parties, tmp_path, issue):
     deployment = Deployment(parties, tmp_path / "carole")
     good = deployment.configuration.read_text()
 
-    def configured(old: str, new: str) -> str:
+    def configured(old, new):
         assert old in good
         deployment.configuration.write_text(good.replace(old, new))
         return issue(deployment.configuration)
@@ -318,11 +304,8 @@ def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_pat
     deployment.stop()
 
 
-def test_without_her_database_she_neither_starts_nor_sweeps(
-    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload], issue: Refused
-) -> None:
+def test_without_her_database_she_neither_starts_nor_sweeps(launch, uploads, issue):
     process, deployment = launch()
-    deployment.connect_to(process.address())
     deployment.keyed()
     deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
     gemel("backup", str(deployment.root / "backup"), "--config", str(deployment.configuration))
@@ -338,25 +321,21 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
     assert "there is no database" in issue(deployment.configuration)
     gemel("restore", str(deployment.root / "backup"), "--config", str(deployment.configuration))
     process, _ = launch()
-    deployment.connect_to(process.address())
     assert deployment.custodian(Side.ALICE).begin(uploads[Side.ALICE]).committed
 
 
-def gemel(*words: str) -> None:
+def gemel(*words):
     result = CliRunner().invoke(app, ["carole", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
 
 
-def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(
-    launch: Callable[[], tuple[Process, Deployment]],
-) -> None:
+def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(launch):
     process, deployment = launch()
-    deployment.connect_to(process.address())
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     health = deployment.connect("coordinator").stub(health_pb2_grpc.HealthStub)
 
-    def serving() -> bool:
+    def serving():
         found = health.Check(health_pb2.HealthCheckRequest(), timeout=20)
         return bool(found.status == health_pb2.HealthCheckResponse.SERVING)
 
@@ -373,9 +352,8 @@ def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_ba
     assert [event["standing"] for event in events(process.log) if event["event"] == "tenure"] == ["unreachable", "held"]
 
 
-def test_a_carole_that_was_taken_over_ends(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+def test_a_carole_that_was_taken_over_ends(launch):
     process, deployment = launch()
-    process.address()
     with sqlite3.connect(deployment.root / "store" / "carole.db") as database:
         database.execute("UPDATE tenure SET holder = 'another'")
     database.close()

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import shutil
-import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from sqlalchemy import insert, update
@@ -21,30 +15,29 @@ from gemel.carole.projects.project import RunState, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.service import wire as statuses
 from gemel.carole.service.supervisor import Supervisor
-from gemel.carole.store import Store, audit
+from gemel.carole.store import audit
 from gemel.carole.store.tables import approvals, projects
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.keys.sealing import SealContext, open_sealed
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Role, Side
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
+from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.common.rpc import pages
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.coordinator.client.analyst_client import Analyst
 from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
-from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment, eventually, make_upload, people
+from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, eventually, files_of, make_upload, people
 from tests.carole.refusals import refusal
-from tests.carole.trial import NEW
+from tests.carole.trial import NEW, erase
 
 ERASED = 9
 _APPROVE = (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B)
 OPEN = [f"open-{number}" for number in range(3)]
 
 
-def fill(store: Store, names: Sequence[str], state: State = State.ERASED, text: str = "", to: str = "") -> None:
+def fill(store, names, state=State.ERASED, text="", to=""):
     """Projects that all have approved and that have come to a state, with entries of the log; in one transaction."""
     transfers = (Transfer(Side.ALICE, to),) if to else ()
     with store._database.write() as connection:
@@ -61,15 +54,13 @@ def fill(store: Store, names: Sequence[str], state: State = State.ERASED, text: 
                 audit.append(connection, 1, name, [Entry("coordinator", Action.ERASE, {})])
 
 
-def poll(custodian: Custodian, since: custody_pb2.StatusPosition | None = None) -> custody_pb2.NextTaskResponse:
+def poll(custodian, since=None):
     request = custody_pb2.NextTaskRequest(since=since)
     found: custody_pb2.NextTaskResponse = custodian.call(custodian.stub.NextTask, request)
     return found
 
 
-def answers(
-    custodian: Custodian, since: custody_pb2.StatusPosition | None = None
-) -> Iterator[custody_pb2.NextTaskResponse]:
+def answers(custodian, since=None):
     """The answers until there is nothing more, as a custodian's service requests them after a start."""
     position = custody_pb2.StatusPosition() if since is None else since
     while True:
@@ -80,15 +71,15 @@ def answers(
         position = found.position
 
 
-def named(response: custody_pb2.NextTaskResponse) -> list[str]:
+def named(response):
     return [status.project for status in response.projects]
 
 
-def size(response: custody_pb2.NextTaskResponse) -> int:
+def size(response):
     return sum(pages.size_of(status) for status in response.projects)
 
 
-def shown_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list[custody_pb2.NextTaskResponse]:
+def shown_in_parts(deployment, ended, bound):
     """The answers from which a custodian learns all, each below the bound and with all that goes on."""
     found = list(answers(deployment.custodian(Side.ALICE)))
     assert all(size(each) <= bound for each in found)
@@ -98,9 +89,7 @@ def shown_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list
     return found
 
 
-def test_what_has_ended_is_shown_once_and_what_goes_on_every_time(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_ended_is_shown_once_and_what_goes_on_every_time(deployment, monkeypatch):
     monkeypatch.setattr(statuses, "ANSWER_BYTES", bound := 8192)
     ended = [f"ended-{number}" for number in range(200)]
     fill(deployment.store, ended[:100])
@@ -114,7 +103,7 @@ def test_what_has_ended_is_shown_once_and_what_goes_on_every_time(
     for name in ("ended-1", "ended-2"):  # whose entries are not the newest any more
         with deployment.store._database.write() as connection:
             audit.append(connection, 1, name, [Entry("coordinator", Action.ERASE, {})])
-    deployment.store.projects.erase(OPEN[1], Role.COORDINATOR, "coordinator")
+    erase(deployment.store, OPEN[1])
     deployment.restart()
     alice = deployment.custodian(Side.ALICE)
     news = poll(alice, position)
@@ -123,7 +112,7 @@ def test_what_has_ended_is_shown_once_and_what_goes_on_every_time(
     assert named(poll(alice, news.position)) == [OPEN[0], OPEN[2]]
 
 
-def test_a_change_between_two_answers_is_shown(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_between_two_answers_is_shown(deployment, monkeypatch):
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 4096)
     fill(deployment.store, [*(f"ended-{number}" for number in range(50)), "turns"])
     fill(deployment.store, ["open-0"], State.DRAFT)
@@ -131,28 +120,23 @@ def test_a_change_between_two_answers_is_shown(deployment: Deployment, monkeypat
     for number, answer in enumerate(answers(deployment.custodian(Side.ALICE))):
         last |= {status.project: status.state for status in answer.projects}
         if number == 1:
-            deployment.store.projects.erase("open-0", Role.COORDINATOR, "coordinator")
+            erase(deployment.store, "open-0")
             fill(deployment.store, ["later"])
     assert len(last) == 53
     assert last["open-0"] == last["later"] == ERASED
 
 
-def test_after_a_restoration_all_is_shown_again(deployment: Deployment) -> None:
+def test_after_a_restoration_all_is_shown_again(deployment):
     """The custodian knows entries that the log has lost: by their number alone it would miss what took their place."""
     fill(deployment.store, OPEN, State.DRAFT)
-    deployment.stop()
-    database = deployment.root / "store" / "carole.db"
-    shutil.copy(database, deployment.root / "copy.db")
-    deployment.start()
+    copy = deployment.copied()
     fill(deployment.store, ["lost-0", "lost-1"])
     (*_, before) = answers(deployment.custodian(Side.ALICE))
-    deployment.stop()
-    shutil.copy(deployment.root / "copy.db", database)
-    deployment.start()
+    deployment.put_back(copy)
     alice = deployment.custodian(Side.ALICE)
     # The log has not come so far yet.
     assert poll(alice, before.position).position.entry < before.position.entry
-    deployment.store.projects.erase(OPEN[0], Role.COORDINATOR, "coordinator")
+    erase(deployment.store, OPEN[0])
     fill(deployment.store, ["since-0", "since-1"])
     again = poll(alice, before.position)
     states = {status.project: status.state for status in again.projects}
@@ -163,9 +147,7 @@ def test_after_a_restoration_all_is_shown_again(deployment: Deployment) -> None:
     assert set(named(poll(alice, after.position))) == set(OPEN[1:])
 
 
-def test_more_that_go_on_than_an_answer_has_place_for_take_turns(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_that_go_on_than_an_answer_has_place_for_take_turns(deployment, monkeypatch):
     monkeypatch.setattr(statuses, "ANSWER_BYTES", bound := 2048)
     many = [f"open-{number}" for number in range(30)]
     fill(deployment.store, many, State.DRAFT)
@@ -181,9 +163,7 @@ def test_more_that_go_on_than_an_answer_has_place_for_take_turns(
     assert seen == set(many)
 
 
-def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(deployment, monkeypatch):
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 1)
     fill(deployment.store, [f"ended-{number}" for number in range(5)])
     fill(deployment.store, OPEN, State.DRAFT)
@@ -192,9 +172,7 @@ def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(
     assert all(len(each.projects) <= 2 for each in found)
 
 
-def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(deployment, monkeypatch):
     known = [f"p-{number}" for number in range(60)]
     fill(deployment.store, known)
     connection = deployment.connect("coordinator")
@@ -219,7 +197,7 @@ def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(
         connection.call(stub.ListProjects, coordination_pb2.ListProjectsRequest(after="unknown"))
 
 
-def test_coordinator_steward_and_analyst_read_every_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coordinator_steward_and_analyst_read_every_page(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "PAGE_BYTES", 3000)
     made = provision(tmp_path / "parties", linker_names=["127.0.0.1"], parties={**PARTIES, "institute": Role.ANALYST})
     deployment = Deployment(made, tmp_path / "carole")
@@ -241,7 +219,7 @@ def test_coordinator_steward_and_analyst_read_every_page(tmp_path: Path, monkeyp
 
 
 @pytest.mark.long
-def test_more_projects_than_a_message_has_place_for(deployment: Deployment) -> None:
+def test_more_projects_than_a_message_has_place_for(deployment):
     ended = [f"ended-project-{number}" for number in range(4500)]
     fill(deployment.store, ended)
     fill(deployment.store, OPEN, State.DRAFT)
@@ -257,20 +235,17 @@ def test_more_projects_than_a_message_has_place_for(deployment: Deployment) -> N
 N = 60
 
 
-def shared(number: int) -> int:
+def shared(number):
     """How many people of a project's two files are the same: of no two projects as many."""
     return 25 + number
 
 
-def linked(carole: Deployment, project: str, run: str, orders: dict[Side, np.ndarray]) -> set[tuple[int, int]]:
+def linked(carole, project, run, orders):
     """The persons that both shares name as linked, by their numbers within the project's files."""
     tables = {}
     for side in Side:
-        key = SealingKey.load(carole.parties.parties[str(side)].sealing)
         sealed, _ = carole.custodian(side, project).fetch(run)
-        content = b"".join(open_sealed(key, SealContext(project, run, str(side)), [sealed]))
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            tables[side] = pl.read_parquet(archive.read("links.parquet"))
+        tables[side] = pl.read_parquet(files_of(carole.parties, str(side), sealed, run, project)["links.parquet"])
     joined = tables[Side.ALICE].join(tables[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
     assert joined.height == tables[Side.ALICE].height == tables[Side.BOB].height
     alices = orders[Side.ALICE][joined["row"].to_numpy()]
@@ -279,14 +254,14 @@ def linked(carole: Deployment, project: str, run: str, orders: dict[Side, np.nda
 
 
 @pytest.mark.parametrize("number_of", [4, pytest.param(20, marks=pytest.mark.long)])
-def test_projects_at_once(parties: Provisioned, tmp_path: Path, number_of: int) -> None:
+def test_projects_at_once(parties, tmp_path, number_of):
     numbers = {f"of-{number}": number for number in range(number_of)}
     carole = Deployment(parties, tmp_path / "carole")
     carole.records = N
     try:
         carole.start(Supervisor)
 
-        def conduct(project: str) -> tuple[str, dict[Side, np.ndarray]]:
+        def conduct(project):
             number, orders = numbers[project], {}
             carole.keyed(project)
             for side, first in ((Side.ALICE, 0), (Side.BOB, N - shared(number))):

@@ -6,8 +6,6 @@ Carole answers over real mutual TLS; the parties read her log as their commands 
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -25,21 +23,21 @@ from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import template
 from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
-from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment
+from tests.carole.deployment import DIGEST, SPECIFICATION
 from tests.carole.refusals import refused
 from tests.console.consoles import wide_consoles
 
 HAND = "the audit log is shorter than the one seen before"
 
 
-def configured(deployment: Deployment, party: str) -> Path:
+def configured(deployment, party):
     """The configuration of a party; it has seen what it had seen."""
     config = deployment.root / f"{party}.yaml"
     config.write_text(template(deployment.address, keys=str(deployment.parties.parties[party].path), role=Role(party)))
     return config
 
 
-def types(deployment: Deployment, *words: str) -> str:
+def types(deployment, *words):
     """What a command of the coordinator's or the steward's prints; its error is raised."""
     party = "coordinator" if words[0] == "project" else "steward"
     arguments = [*words, "--config", str(configured(deployment, party))]
@@ -50,52 +48,47 @@ def types(deployment: Deployment, *words: str) -> str:
     return result.output
 
 
-def reader(deployment: Deployment, party: str, memory: FileMemory) -> LogReader:
+def reader(deployment, party, memory):
     identity = open_identity(None, deployment.parties.parties[party].identity)
     linker = deployment.parties.members.in_role(Role.LINKER).identity
     return LogReader(deployment.connect(party), identity, linker, memory, f"gemel {party} accept-restore")
 
 
 @pytest.fixture
-def rolled_back(deployment: Deployment) -> Deployment:
+def rolled_back(deployment):
     """All have seen more of the log than the copy of the database has that is in its place now."""
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     types(deployment, "project", "status")
-    deployment.stop()
-    store = deployment.root / "store"
-    shutil.copy(store / "carole.db", deployment.root / "copy.db")
-    deployment.start()
+    copy = deployment.copied()
     deployment.coordinator().approve("trial", DIGEST)
     for words in (("project", "status"), ("steward", "list")):
         types(deployment, *words)
-    deployment.stop()
-    shutil.copy(deployment.root / "copy.db", store / "carole.db")
-    deployment.start()
+    deployment.put_back(copy)
     return deployment
 
 
-def declare(deployment: Deployment) -> None:
+def declare(deployment):
     deployment.stop()
     result = CliRunner().invoke(app, ["carole", "declare-restored", "--config", str(deployment.configuration)])
     assert result.exception is None, result.output
     deployment.start()
 
 
-def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: Deployment) -> None:
+def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back):
     with capture_logs() as logged:
-        refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
+        refused(ErrorCode.AUDIT, types, rolled_back, "project", "status")
     # Her own operator learns it from her log, by a checkpoint that she herself has signed.
     assert "the audit log has been rolled back" in [line["event"] for line in logged]
     for words in (("project", "status"), ("project", "start", "trial"), ("steward", "list"), ("steward", "log")):
-        error = refused(ErrorCode.AUDIT, lambda words=words: types(rolled_back, *words))
+        error = refused(ErrorCode.AUDIT, types, rolled_back, *words)
         assert HAND in str(error)
         assert "`gemel carole declare-restored`" in str(error)
         assert "accept-restore PROJECT" in str(error)
-    undeclared = refused(ErrorCode.NOT_FOUND, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
+    undeclared = refused(ErrorCode.NOT_FOUND, types, rolled_back, "project", "accept-restore", "trial", "--yes")
     assert "`gemel carole declare-restored`" in str(undeclared)
     declare(rolled_back)
-    error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "status"))
+    error = refused(ErrorCode.AUDIT, types, rolled_back, "project", "status")
     assert "Carole's store was restored from a backup" in str(error)
     shown = types(rolled_back, "project", "accept-restore", "trial", "--yes")
     assert "Up to there the log is what this party has verified." in shown or "it cannot compare" in shown
@@ -105,7 +98,7 @@ def test_a_copy_put_back_by_hand_is_noticed_declared_and_accepted(rolled_back: D
     types(rolled_back, "steward", "list")
 
 
-def test_a_project_that_the_store_has_lost_keeps_no_party_from_going_on(rolled_back: Deployment) -> None:
+def test_a_project_that_the_store_has_lost_keeps_no_party_from_going_on(rolled_back):
     """It accepts by the lost project's name; runs that it names stay forbidden under it."""
     declare(rolled_back)
     memory = FileMemory(rolled_back.root / "coordinator.seen.json")
@@ -114,10 +107,8 @@ def test_a_project_that_the_store_has_lost_keeps_no_party_from_going_on(rolled_b
         assert "waits for no party any more" in types(rolled_back, "project", "accept-restore", "lost", "--yes")
     assert [entry.action for entry in rolled_back.store.audit.entries("lost")] == ["accept-restore"]
     reason = ("--reason", "the backup is older than our agreement allows")
-    refused(
-        ErrorCode.NOT_FOUND,
-        lambda: types(rolled_back, "project", "accept-restore", "unknown", "--refuse", *reason, "--yes"),
-    )
+    words = "project", "accept-restore", "unknown", "--refuse", *reason, "--yes"
+    refused(ErrorCode.NOT_FOUND, types, rolled_back, *words)
     coordinator = rolled_back.coordinator()
     assert not coordinator.create(SPECIFICATION.replace("project: trial", "project: another")).blocking_error
     again = coordinator.create(SPECIFICATION.replace("project: trial", "project: lost"))
@@ -125,19 +116,18 @@ def test_a_project_that_the_store_has_lost_keeps_no_party_from_going_on(rolled_b
     assert not again.restore_awaits
 
 
-def test_what_is_accepted_is_signed_and_another_signature_is_refused(rolled_back: Deployment) -> None:
+def test_what_is_accepted_is_signed_and_another_signature_is_refused(rolled_back):
     declare(rolled_back)
     types(rolled_back, "project", "accept-restore", "trial", "--yes")
     (entry,) = [one for one in rolled_back.store.audit.entries("trial") if one.action == "accept-restore"]
     found = rolled_back.store.restorations.newest()
-    assert found is not None
     lost = json.loads((rolled_back.root / "coordinator.seen.json").read_text())["lost"]
     (number, text) = max(lost, key=lambda pair: Checkpoint.from_text(pair[1], "test").size)
     assert number == found.entry.sequence
     decision = RestorationDecision("trial", number, found.restored, Checkpoint.from_text(text, "test"), accept=True)
     signature = bytes.fromhex(entry.details["signature"])
     decision.verify(rolled_back.parties.members.in_role(Role.COORDINATOR).identity, signature)
-    assert entry.details["lost_entries"] == decision.lost.size  # type: ignore[union-attr]
+    assert entry.details["lost_entries"] == decision.lost.size
     connection = rolled_back.connect("alice")
     stub = connection.stub(restoration_pb2_grpc.RestorationStub)
     request = restoration_pb2.DecideRestorationRequest(
@@ -148,7 +138,7 @@ def test_what_is_accepted_is_signed_and_another_signature_is_refused(rolled_back
     assert refused(ErrorCode.PARAMETER, lambda: connection.call(stub.DecideRestoration, request))
 
 
-def test_who_has_lost_nothing_accepts_by_the_same_command(rolled_back: Deployment, tmp_path: Path) -> None:
+def test_who_has_lost_nothing_accepts_by_the_same_command(rolled_back, tmp_path):
     declare(rolled_back)
     memory = FileMemory(tmp_path / "alice.json")
     alice = reader(rolled_back, "alice", memory)
@@ -160,35 +150,27 @@ def test_who_has_lost_nothing_accepts_by_the_same_command(rolled_back: Deploymen
     assert list(alice.decide("trial", restored, {}, accept=True).restore_awaits) == ["bob", "coordinator"]
 
 
-def test_a_log_that_was_forked_once_more_is_not_explained_by_the_restoration(rolled_back: Deployment) -> None:
+def test_a_log_that_was_forked_once_more_is_not_explained_by_the_restoration(rolled_back):
     """Accepted, seen further, and rolled back again: the recorded restoration is older than what is lost now."""
     declare(rolled_back)
     types(rolled_back, "project", "accept-restore", "trial", "--yes")
-    rolled_back.stop()
-    database = rolled_back.root / "store" / "carole.db"
-    shutil.copy(database, rolled_back.root / "second.db")
-    rolled_back.start()
+    second = rolled_back.copied()
     types(rolled_back, "project", "status")
     rolled_back.store.audit.deny("someone", "/a/method", 1)
     types(rolled_back, "project", "status")
-    rolled_back.stop()
-    shutil.copy(rolled_back.root / "second.db", database)
-    rolled_back.start()
+    rolled_back.put_back(second)
     for words in (("project", "status"), ("project", "accept-restore", "trial", "--yes")):
-        error = refused(ErrorCode.AUDIT, lambda words=words: types(rolled_back, *words))
+        error = refused(ErrorCode.AUDIT, types, rolled_back, *words)
         assert "after the restoration she has recorded" in str(error)
 
 
-def test_a_restoration_that_is_not_in_the_log_is_not_believed(
-    rolled_back: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restoration_that_is_not_in_the_log_is_not_believed(rolled_back, monkeypatch):
     """Carole shows the entry of a restoration to one party, and has it in no log that she shows to others."""
     declare(rolled_back)
     found = rolled_back.store.restorations.newest()
-    assert found is not None
     later = rolled_back.store.audit.checkpoint()
     proof = Log.continued(rolled_back.store.audit, found.restored.size)[1]
     forged = RestoredLog(later, found.entry, found.included[:-1] or [b"x" * 32], found.restored, proof)
     monkeypatch.setattr(rolled_back.store.restorations, "newest", lambda: forged)
-    error = refused(ErrorCode.AUDIT, lambda: types(rolled_back, "project", "accept-restore", "trial", "--yes"))
+    error = refused(ErrorCode.AUDIT, types, rolled_back, "project", "accept-restore", "trial", "--yes")
     assert "a restoration that is not in the log she has signed" in str(error)

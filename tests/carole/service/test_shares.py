@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from gemel.carole.engine import Linkage, LinkagePlan, Resources, link
+from gemel.carole.engine import Linkage, Resources, link
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.result import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.carole.service.ending import shares
 from gemel.common.errors import ErrorCode
-from gemel.common.keys.sealing import SealContext, open_sealed
-from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification.model.content import ReleaseSpec
-from tests.carole.deployment import SPEC, make_upload, people
+from tests.carole.deployment import SPEC, files_of, make_upload, people
 from tests.carole.refusals import refusal
 from tests.coordinator.reports.linkage.documents import content_of
 
@@ -31,23 +26,23 @@ RESOURCES = Resources(1 << 30, 2)
 N, COMMON = 600, 400
 
 
-def linked(plan: LinkagePlan) -> Linkage:
+def linked(plan):
     alice = make_upload(Side.ALICE, people(N), "a" * 32)[0].sets
     bob = make_upload(Side.BOB, people(N, offset=N - COMMON), "b" * 32)[0].sets
     return link(alice, bob, plan, RESOURCES, lambda stage, fraction: None)
 
 
 @pytest.fixture(scope="module")
-def blocked() -> Linkage:
+def blocked():
     return linked(plan_of(SPEC))
 
 
 @pytest.fixture(scope="module")
-def unblocked() -> Linkage:
+def unblocked():
     return linked(plan_of(SPEC.model_copy(update={"blocking": ()})))
 
 
-def made(linkage: Linkage, parties: Provisioned, *grants: str, exact: str = "none") -> dict[str, bytes]:
+def made(linkage, parties, *grants, exact="none"):
     given = dict(zip(("alice", "bob", "coordinator"), grants, strict=True))
     spec = SPEC.model_copy(update={"release": ReleaseSpec(**given, exact_probabilities=exact)})
     document = findings(linkage, plan_of(SPEC), RESOURCES, {"read": 0.1})
@@ -55,14 +50,19 @@ def made(linkage: Linkage, parties: Provisioned, *grants: str, exact: str = "non
     return {recipient: b"".join(content) for recipient, content in found.items()}
 
 
-def opened(sealed: bytes, parties: Provisioned, owner: str, run: str = "r" * 32) -> dict[str, bytes]:
-    key = SealingKey.load(parties.parties[owner].sealing)
-    content = b"".join(open_sealed(key, SealContext("trial", run, owner), [sealed]))
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+def opened(sealed, parties, owner, run="r" * 32):
+    return files_of(parties, owner, sealed, run)
 
 
-def test_each_grant_gives_its_content_and_no_more(blocked: Linkage, parties: Provisioned) -> None:
+OWNERS = (("custodian-a", "alice"), ("custodian-b", "bob"))
+
+
+def both_tables(found, parties, name):
+    """A table in Alice's share, and in Bob's."""
+    return [pl.read_parquet(opened(found[role], parties, owner)[f"{name}.parquet"]) for role, owner in OWNERS]
+
+
+def test_each_grant_gives_its_content_and_no_more(blocked, parties):
     found = made(blocked, parties, "links", "pairs", "statistics")
     assert set(opened(found["custodian-a"], parties, "alice")) == {"links.parquet", "statistics.json"}
     assert set(opened(found["custodian-b"], parties, "bob")) == {"links.parquet", "pairs.parquet", "statistics.json"}
@@ -72,7 +72,7 @@ def test_each_grant_gives_its_content_and_no_more(blocked: Linkage, parties: Pro
     assert set(opened(found["custodian-a"], parties, "alice")) == {"statistics.json"}
 
 
-def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked: Linkage, parties: Provisioned) -> None:
+def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked, parties):
     first = np.arange(N, dtype=np.int32)
     first[[7, 9, 20]] = 3, 3, 11
     found = made(replace(blocked, copies=(first, None)), parties, "links", "links", "nothing")
@@ -84,7 +84,7 @@ def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked: Link
 
 
 @pytest.fixture(scope="module")
-def clustered() -> Linkage:
+def clustered():
     """The first 40 of Alice's people and the first 30 of Bob's are in their file twice; 200 are in both files."""
     tables = people(N), people(N, offset=N - COMMON)
     alice, bob = pl.concat([tables[0], tables[0].head(40)]), pl.concat([tables[1], tables[1].head(30)])
@@ -94,23 +94,18 @@ def clustered() -> Linkage:
     return link(a, b, plan, RESOURCES, lambda stage, fraction: None)
 
 
-def test_a_share_of_clusters_names_entities_and_hides_how_many_records_the_other_has(
-    clustered: Linkage, parties: Provisioned
-) -> None:
+def test_a_share_of_clusters_names_entities_and_hides_how_many_records_the_other_has(clustered, parties):
     """Those whom Bob has twice are linked, and Alice's lines of them are like those of the others."""
     found = made(clustered, parties, "links", "links", "nothing")
-    tables = []
-    for role, owner in (("custodian-a", "alice"), ("custodian-b", "bob")):
-        share = opened(found[role], parties, owner)
-        assert set(share) == {"links.parquet", "entities.parquet", "statistics.json"}
-        tables.append([pl.read_parquet(share[f"{name}.parquet"]) for name in ("links", "entities")])
-    (alice, ours), (bob, theirs) = tables
+    for role, owner in OWNERS:
+        assert set(opened(found[role], parties, owner)) == {"links.parquet", "entities.parquet", "statistics.json"}
+    alice, bob = both_tables(found, parties, "links")
+    ours, theirs = both_tables(found, parties, "entities")
     assert alice["row"].is_unique().all()
     assert bob["row"].is_unique().all()
     assert alice["link_id"].is_unique().all()
     assert (alice.height, bob.height) == (COMMON, COMMON + 30)
     entities = clustered.entities
-    assert entities is not None
     both = alice.join(bob, on="link_id", suffix="_bob")
     assert set(both.select("row", "row_bob").iter_rows()) == set(
         zip(*(rows.tolist() for rows in entities.pairs()), strict=True)
@@ -129,17 +124,14 @@ def test_a_share_of_clusters_names_entities_and_hides_how_many_records_the_other
         assert chance == pairs.link_probability[clustered.links][pairs.row_b[clustered.links] == row].max()
 
 
-def test_with_the_grant_pairs_each_pair_of_an_entity_has_a_line(clustered: Linkage, parties: Provisioned) -> None:
+def test_with_the_grant_pairs_each_pair_of_an_entity_has_a_line(clustered, parties):
     found = made(clustered, parties, "pairs", "pairs", "nothing")
-    alice, bob = (
-        pl.read_parquet(io.BytesIO(opened(found[role], parties, owner)["pairs.parquet"]))
-        for role, owner in (("custodian-a", "alice"), ("custodian-b", "bob"))
-    )
+    alice, bob = both_tables(found, parties, "pairs")
     both = alice.join(bob, on="pair_id", suffix="_bob", validate="1:1").filter("linked")
     assert both.height == clustered.links.size == COMMON + 30
 
 
-def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Linkage, parties: Provisioned) -> None:
+def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked, parties):
     links = blocked.links
     drawn = DrawnLinks(np.repeat(np.arange(2, dtype=np.int32), [len(links), 1]), np.append(links, links[:1]))
     found = made(replace(blocked, draws=drawn), parties, "draws", "links", "nothing")
@@ -152,16 +144,14 @@ def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Li
     assert set(draws["pair_id"]) == set(own["link_id"])
 
 
-def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:
+def test_a_share_opens_for_its_owner_in_its_run_only(blocked, parties):
     found = made(blocked, parties, "links", "links", "nothing")
     for owner, run in (("bob", "r" * 32), ("coordinator", "r" * 32), ("alice", "s" * 32)):
         with refusal(ErrorCode.SEALED):
             opened(found["custodian-a"], parties, owner, run)
 
 
-def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
-    blocked: Linkage, parties: Provisioned
-) -> None:
+def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(blocked, parties):
     found = made(blocked, parties, "links", "pairs", "nothing")
     alice = pl.read_parquet(opened(found["custodian-a"], parties, "alice")["links.parquet"])
     share = opened(found["custodian-b"], parties, "bob")
@@ -185,13 +175,10 @@ def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
     assert not set(again["link_id"]) & set(alice["link_id"])
 
 
-def test_a_probability_is_of_many_pairs_unless_exact_ones_are_granted(blocked: Linkage, parties: Provisioned) -> None:
+def test_a_probability_is_of_many_pairs_unless_exact_ones_are_granted(blocked, parties):
     """Only Bob, who has the grant, receives a number that is a pair's own."""
     found = made(blocked, parties, "pairs", "pairs", "nothing", exact="bob")
-    alice, bob = (
-        pl.read_parquet(io.BytesIO(opened(found[role], parties, owner)["pairs.parquet"]))
-        for role, owner in (("custodian-a", "alice"), ("custodian-b", "bob"))
-    )
+    alice, bob = both_tables(found, parties, "pairs")
     both = alice.join(bob, on="pair_id", suffix="_exact", validate="1:1")
     own = np.sort(blocked.pairs.link_probability)
     assert np.array_equal(np.sort(both["link_probability_exact"].to_numpy()), own)
@@ -201,7 +188,7 @@ def test_a_probability_is_of_many_pairs_unless_exact_ones_are_granted(blocked: L
 
 
 @pytest.mark.parametrize("which", ["blocked", "unblocked"])
-def test_a_report_is_made_from_the_statistics(which: str, request: pytest.FixtureRequest) -> None:
+def test_a_report_is_made_from_the_statistics(which, request):
     linkage: Linkage = request.getfixturevalue(which)
     plan = plan_of(SPEC if which == "blocked" else SPEC.model_copy(update={"blocking": ()}))
     document = json.loads(findings(linkage, plan, RESOURCES, {"read": 0.1}).written())
@@ -227,7 +214,7 @@ def test_a_report_is_made_from_the_statistics(which: str, request: pytest.Fixtur
     assert content.timings.stages[0].name == "read"
 
 
-def test_expected_pattern_counts_add_up_to_the_pairs(unblocked: Linkage) -> None:
+def test_expected_pattern_counts_add_up_to_the_pairs(unblocked):
     """Summed over every vector that can occur the model's expectation is the number of pairs; here over all seen."""
     plan = plan_of(SPEC.model_copy(update={"blocking": ()}))
     document = findings(unblocked, plan, RESOURCES, {}).plain()
@@ -239,7 +226,7 @@ def test_expected_pattern_counts_add_up_to_the_pairs(unblocked: Linkage) -> None
     assert total == pytest.approx(N * N, rel=0.05)
 
 
-def test_numbers_of_the_statistics_differ_by_many_pairs(blocked: Linkage) -> None:
+def test_numbers_of_the_statistics_differ_by_many_pairs(blocked):
     """No bin of the histogram, and no difference between two thresholds, is of few pairs or of few links."""
     counted = findings(blocked, plan_of(SPEC), RESOURCES, {}).linkage
     histogram = counted.histogram
@@ -251,7 +238,7 @@ def test_numbers_of_the_statistics_differ_by_many_pairs(blocked: Linkage) -> Non
     assert all(example.pairs >= FEWEST for example in counted.examples)
 
 
-def test_an_empty_result_is_a_result(blocked: Linkage, parties: Provisioned) -> None:
+def test_an_empty_result_is_a_result(blocked, parties):
     none = np.zeros(0, dtype=np.int32)
     empty = replace(
         blocked,

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from sqlalchemy import update
 from typer.testing import CliRunner
 
-from gemel.carole.store.database import Database
-from gemel.carole.store.results import REPORT
-from gemel.carole.store.tables import projects
 from gemel.command import app
 from gemel.common.audit.statements import StewardDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.parties import Role, Side
+from gemel.common.parties import Side
 from gemel.common.pki.members import Members
 from gemel.common.specification import load_specification, specification_digest
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, steward
+from tests.carole.deployment import SPECIFICATION, steward
 from tests.carole.refusals import refused
 from tests.carole.service.test_ownership import deployment, listed, several, types
-from tests.carole.service.test_stewardship import DOCUMENT, JUDGEMENT, REASON
-from tests.carole.trial import take
+from tests.carole.service.test_stewardship import REASON, hold
 from tests.console.consoles import wide_consoles
 
 __all__ = ["deployment", "several"]
@@ -44,30 +37,19 @@ assessment:
 
 
 @pytest.fixture
-def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deployment, str]:
+def held(deployment, uploads):
     """A result that the policy holds until two stewards have signed; and its run."""
-    for side in Side:
-        deployment.custodian(side).contribute(uploads[side])
-    database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
-    database.holder = deployment.store.holder
-    with database.write() as connection:
-        connection.execute(update(projects).values(policy="hold", signatures=2))
-    database.close()
-    run = deployment.coordinator().start("trial").run
-    lease = take(deployment.store)
-    shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
-    deployment.store.runs.finish(lease, 3, shares, JUDGEMENT)
-    return deployment, run
+    return deployment, hold(deployment, uploads, signatures=2)
 
 
-def spec_check(specification: Path, members: Path) -> str:
+def spec_check(specification, members):
     with wide_consoles():
         result = CliRunner().invoke(app, ["spec", "check", str(specification), "--members", str(members)])
     assert result.exception is None, result.output
     return " ".join(result.output.split())
 
 
-def test_two_stewards_sign_and_all_see_who_is_awaited(held: tuple[Deployment, str]) -> None:
+def test_two_stewards_sign_and_all_see_who_is_awaited(held):
     deployment, run = held
     first, second = steward(deployment), steward(deployment, "second")
     report = first.report("trial", run).sha256
@@ -94,7 +76,7 @@ def test_two_stewards_sign_and_all_see_who_is_awaited(held: tuple[Deployment, st
         StewardDecision("trial", run, report, True, entry.details["reason"]).verify(identity, signature)
 
 
-def test_the_second_may_refuse_what_the_first_has_signed(held: tuple[Deployment, str]) -> None:
+def test_the_second_may_refuse_what_the_first_has_signed(held):
     deployment, run = held
     first, second = steward(deployment), steward(deployment, "second")
     report = first.report("trial", run).sha256
@@ -104,7 +86,7 @@ def test_the_second_may_refuse_what_the_first_has_signed(held: tuple[Deployment,
     refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
 
 
-def test_the_signature_of_a_steward_who_was_removed_does_not_count(held: tuple[Deployment, str]) -> None:
+def test_the_signature_of_a_steward_who_was_removed_does_not_count(held):
     deployment, run = held
     report = steward(deployment).report("trial", run).sha256
     steward(deployment).decide("trial", run, report, release=True, reason=REASON)
@@ -120,7 +102,7 @@ def test_the_signature_of_a_steward_who_was_removed_does_not_count(held: tuple[D
     assert status.state == RELEASED
 
 
-def test_carole_takes_no_specification_that_needs_more_stewards_than_are_listed(deployment: Deployment) -> None:
+def test_carole_takes_no_specification_that_needs_more_stewards_than_are_listed(deployment):
     digest = specification_digest(load_specification(TWO, "test"))
     listed(deployment, "second")
     deployment.restart()
@@ -141,7 +123,7 @@ def test_carole_takes_no_specification_that_needs_more_stewards_than_are_listed(
     assert len(deployment.coordinator().approve("twice", digest).approvals) == 1
 
 
-def test_the_check_of_a_specification_warns_where_it_is_given_the_list(deployment: Deployment, tmp_path: Path) -> None:
+def test_the_check_of_a_specification_warns_where_it_is_given_the_list(deployment, tmp_path):
     specification, members = tmp_path / "linkage.yaml", tmp_path / "known.yaml"
     specification.write_text(TWO)
     fewer = Members(member for member in deployment.parties.members if member.name != "second")

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import update
 
 from gemel.carole.projects.project import PolicyDecision
-from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects
 from gemel.common.audit import verify_inclusion
@@ -18,7 +17,7 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, steward
+from tests.carole.deployment import SPECIFICATION, steward
 from tests.carole.refusals import refused
 from tests.carole.trial import take
 
@@ -30,21 +29,17 @@ REASON = "used inside the secure room only, see the minutes of May"
 
 
 @pytest.fixture
-def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deployment, str]:
+def held(deployment, uploads):
     """A deployment with a result that the policy holds, and its run."""
     deployment.keyed()
     return deployment, hold(deployment, uploads)
 
 
-def hold(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
+def hold(deployment, uploads, signatures=1):
     """A run of a project whose keys agree, with a result of 3 links that the policy holds."""
-    for side in Side:
-        deployment.custodian(side).contribute(uploads[side])
-    database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
-    database.holder = deployment.store.holder
-    with database.write() as connection:
-        connection.execute(update(projects).values(policy="hold"))
-    database.close()
+    deployment.contribute(uploads)
+    with deployment.store._database.write() as connection:
+        connection.execute(update(projects).values(policy="hold", signatures=signatures))
     run = deployment.coordinator().start("trial").run
     lease = take(deployment.store)
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
@@ -52,7 +47,7 @@ def hold(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
     return run
 
 
-def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held: tuple[Deployment, str]) -> None:
+def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held):
     deployment, run = held
     assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_HELD
     assert "steward" in deployment.coordinator().get("trial")[0].blocking_error
@@ -78,7 +73,7 @@ def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held: tuple
     assert reported["release"]["assessment"] == "overridden by a steward"
 
 
-def test_what_a_steward_has_signed_verifies_from_the_log_alone(held: tuple[Deployment, str]) -> None:
+def test_what_a_steward_has_signed_verifies_from_the_log_alone(held):
     """The reason is signed as the log keeps it: else a steward could deny what the log says that it signed."""
     deployment, run = held
     decider, reason = steward(deployment), "used  inside the\nsecure room, see\u202e May"
@@ -97,7 +92,7 @@ def test_what_a_steward_has_signed_verifies_from_the_log_alone(held: tuple[Deplo
     StewardDecision("trial", run, report, True, kept).verify(signer.public, signed)
 
 
-def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, str]) -> None:
+def test_a_steward_refuses_and_nothing_is_ever_fetched(held):
     deployment, run = held
     decider = steward(deployment)
     report = decider.report("trial", run)
@@ -111,14 +106,14 @@ def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, s
     refused(ErrorCode.ENCODING_MISMATCH, deployment.coordinator().amend, amended.replace("bits: 1024", "bits: 512"))
 
 
-def test_a_coordinator_reads_reports_and_neither_the_list_nor_the_log(held: tuple[Deployment, str]) -> None:
+def test_a_coordinator_reads_reports_and_neither_the_list_nor_the_log(held):
     deployment, _ = held
     reader = steward(deployment, "coordinator")
     refused(ErrorCode.NOT_ADMITTED, reader.assessed)
     refused(ErrorCode.NOT_ADMITTED, lambda: list(reader.entries()))
 
 
-def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held: tuple[Deployment, str]) -> None:
+def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held):
     deployment, run = held
     report = steward(deployment).report("trial", run)
     for _ in range(3):
@@ -137,7 +132,7 @@ def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held
     ]
 
 
-def test_entries_come_with_proofs_and_a_changed_one_is_refused(held: tuple[Deployment, str]) -> None:
+def test_entries_come_with_proofs_and_a_changed_one_is_refused(held):
     deployment, _ = held
     reader = steward(deployment)
     entries = list(reader.entries())
@@ -151,7 +146,7 @@ def test_entries_come_with_proofs_and_a_changed_one_is_refused(held: tuple[Deplo
         assert not verify_inclusion(bytes(32), entry.sequence - 1, checkpoint.size, proof, checkpoint.root)
 
 
-def test_reports_that_do_not_exist(held: tuple[Deployment, str]) -> None:
+def test_reports_that_do_not_exist(held):
     deployment, run = held
     refused(ErrorCode.NOT_FOUND, steward(deployment).report, "trial", "0" * 32)
     refused(ErrorCode.NOT_FOUND, steward(deployment).report, "other", run)

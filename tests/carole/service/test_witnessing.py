@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gemel.common.audit import Checkpoint
@@ -16,7 +14,7 @@ from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.coordinator_client import Coordinator, ReleasedRuns
 from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, custody_pb2, project_pb2
-from tests.carole.deployment import Custodian, Deployment, make_upload, people
+from tests.carole.deployment import make_upload, people
 from tests.carole.refusals import refusal
 from tests.carole.trial import take
 
@@ -24,7 +22,7 @@ SHARE = b"sealed share"
 
 
 @pytest.fixture
-def run(deployment: Deployment) -> str:
+def run(deployment):
     """A run of the project trial, released."""
     deployment.records = 30
     deployment.keyed()
@@ -38,18 +36,16 @@ def run(deployment: Deployment) -> str:
     return found
 
 
-def linker(deployment: Deployment):  # type: ignore[no-untyped-def]
+def linker(deployment):
     return deployment.parties.members.in_role(Role.LINKER).identity
 
 
-def reader(deployment: Deployment, custodian: Custodian, folder: Path) -> LogReader:
+def reader(deployment, custodian, folder):
     memory = FileMemory(folder / f"{custodian.side}.json")
     return LogReader(custodian.connection, custodian.identity, linker(deployment), memory, "")
 
 
-def test_a_release_is_shown_with_its_proof_and_no_other_run_is(
-    deployment: Deployment, run: str, tmp_path: Path
-) -> None:
+def test_a_release_is_shown_with_its_proof_and_no_other_run_is(deployment, run, tmp_path):
     log = reader(deployment, deployment.custodian(Side.ALICE), tmp_path)
     entry = log.check_release("trial", run)
     assert (entry.project, entry.action, entry.details["run"]) == ("trial", "release", run)
@@ -64,7 +60,7 @@ def test_a_release_is_shown_with_its_proof_and_no_other_run_is(
             log.check_release(project, other)
 
 
-def test_whoever_has_not_countersigned_a_release_is_asked_to(deployment: Deployment, run: str, tmp_path: Path) -> None:
+def test_whoever_has_not_countersigned_a_release_is_asked_to(deployment, run, tmp_path):
     alice, bob = (deployment.custodian(side) for side in Side)
     release = reader(deployment, alice, tmp_path).check_release("trial", run).sequence
     assert alice.next_task().countersign == release
@@ -89,16 +85,15 @@ def test_whoever_has_not_countersigned_a_release_is_asked_to(deployment: Deploym
     assert [each.next_task().countersign for each in (alice, bob)] == [0, 0]
 
 
-def test_a_cosignature_is_verified_before_it_is_kept(deployment: Deployment, tmp_path: Path) -> None:
+def test_a_cosignature_is_verified_before_it_is_kept(deployment, tmp_path):
     alice, bob = (deployment.custodian(side) for side in Side)
     log = reader(deployment, alice, tmp_path)
     log.check()
     seen = FileMemory(tmp_path / "alice.json").newest_seen()
-    assert seen is not None
     seen.verify(linker(deployment))
     assert seen.note
 
-    def send(cosignature: Cosignature) -> None:
+    def send(cosignature):
         request = audit_pb2.WitnessRequest(
             seen=checkpoint_to_wire(seen),
             countersignature=seen.countersign(alice.identity),
@@ -116,9 +111,7 @@ def test_a_cosignature_is_verified_before_it_is_kept(deployment: Deployment, tmp
     assert noted[0] == seen
 
 
-def test_a_coordinator_shows_no_release_that_is_not_in_the_log(
-    deployment: Deployment, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coordinator_shows_no_release_that_is_not_in_the_log(deployment, run, tmp_path, monkeypatch):
     party = deployment.coordinator()
     memory = FileMemory(tmp_path / "coordinator.json")
     connection = deployment.connect("coordinator")

@@ -3,14 +3,10 @@ more."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
-import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,13 +20,10 @@ from gemel.carole.projects.project import RunState, State
 from gemel.carole.service import supervisor
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store.tables import payloads
-from gemel.common.keys.sealing import SealContext, open_sealed
-from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.protos.linkage.v1 import project_pb2
-from tests.carole.deployment import Deployment, eventually, get, make_upload, people
-from tests.carole.service.small_disk import Disk, disk
+from tests.carole.deployment import Deployment, eventually, files_of, get, make_upload, people
+from tests.carole.service.small_disk import disk
 from tests.carole.store.conftest import Postgres
 from tests.carole.trial import take
 
@@ -40,14 +33,14 @@ N, COMMON = 400, 250
 
 
 @pytest.fixture
-def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+def carole(parties, tmp_path):
     """Carole with a worker."""
     made = Deployment(parties, tmp_path / "carole")
     yield made
     made.stop()
 
 
-def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
+def contribute(deployment):
     """Both contributions; the order each side's rows were shuffled into."""
     deployment.records = N
     deployment.keyed()
@@ -58,17 +51,12 @@ def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
     return orders
 
 
-def opened(deployment: Deployment, side: Side, run: str) -> dict[str, bytes]:
-    """What the custodian finds in its share, opened with its own key."""
-    sealed, _ = deployment.custodian(side).fetch(run)
-    key = SealingKey.load(deployment.parties.parties[str(side)].sealing)
-    content = b"".join(open_sealed(key, SealContext("trial", run, str(side)), [sealed]))
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
-        return {name: archive.read(name) for name in archive.namelist()}
+def opened(deployment, side, run):
+    """What the custodian finds in its share."""
+    return files_of(deployment.parties, str(side), deployment.custodian(side).fetch(run)[0], run)
 
 
-def test_a_run_from_start_to_sealed_shares(carole: Deployment) -> None:
+def test_a_run_from_start_to_sealed_shares(carole):
     carole.start(Supervisor)
     orders = contribute(carole)
     coordinator = carole.coordinator()
@@ -100,7 +88,7 @@ def test_a_run_from_start_to_sealed_shares(carole: Deployment) -> None:
     assert status.state == project_pb2.PROJECT_STATE_RELEASED
 
 
-def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> None:
+def test_a_run_whose_worker_is_killed_is_taken_up_again(carole):
     application = carole.start(Supervisor)
     contribute(carole)
     former = application.worker_pid
@@ -117,14 +105,13 @@ def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> N
     assert carole.store.projects.get("trial").state is State.RELEASED
 
 
-def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deployment) -> None:
+def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole):
     carole.start()
     contribute(carole)
     run = carole.store.runs.start("trial", "coordinator", "r", "e" * 32).run
     carole.stop()
     # A worker that takes the run and dies of it.
-    program = Path(carole.root / "dying.py")
-    program.write_text(
+    carole.start_worker(
         "import os, sys\n"
         "from pathlib import Path\n"
         "from gemel.carole.configuration import load_carole\n"
@@ -135,7 +122,6 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
         "if worker._store.runs.take(worker._owner):\n"
         "    os.kill(os.getpid(), 9)\n"
     )
-    carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED)
     found = carole.store.runs.get("trial", run)
     assert found.attempt == MAX_ATTEMPTS
@@ -143,7 +129,7 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
 
 
-def test_a_failed_run_states_its_cause(carole: Deployment) -> None:
+def test_a_failed_run_states_its_cause(carole):
     carole.configuration.write_text(carole.configuration.read_text().replace("memory: 3GiB", "memory: 64KiB"))
     carole.start(Supervisor)
     contribute(carole)
@@ -161,22 +147,19 @@ def test_a_failed_run_states_its_cause(carole: Deployment) -> None:
     assert last.state == project_pb2.RUN_STATE_DONE, last.error
 
 
-def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
+def test_the_worker_ends_with_its_carole(carole):
     application = carole.start(Supervisor)
     pid = application.worker_pid
     assert pid is not None
     process = application._supervisors[0]._process
-    assert process is not None
-    assert process.stdin is not None
     process.stdin.close()  # as it is when Carole is killed
     eventually(lambda: process.poll() is not None)
 
 
 @pytest.mark.long
-def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deployment) -> None:
+def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole):
     """Three times, by its supervisor started again; then the project is erased."""
-    program = Path(carole.root / "dying.py")
-    program.write_text(
+    carole.start_worker(
         "import os, sys\n"
         "from gemel.carole.service import worker\n"
         "from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads\n"
@@ -187,12 +170,11 @@ def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deploy
         "EncryptedPayloads.store = dies\n"
         "worker.main(sys.argv[1:])\n"
     )
-    carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
     contribute(carole)
     run = carole.coordinator().start("trial").run
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED, 240)
 
-    def keys() -> int:
+    def keys():
         with carole.store.runs._database.read() as connection:
             found = select(func.count()).select_from(payloads).where(payloads.c.wrapped_key.is_not(None))
             return int(connection.execute(found).scalar_one())
@@ -225,13 +207,13 @@ sys.exit(worker.main(sys.argv[1:]))
 """
 
 
-def stands_still(pid: int) -> bool:
+def stands_still(pid):
     """Whether a process is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 @contextmanager
-def renamed(file: Path) -> Iterator[None]:
+def renamed(file):
     """SQLite's file is away meanwhile."""
     elsewhere = file.with_name("elsewhere.db")
     file.rename(elsewhere)
@@ -242,7 +224,7 @@ def renamed(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def stopped(server: Postgres) -> Iterator[None]:
+def stopped(server):
     """PostgreSQL is down meanwhile."""
     server.stop()
     try:
@@ -252,9 +234,7 @@ def stopped(server: Postgres) -> Iterator[None]:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
-def failing(
-    request: pytest.FixtureRequest, parties: Provisioned, tmp_path: Path
-) -> Iterator[tuple[Deployment, Callable[[], object]]]:
+def failing(request, parties, tmp_path):
     """Carole, and what makes her database fail for a block."""
     with tempfile.TemporaryDirectory(prefix="gemel-pg-", ignore_cleanup_errors=True) as folder:
         if request.param == "sqlite":
@@ -269,11 +249,10 @@ def failing(
             server.stop()
 
 
-def test_a_database_that_fails_during_a_run_costs_it_no_attempt(failing: tuple[Deployment, Callable]) -> None:
+def test_a_database_that_fails_during_a_run_costs_it_no_attempt(failing):
     carole, fails = failing
-    program, marker = carole.root / "stops.py", carole.root / "stopped"
-    program.write_text(STOPS)
-    application = carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
+    marker = carole.root / "stopped"
+    application = carole.start_worker(STOPS)
     contribute(carole)
     run = carole.coordinator().start("trial").run
     process = application._supervisors[0]._process
@@ -288,9 +267,21 @@ def test_a_database_that_fails_during_a_run_costs_it_no_attempt(failing: tuple[D
     assert carole.store.projects.get("trial").state is State.RELEASED
 
 
-def test_a_run_waits_for_room_on_the_disk_and_ends_with_its_links(
-    parties: Provisioned, tmp_path: Path, disk: Callable[[str], Disk], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def waits_until(carole, application, mend):
+    """A run that its worker leaves because the storage fails, and that ends with its links once that is mended."""
+    run = carole.coordinator().start("trial").run
+    queued = lambda: [e for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]  # noqa: E731
+    eventually(lambda: len(queued()) > 0, 600)
+    assert {entry.details["cause"] for entry in queued()} == {"storage failed"}
+    mend()
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
+    found = carole.store.runs.get("trial", run)
+    assert (found.attempt, found.links) == (1, COMMON)
+    assert all(opened(carole, side, run)["links.parquet"] for side in Side)
+    eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+
+
+def test_a_run_waits_for_room_on_the_disk_and_ends_with_its_links(parties, tmp_path, disk, monkeypatch):
     monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
     small = disk("16m")
     changes = ("blobs: store/blobs", f"blobs: {small.folder}/blobs"), ('listen: ""', 'listen: "127.0.0.1:0"')
@@ -301,16 +292,6 @@ def test_a_run_waits_for_room_on_the_disk_and_ends_with_its_links(
         small.fill()
         status, found = get(application.observability, "/readyz")
         assert (status, found["checks"]["blobs"]) == (503, "failed")
-        run = carole.coordinator().start("trial").run
-        queued = lambda: [e for e in carole.store.audit.entries("trial") if e.action == "requeue-run"]  # noqa: E731
-        eventually(lambda: len(queued()) > 0, 600)
-        assert {entry.details["cause"] for entry in queued()} == {"storage failed"}
-        small.empty()
-        eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE, 600)
-        assert carole.store.runs.get("trial", run).attempt == 1
-        links = [opened(carole, side, run)["links.parquet"] for side in Side]
-        assert carole.store.runs.get("trial", run).links == COMMON
-        assert all(links)
-        eventually(lambda: get(application.observability, "/readyz")[0] == 200)
+        waits_until(carole, application, small.empty)
     finally:
         carole.stop()

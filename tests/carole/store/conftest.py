@@ -11,11 +11,13 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
+from gemel.carole.bucket import Bucket
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.provision import initialise
@@ -117,7 +119,7 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request, tmp_path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'carole.db'}"
     server: Postgres = request.getfixturevalue("postgres")
@@ -148,7 +150,7 @@ def keys() -> WrappingKeys:
 
 
 @pytest.fixture
-def vault(keys: WrappingKeys) -> Vault:
+def vault(keys) -> Vault:
     return Vault(keys)
 
 
@@ -158,33 +160,71 @@ def identity_key() -> IdentityKey:
 
 
 @pytest.fixture
-def identity(identity_key: IdentityKey) -> Identity:
+def identity(identity_key) -> Identity:
     return Identity(identity_key)
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where a store is, and all that it is opened by."""
+
+    url: str
+    blobs: Path | Bucket
+    vault: Vault
+    identity: Identity
+    clock: Clock
+    request: pytest.FixtureRequest
+
+    @property
+    def place(self) -> tuple[str, Path | Bucket, Identity, Clock]:
+        """As what makes, upgrades and restores a store takes it."""
+        return self.url, self.blobs, self.identity, self.clock
+
+    def open(self, holder: str = "") -> Store:
+        """The store, which nothing has recovered; it is closed with the test."""
+        store = Store(self.url, self.blobs, self.vault, self.identity, self.clock, holder=holder)
+        self.request.addfinalizer(store.close)
+        return store
+
+    def serve(self) -> Store:
+        """The store, as a Carole that starts has it."""
+        store = self.open()
+        store.recover()
+        return store
+
+    def database(self) -> str:
+        """The URL of another, empty database of the same kind; of a file, that is not there yet."""
+        if self.url.startswith("sqlite"):
+            return self.url.replace("carole.db", "another.db")
+        return str(self.request.getfixturevalue("postgres").database())
+
+    def elsewhere(self, blobs: Path | Bucket) -> Site:
+        """Another database, and other blobs, for the same Carole."""
+        return replace(self, url=self.database(), blobs=blobs)
+
+
 @pytest.fixture
-def open_store(
-    url: str, tmp_path: Path, vault: Vault, identity: Identity, clock: Clock
-) -> Iterator[Callable[[], Store]]:
+def site(url, tmp_path, vault, identity, clock, request) -> Site:
+    return Site(url, tmp_path / "blobs", vault, identity, clock, request)
+
+
+@pytest.fixture
+def open_store(site) -> Callable[[], Store]:
     """Opens the store, again and again: what the former opening left is what the next one finds."""
     opened: list[Store] = []
-    initialise(url, tmp_path / "blobs", identity, clock)
+    initialise(*site.place)
 
     def open_again() -> Store:
         if opened:
             opened[-1].close()
-        store = Store(url, tmp_path / "blobs", vault, identity, clock)
-        opened.append(store)
-        store.recover()
-        return store
+        opened.append(site.serve())
+        return opened[-1]
 
-    yield open_again
-    for store in opened:
-        store.close()
+    return open_again
 
 
 @pytest.fixture
-def store(open_store: Callable[[], Store]) -> Store:
+def store(open_store) -> Store:
     return open_store()
 
 

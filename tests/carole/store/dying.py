@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
+from gemel.carole.projects.operations import release
 from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.runs import Lease
@@ -22,14 +22,18 @@ store = Store(url, folder / "blobs", vault, identity, lambda: int(now), holder=h
 lease = Lease(run, "trial", "worker", 1)
 
 
-def die(*_: object) -> None:
+def erase_project():
+    store.apply("trial", lambda project, _: release.erase(project, Role.COORDINATOR, "coordinator"))
+
+
+def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def content(erase: bool) -> Iterator[bytes]:
+def content(erase):
     yield b"a" * (100 if erase else (1 << 20) + 1)  # less than a chunk, or a chunk and what is not one yet
     if erase:
-        store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+        erase_project()
     else:
         die()
 
@@ -48,7 +52,7 @@ elif point == "sealing beside an erasure":
     store.runs.finish(lease, 1, {"custodian-a": content(True), "coordinator": [b"{}"]})
 elif point == "erased":
     EncryptedPayloads.remove = die
-    store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+    erase_project()
 elif point == "within an erasure by retention":
     erase = EncryptedPayloads.erase
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from gemel.carole.store import backup, database, migrations, provision
 from gemel.common.versions import STORE
 
@@ -35,7 +33,7 @@ migrations.migrate.__defaults__ = ({LATER}, Path(__file__).parent / "steps")
 """
 
 
-def later_steps(folder: Path) -> Path:
+def later_steps(folder):
     """The steps of this release, and one more."""
     steps = folder / "steps"
     shutil.copytree(migrations.STEPS, steps, ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,14 +41,14 @@ def later_steps(folder: Path) -> Path:
     return steps
 
 
-def become_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def become_later(folder, monkeypatch):
     """Make this process one of the later version."""
     for module in (backup, database, provision):
         monkeypatch.setattr(module, "STORE", LATER)
     monkeypatch.setattr(migrations.migrate, "__defaults__", (LATER, later_steps(folder)))
 
 
-def later_programs(folder: Path) -> dict[str, str]:
+def later_programs(folder):
     """The environment of programs of the later version."""
     folder.mkdir()
     later_steps(folder)

@@ -8,9 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +27,7 @@ class ObjectStore:
         The user's key, in a file.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._folder = folder
         self.credentials = folder / "credentials"
         with socket.socket() as found:
@@ -40,7 +37,7 @@ class ObjectStore:
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         """Start it, empty but for the bucket; once the user is made every request needs valid credentials."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self._port)],
@@ -65,21 +62,19 @@ class ObjectStore:
         self.key, self.secret = key["AccessKeyId"], key["SecretAccessKey"]
         self.write_credentials(self.key, self.secret)
 
-    def write_credentials(self, key: str, secret: str) -> None:
+    def write_credentials(self, key, secret):
         """Into the file."""
         self.credentials.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
 
-    def suspend(self) -> None:
+    def suspend(self):
         """Reachable no more, with all that it has."""
-        assert self._process is not None
         self._process.send_signal(19)
 
-    def resume(self) -> None:
+    def resume(self):
         """Answer again."""
-        assert self._process is not None
         self._process.send_signal(18)
 
-    def empty(self) -> None:
+    def empty(self):
         """Without objects, reachable, and with all rights for the user and the right key in the file."""
         self.resume()
         self.allow("s3:*")
@@ -87,7 +82,7 @@ class ObjectStore:
         for path in self.objects(""):
             self.change(path, None, "")
 
-    def stop(self) -> None:
+    def stop(self):
         """End it; what it had is lost."""
         if self._process is not None:
             self._process.send_signal(18)
@@ -95,22 +90,22 @@ class ObjectStore:
             self._process.wait(30)
             self._process = None
 
-    def bucket(self, name: str = "gemel-bucket", prefix: str = "carole") -> Bucket:
+    def bucket(self, name="gemel-bucket", prefix="carole"):
         """Where a store's blobs are."""
         return Bucket(f"s3://{name}/{prefix}", self.endpoint, REGION, self.credentials)
 
-    def objects(self, prefix: str = "carole/") -> dict[str, int]:
+    def objects(self, prefix="carole/"):
         """Sizes of the objects, by what follows the prefix."""
         pages = self._client("s3", self.key, self.secret).get_paginator("list_objects_v2")
         found = pages.paginate(Bucket="gemel-bucket", Prefix=prefix)
         return {one["Key"].removeprefix(prefix): one["Size"] for page in found for one in page.get("Contents", [])}
 
-    def content(self, path: str, prefix: str = "carole/") -> bytes:
+    def content(self, path, prefix="carole/"):
         """The bytes of an object."""
         found = self._client("s3", self.key, self.secret).get_object(Bucket="gemel-bucket", Key=prefix + path)
         return bytes(found["Body"].read())
 
-    def change(self, path: str, content: bytes | None, prefix: str = "carole/") -> None:
+    def change(self, path, content, prefix="carole/"):
         """Replace an object, or remove it."""
         client, where = self._client("s3", self.key, self.secret), {"Bucket": "gemel-bucket", "Key": prefix + path}
         if content is None:
@@ -118,14 +113,14 @@ class ObjectStore:
         else:
             client.put_object(**where, Body=content)
 
-    def allow(self, *actions: str) -> None:
+    def allow(self, *actions):
         """What the user may do from now on."""
         statement = {"Effect": "Allow", "Action": [*actions, "iam:*"], "Resource": "*"}
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         iam = self._client("iam", self.key, self.secret)
         iam.put_user_policy(UserName="carole", PolicyName="all", PolicyDocument=policy)
 
-    def _client(self, service: str, *key_and_secret: str) -> Any:
+    def _client(self, service, *key_and_secret):
         import boto3
 
         key, secret = key_and_secret or ("not", "checked")
@@ -135,7 +130,7 @@ class ObjectStore:
 
 
 @pytest.fixture(scope="session")
-def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def object_server(tmp_path_factory):
     """An S3 server."""
     for module in ("moto", "flask", "obstore"):
         pytest.importorskip(module)
@@ -145,7 +140,7 @@ def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectSt
 
 
 @pytest.fixture
-def object_store(object_server: ObjectStore) -> ObjectStore:
+def object_store(object_server):
     """The server, empty and as it was when it was started."""
     object_server.empty()
     return object_server

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text
 
+from gemel.carole.projects.operations.consent import post_message
 from gemel.carole.projects.project import Approval, KeyReport, MessageKind, RunState, State
-from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import Database
-from gemel.carole.store.provision import confirm_clock, initialise
+from gemel.carole.store.provision import confirm_clock
 from gemel.carole.store.tables import payloads
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity, IdentityKey
-from gemel.common.keys.vault import Vault, WrappingKeys
+from gemel.common.keys.vault import Vault
 from gemel.common.missing_module import installing
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import refusal
-from tests.carole.store.conftest import Clock, pass_days
-from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, approved, contributed, intact, keyed, taken
+from tests.carole.trial import (
+    DIGEST,
+    NEW,
+    PROJECT,
+    UPLOADS,
+    approve,
+    approved,
+    contributed,
+    intact,
+    keyed,
+    report_keys,
+    take,
+    taken,
+    tiny,
+)
 
 
-def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Store]) -> None:
+def test_what_was_written_is_there_after_a_restart(open_store):
     store = open_store()
     store.projects.create(NEW, "coordinator")
-    store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
+    approve(store, Role.CUSTODIAN_A, "alice")
     keyed(store)
     before = store.projects.get(PROJECT)
     log = store.audit.entries()
@@ -42,7 +52,7 @@ def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Stor
     assert store.projects.specification(PROJECT) == "the specification"
 
 
-def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(store: Store) -> None:
+def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(store):
     first = store.projects.create(NEW, "coordinator")
     assert store.projects.create(NEW, "coordinator") == first
     with refusal(ErrorCode.EXISTS):
@@ -50,41 +60,34 @@ def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(s
     assert [entry.action for entry in store.audit.entries()] == ["init", "create"]
 
 
-def test_agreement_messages_and_reports_are_kept_by_the_rules(store: Store) -> None:
+def test_agreement_messages_and_reports_are_kept_by_the_rules(store):
     store.projects.create(NEW, "coordinator")
     approved(store, PROJECT)
+    offer = Side.BOB, "bob", 1, MessageKind.OFFER, b"an offer"
     for _ in range(2):
-        store.projects.post_message(PROJECT, Side.BOB, "bob", 1, MessageKind.OFFER, b"an offer")
-    store.projects.report_keys(PROJECT, Side.ALICE, "alice", 1, KeyReport(b"k" * 8, b"c" * 32))
-    store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"x" * 8, b"c" * 32))
+        store.apply(PROJECT, lambda project, _: post_message(project, *offer))
+    report_keys(store, Side.ALICE, KeyReport(b"k" * 8, b"c" * 32))
+    report_keys(store, Side.BOB, KeyReport(b"x" * 8, b"c" * 32))
     project = store.projects.get(PROJECT)
     assert project.messages == {(Side.BOB, MessageKind.OFFER): b"an offer"}
     assert project.state is State.APPROVED
-    store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"k" * 8, b"c" * 32))
+    report_keys(store, Side.BOB, KeyReport(b"k" * 8, b"c" * 32))
     assert store.projects.get(PROJECT).state is State.KEYED
     assert all("k" * 8 not in str(entry) and "an offer" not in str(entry) for entry in store.audit.entries())
 
 
-def test_writers_at_once_lose_nothing(store: Store) -> None:
+def test_writers_at_once_lose_nothing(store):
     """Eight threads, each with projects of its own and one that they share: the log has neither gap nor double."""
-    failed: list[BaseException] = []
 
-    def write(mine: int) -> None:
-        try:
-            for number in range(5):
-                store.projects.create(replace(NEW, name=f"p{mine}-{number}"), "coordinator")
-                store.projects.create(replace(NEW, name=f"shared-{number}"), "coordinator")
-                for role in (Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-                    store.projects.approve(f"shared-{number}", role, str(role), DIGEST, b"s" * 64)
-        except BaseException as error:  # noqa: BLE001
-            failed.append(error)
+    def write(mine):
+        for number in range(5):
+            store.projects.create(replace(NEW, name=f"p{mine}-{number}"), "coordinator")
+            store.projects.create(replace(NEW, name=f"shared-{number}"), "coordinator")
+            for role in (Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+                approve(store, role, str(role), f"shared-{number}")
 
-    threads = [threading.Thread(target=write, args=(mine,)) for mine in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(8)))
     log = store.audit.entries()
     assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
     assert len(log) == 1 + 8 * 5 + 5 + 2 * 5
@@ -92,7 +95,7 @@ def test_writers_at_once_lose_nothing(store: Store) -> None:
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'unknown'", "DELETE FROM audit"])
-def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -> None:
+def test_the_audit_log_refuses_changes(store, url, statement):
     store.projects.create(NEW, "coordinator")
     database = Database(url)
     database.holder = store.holder
@@ -102,38 +105,26 @@ def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -
     database.close()
 
 
-def test_a_change_and_its_entry_stand_or_fall_together(store: Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_and_its_entry_stand_or_fall_together(store, monkeypatch):
     store.projects.create(NEW, "coordinator")
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise RuntimeError("the log cannot be written")
 
     monkeypatch.setattr("gemel.carole.store.audit.append", broken)
     with pytest.raises(RuntimeError):
-        store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
+        approve(store, Role.CUSTODIAN_A, "alice")
     assert not store.projects.get(PROJECT).approvals
 
 
-def test_a_new_wrapping_key_takes_over_at_the_next_start(
-    url: str, tmp_path: Path, contributions: dict[Side, Contribution]
-) -> None:
-    keys = WrappingKeys.create()
-    small = {side: Contribution(3, rows=20, bits=64) for side in Side}
-    initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), lambda: 1)
-    store = Store(url, tmp_path / "blobs", Vault(keys), Identity(IdentityKey.create()))
-    store.recover()
-    contributed(store, small)
+def test_a_new_wrapping_key_takes_over_at_the_next_start(site, store, keys):
+    contributed(store, tiny())
     store.close()
     rotated = keys.rotated()
-    store = Store(url, tmp_path / "blobs", Vault(rotated), Identity(IdentityKey.create()))
-    store.recover()
-    store.close()
+    replace(site, vault=Vault(rotated)).serve().close()
     retired = Vault(rotated.retired())
-    store = Store(url, tmp_path / "blobs", retired, Identity(IdentityKey.create()))
-    store.recover()
-    assert store.uploads.read(PROJECT, Side.ALICE)
-    store.close()
-    database = Database(url)
+    assert replace(site, vault=retired).serve().uploads.read(PROJECT, Side.ALICE)
+    database = Database(site.url)
     with database.read() as connection:
         assert all(retired.is_current(key) for key in connection.execute(select(payloads.c.wrapped_key)).scalars())
     database.close()
@@ -142,26 +133,26 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
 @pytest.mark.parametrize(
     "bad", ["", "nonsense", "sqlite://", "mysql://root:secretword@host/db", "postgresql+nodriver://x:secretword@h/d"]
 )
-def test_an_invalid_url_is_refused_without_showing_it(bad: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_it(bad):
     with refusal(ErrorCode.CONFIGURATION) as caught:
         Database(bad)
     assert "secretword" not in str(caught.value)
 
 
-def test_a_driver_that_is_missing_is_named_with_what_installs_it() -> None:
+def test_a_driver_that_is_missing_is_named_with_what_installs_it():
     with pytest.raises(GemelError) as caught:
         Database("postgresql+nodriver://host/name")
     assert (caught.value.where, caught.value.got) == ("store.database", "postgresql+nodriver")
     assert installing("postgres") in caught.value.remedy
 
 
-def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
+def test_a_database_that_is_not_there_is_an_error_of_ours():
     with refusal(ErrorCode.DATABASE) as caught:
         Database("postgresql+psycopg://absent:secretword@127.0.0.1:1/none")
     assert "secretword" not in str(caught.value)
 
 
-def test_a_failed_statement_does_not_show_its_values(store: Store, url: str) -> None:
+def test_a_failed_statement_does_not_show_its_values(store, url):
     database = Database(url)
     database.holder = store.holder
     with pytest.raises(GemelError) as caught, database.write() as connection:
@@ -171,15 +162,6 @@ def test_a_failed_statement_does_not_show_its_values(store: Store, url: str) -> 
     database.close()
 
 
-def test_uploads_of_one_project_are_not_another_ones(store: Store) -> None:
-    keyed(store)
-    store.projects.create(replace(NEW, name="other"), "coordinator")
-    given = Contribution(3, rows=20, bits=64)
-    store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOADS[Side.ALICE], given.layout)
-    with refusal(ErrorCode.NOT_FOUND):
-        store.uploads.put("other", Side.ALICE, UPLOADS[Side.ALICE], given.chunk(0))
-
-
 # The clock of Carole's machine jumps: nothing is lost by a jump back, and a run that a jump ahead ends is taken up.
 
 RUN = "c" * 32
@@ -187,7 +169,7 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 SHARES = {str(Role.COORDINATOR): [b"{}"]}
 
 
-def erased(store: Store) -> int:
+def erased(store):
     """What retention erases; nothing where the clock is not believed."""
     try:
         store.clock_guard.require()
@@ -199,9 +181,7 @@ def erased(store: Store) -> int:
 
 
 @pytest.mark.parametrize("jump", [-YEAR_MS, -1, 60 * 60 * 1000])
-def test_an_upload_goes_on_over_a_jump(
-    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity, url: str, jump: int
-) -> None:
+def test_an_upload_goes_on_over_a_jump(store, small, clock, identity, url, jump):
     keyed(store)
     for side, given in small.items():
         store.uploads.begin(PROJECT, side, str(side), UPLOADS[side], given.layout)
@@ -213,9 +193,7 @@ def test_an_upload_goes_on_over_a_jump(
     assert intact(url, identity)
 
 
-def test_a_run_is_worked_on_once_over_a_jump_back(
-    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity, url: str
-) -> None:
+def test_a_run_is_worked_on_once_over_a_jump_back(store, small, clock, identity, url):
     contributed(store, small)
     lease = taken(store, RUN)
     clock.now -= YEAR_MS
@@ -230,44 +208,20 @@ def test_a_run_is_worked_on_once_over_a_jump_back(
     assert intact(url, identity)
 
 
-def test_a_run_is_worked_on_once_over_a_jump_ahead(
-    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity, url: str
-) -> None:
-    contributed(store, small)
-    former = taken(store, RUN)
-    clock.now += 24 * 3600 * 1000
-    second = store.runs.take("another")
-    assert second is not None, "to Carole the first worker has been silent for a day"
-    with refusal(ErrorCode.WRONG_STATE):
-        store.runs.finish(former, 7, SHARES)
-    store.runs.finish(second, 7, SHARES)
-    assert [entry.action for entry in store.audit.entries(PROJECT)].count("release") == 1
-    assert intact(url, identity)
-
-
-def test_a_dead_workers_run_is_freed_at_a_start_although_the_clock_went_back(
-    open_store: Callable[[], Store], small: dict[Side, Contribution], clock: Clock
-) -> None:
+def test_a_dead_workers_run_is_freed_at_a_start_although_the_clock_went_back(open_store, small, clock):
     store = open_store()
     contributed(store, small)
-    store.runs.start(PROJECT, "coordinator", "r", RUN)
-    assert store.runs.take("worker") is not None
+    taken(store, RUN)
     clock.now -= YEAR_MS
     store = open_store()
     assert store.runs.get(PROJECT, RUN).state is RunState.QUEUED
-    assert store.runs.take("another") is not None
+    assert take(store, "another").attempt == 2
 
 
 @pytest.mark.parametrize("jump", [YEAR_MS, -YEAR_MS])
 def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
-    open_store: Callable[[], Store],
-    small: dict[Side, Contribution],
-    clock: Clock,
-    url: str,
-    tmp_path: Path,
-    identity: Identity,
-    jump: int,
-) -> None:
+    open_store, small, clock, url, site, identity, jump
+):
     store = open_store()
     contributed(store, small)
     clock.now += jump
@@ -278,11 +232,10 @@ def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
                 refused()
         store = open_store()  # nor does a restart believe it
     assert store.uploads.read(PROJECT, Side.ALICE)
-    with pytest.raises(GemelError) as caught:
-        confirm_clock(url, tmp_path / "blobs", identity, clock)
-    assert caught.value.code is ErrorCode.BUSY, "she serves"
+    with refusal(ErrorCode.BUSY):  # she serves
+        confirm_clock(*site.place)
     store.close()
-    assert confirm_clock(url, tmp_path / "blobs", identity, clock) == jump // DAY_MS
+    assert confirm_clock(*site.place) == jump // DAY_MS
     store = open_store()
     entry = store.audit.entries("")[-1]
     assert (entry.actor, entry.action, entry.details) == ("system", "confirm-clock", {"days": jump // DAY_MS})
@@ -290,15 +243,7 @@ def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
     assert intact(url, identity)
 
 
-def test_days_that_pass_while_she_serves_are_believed(
-    store: Store, small: dict[Side, Contribution], clock: Clock
-) -> None:
-    contributed(store, small)
-    pass_days(store, clock, 8)
-    assert store.retention.enforce() == 2
-
-
-def test_a_new_store_believes_the_clock_of_its_first_service(open_store: Callable[[], Store], clock: Clock) -> None:
+def test_a_new_store_believes_the_clock_of_its_first_service(open_store, clock):
     clock.now += YEAR_MS
     store = open_store()
     store.clock_guard.require()

@@ -6,26 +6,22 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, MetaData, create_engine, event, text
+from sqlalchemy import MetaData, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from gemel.carole.configuration import template
-from gemel.carole.store import Store, tenure
+from gemel.carole.store import tenure
 from gemel.carole.store.database import Database
 from gemel.carole.store.migrations import schema_version
 from gemel.carole.store.provision import initialise, upgrade
 from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.versions import STORE
 from tests.carole.refusals import refusal
 from tests.carole.service.test_process import ROOT, Process
@@ -38,23 +34,23 @@ Rows = dict[str, list[tuple[object, ...]]]
 class transaction:  # noqa: N801 - used like a function
     """A transaction of the database's administrator, beside Gemel's own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self._engine = create_engine(url)
         if url.startswith("sqlite"):
             # The driver would begin none before the statements that change tables.
             event.listen(self._engine, "connect", lambda raw, _: setattr(raw, "isolation_level", None))
             event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
 
-    def __enter__(self) -> Connection:
+    def __enter__(self):
         self._begun = self._engine.begin()
         return self._begun.__enter__()
 
-    def __exit__(self, *ended: object) -> None:
-        self._begun.__exit__(*ended)  # type: ignore[arg-type]
+    def __exit__(self, *ended):
+        self._begun.__exit__(*ended)
         self._engine.dispose()
 
 
-def content(url: str) -> Rows:
+def content(url):
     """Every row of every table."""
     with transaction(url) as connection:
         found = MetaData()
@@ -71,8 +67,15 @@ def content(url: str) -> Rows:
         }
 
 
-def test_the_schema_is_that_of_the_tables_and_guards_the_log(url: str, tmp_path: Path) -> None:
-    initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
+def keeps_every_row(before, after, without):
+    """Columns that were added are the last ones."""
+    for table in before.keys() - set(without):
+        width = len(before[table][0]) if before[table] else 0
+        assert {row[:width] for row in after[table]} >= set(before[table]), table
+
+
+def test_the_schema_is_that_of_the_tables_and_guards_the_log(url, site):
+    initialise(*site.place)
     with transaction(url) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     for table, column in (("audit", "at"), ("audit_nodes", "height"), ("audit_checkpoints", "at")):
@@ -85,10 +88,8 @@ def test_the_schema_is_that_of_the_tables_and_guards_the_log(url: str, tmp_path:
     ("version", "got", "remedy"),
     [("0", "0", "gemel carole upgrade"), ("99", "99", "the version of Gemel that upgraded it")],
 )
-def test_another_version_is_refused_and_the_remedy_named(
-    url: str, tmp_path: Path, version: str, got: str, remedy: str
-) -> None:
-    initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
+def test_another_version_is_refused_and_the_remedy_named(url, site, version, got, remedy):
+    initialise(*site.place)
     with transaction(url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     with pytest.raises(GemelError) as caught:
@@ -97,11 +98,11 @@ def test_another_version_is_refused_and_the_remedy_named(
     assert remedy in caught.value.remedy
     if version == "99":
         with pytest.raises(GemelError, match="must have schema version"):
-            upgrade(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
+            upgrade(*site.place)
 
 
 @pytest.fixture
-def former(open_store: Callable[[], Store], url: str) -> str:
+def former(open_store, url):
     """The URL of a store of this version that holds something, closed."""
     store = open_store()
     contributed(store, tiny())
@@ -109,16 +110,12 @@ def former(open_store: Callable[[], Store], url: str) -> str:
     return url
 
 
-def test_an_upgrade_keeps_every_row_and_writes_an_entry(
-    former: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgrade_keeps_every_row_and_writes_an_entry(former, site, tmp_path, monkeypatch):
     before = content(former)
     become_later(tmp_path / "later", monkeypatch)
-    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (STORE, LATER)
+    assert upgrade(*site.place) == (STORE, LATER)
     after = content(former)
-    for table in before.keys() - {"alembic_version", "meta"}:
-        width = len(before[table][0]) if before[table] else 0  # columns that were added are the last ones
-        assert {row[:width] for row in after[table]} >= set(before[table]), table
+    keeps_every_row(before, after, without=("alembic_version", "meta"))
     for table in before.keys() - {"alembic_version", "audit", "audit_checkpoints", "audit_nodes"}:
         assert len(after[table]) == len(before[table]), table
     assert {row[-1] for row in after["projects"]} == {"upgraded"}
@@ -130,32 +127,30 @@ def test_an_upgrade_keeps_every_row_and_writes_an_entry(
     assert action == "upgrade"
     assert f'"from":{STORE}' in details.replace(" ", "")
     again = content(former)
-    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (LATER, LATER)
+    assert upgrade(*site.place) == (LATER, LATER)
     assert content(former) == again
     # This release refuses it from now on, and leaves it as it is.
     monkeypatch.undo()
     with pytest.raises(GemelError, match=f"must have schema version {STORE}"):
-        upgrade(former, tmp_path / "blobs", identity, milliseconds)
+        upgrade(*site.place)
     assert content(former) == again
 
 
-def fails(*_: object) -> None:
+def fails(*_):
     raise GemelError(ErrorCode.INTERNAL, "the machine was switched off")
 
 
-def test_an_upgrade_that_fails_has_changed_nothing(
-    former: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgrade_that_fails_has_changed_nothing(former, site, tmp_path, monkeypatch):
     before = content(former)
     become_later(tmp_path / "later", monkeypatch)
     with monkeypatch.context() as broken:
         broken.setattr(tenure, "release", fails)
         with pytest.raises(GemelError, match="switched off"):
-            upgrade(former, tmp_path / "blobs", identity, milliseconds)
+            upgrade(*site.place)
     assert content(former) == before
-    assert upgrade(former, tmp_path / "blobs", identity, milliseconds, dry_run=True) == (STORE, LATER)
+    assert upgrade(*site.place, dry_run=True) == (STORE, LATER)
     assert content(former) == before
-    assert upgrade(former, tmp_path / "blobs", identity, milliseconds) == (STORE, LATER)
+    assert upgrade(*site.place) == (STORE, LATER)
 
 
 UPGRADE = """
@@ -169,7 +164,7 @@ upgrade(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), millisec
 """
 
 
-def test_an_upgrade_that_is_killed_has_changed_nothing(former: str, tmp_path: Path) -> None:
+def test_an_upgrade_that_is_killed_has_changed_nothing(former, tmp_path):
     before = content(former)
     environment = later_programs(tmp_path / "later")
     command = [sys.executable, "-c", UPGRADE, former, str(tmp_path / "blobs")]
@@ -181,53 +176,42 @@ def test_an_upgrade_that_is_killed_has_changed_nothing(former: str, tmp_path: Pa
         assert schema_version(connection) == LATER
 
 
-def removed(blobs: Path) -> None:
+def removed(blobs):
     shutil.rmtree(blobs)
     blobs.mkdir()
 
 
-def foreign(blobs: Path) -> None:
+def foreign(blobs):
     (blobs / "identity").write_text("f" * 32)
 
 
-def newer(blobs: Path) -> None:
+def newer(blobs):
     (blobs / ("f" * 32)).mkdir()
 
 
 @pytest.mark.parametrize(
     ("slip", "match"), [(removed, "those of no store"), (foreign, "the store f"), (newer, "1 unknown")]
 )
-def test_an_upgrade_with_another_folder_of_blobs_is_refused(
-    former: str,
-    identity: Identity,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    slip: Callable[[Path], None],
-    match: str,
-) -> None:
+def test_an_upgrade_with_another_folder_of_blobs_is_refused(former, site, tmp_path, monkeypatch, slip, match):
     before = content(former)
     become_later(tmp_path / "later", monkeypatch)
     slip(tmp_path / "blobs")
     with refusal(ErrorCode.DATABASE, match):
-        upgrade(former, tmp_path / "blobs", identity, milliseconds)
+        upgrade(*site.place)
     assert content(former) == before
 
 
-def test_nothing_is_upgraded_below_an_open_store(
-    open_store: Callable[[], Store], url: str, identity: Identity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_upgraded_below_an_open_store(open_store, url, site, tmp_path, monkeypatch):
     open_store()
     become_later(tmp_path / "later", monkeypatch)
     with refusal(ErrorCode.BUSY, "another service is using this folder"):
-        upgrade(url, tmp_path / "blobs", identity, milliseconds)
+        upgrade(*site.place)
     with transaction(url) as connection:
         assert schema_version(connection) == STORE
 
 
 @pytest.mark.long
-def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
-    parties: Provisioned, tmp_path: Path
-) -> None:
+def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(parties, tmp_path):
     keys = parties.parties["carole"].path
     configuration = tmp_path / "carole.yaml"
     configuration.write_text(template("127.0.0.1:0", keys=str(keys)))
@@ -236,7 +220,7 @@ def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
     url, blobs = f"sqlite:///{tmp_path / 'store' / 'carole.db'}", tmp_path / "store" / "blobs"
     initialise(url, blobs, identity, milliseconds)
 
-    def gemel(*words: str) -> tuple[int, str]:
+    def gemel(*words):
         command = [sys.executable, "-m", "gemel", *words, "--config", str(configuration)]
         done = subprocess.run(
             command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False, env=os.environ | environment

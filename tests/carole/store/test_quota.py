@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import text
 
-from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import digest_of, resting, resting_root, root_of
 from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
@@ -20,35 +18,34 @@ from gemel.common.parties import Role, Side
 from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.wire.chunks import chunk_slices, root_digest
 from tests.carole.refusals import refusal
-from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import content, transaction
 from tests.carole.store.test_runs import SHARE, SHARES
-from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contribute, contributed, keyed, taken
+from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contribute, contributed, erase, keyed, taken
 
 DAY_MS = 24 * 3600 * 1000
 LARGE = 1 << 40
 
 
 @pytest.fixture
-def given(contributions: dict[Side, Contribution]) -> Contribution:
+def given(contributions):
     return contributions[Side.ALICE]
 
 
-def begin(store: Store, given: Contribution, number: int, quota: Quota, side: Side = Side.ALICE, to: str = PROJECT):  # type: ignore[no-untyped-def]
+def begin(store, given, number, quota, side=Side.ALICE, to=PROJECT):
     return store.uploads.begin(to, side, str(side), f"{number:032x}", given.layout, quota=quota)
 
 
-def entries(store: Store) -> int:
+def entries(store):
     return sum(entry.action == "begin-upload" for entry in store.audit.entries(PROJECT))
 
 
-def refused(store: Store, given: Contribution, number: int, quota: Quota, **named: object) -> str:
+def refused(store, given, number, quota, **named):
     with refusal(ErrorCode.UPLOAD_LIMIT) as caught:
-        begin(store, given, number, quota, **named)  # type: ignore[arg-type]
+        begin(store, given, number, quota, **named)
     return str(caught.value)
 
 
-def test_new_uploads_are_counted_for_a_day(store: Store, given: Contribution, clock: Clock) -> None:
+def test_new_uploads_are_counted_for_a_day(store, given, clock):
     keyed(store)
     quota = Quota(LARGE, new_uploads=3)
     for number in range(3):
@@ -62,7 +59,7 @@ def test_new_uploads_are_counted_for_a_day(store: Store, given: Contribution, cl
     begin(store, given, 4, quota)
 
 
-def test_bytes_are_counted_over_all_projects_without_what_is_replaced(store: Store, given: Contribution) -> None:
+def test_bytes_are_counted_over_all_projects_without_what_is_replaced(store, given):
     keyed(store)
     size = len(given.payload)
     quota = Quota(2 * size, new_uploads=100)
@@ -76,7 +73,7 @@ def test_bytes_are_counted_over_all_projects_without_what_is_replaced(store: Sto
     begin(store, given, 3, quota, to="second")
     assert "in all projects" in refused(store, given, 4, quota, to="third")
     begin(store, given, 5, quota, side=Side.BOB, to="third")
-    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    erase(store)
     begin(store, given, 4, quota, to="third")
 
 
@@ -94,7 +91,7 @@ LAYOUT = Layout(
 )
 
 
-def shared(digests: np.ndarray) -> Contribution:
+def shared(digests):
     """A contribution with these digests of the first set's blocks, and random bytes in the place of all shares."""
     rng = np.random.default_rng(4)
     own = [digests, np.sort(rng.integers(1, 2**63, 200, dtype=np.uint64)), np.empty(0, dtype=np.uint64)]
@@ -112,11 +109,11 @@ def shared(digests: np.ndarray) -> Contribution:
 DIGESTS = np.sort(np.random.default_rng(3).integers(1, 2**64, 300, dtype=np.uint64))
 
 
-def begin_shared(store: Store, seeds: tuple[bytes, ...] = SEEDS) -> None:
+def begin_shared(store, seeds=SEEDS):
     store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOAD, LAYOUT, sealed_seeds=seeds)
 
 
-def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store: Store) -> None:
+def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store):
     keyed(store)
     begin_shared(store)
     begin_shared(store)
@@ -139,7 +136,7 @@ def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store: Store) -> Non
 
 
 @pytest.mark.parametrize("wrong", [DIGESTS[::-1].copy(), np.concatenate([[np.uint64(0)], DIGESTS[1:]])])
-def test_digests_out_of_order_or_of_no_block_do_not_count(store: Store, wrong: np.ndarray) -> None:
+def test_digests_out_of_order_or_of_no_block_do_not_count(store, wrong):
     keyed(store)
     begin_shared(store)
     given = shared(wrong)
@@ -148,7 +145,7 @@ def test_digests_out_of_order_or_of_no_block_do_not_count(store: Store, wrong: n
         given.commit(store, Side.ALICE, UPLOAD)
 
 
-def test_a_contribution_of_another_mode_has_no_shares(store: Store, contributions: dict[Side, Contribution]) -> None:
+def test_a_contribution_of_another_mode_has_no_shares(store, contributions):
     keyed(store)
     given = contributions[Side.ALICE]
     contribute(store, Side.ALICE, given)
@@ -159,7 +156,7 @@ def test_a_contribution_of_another_mode_has_no_shares(store: Store, contribution
 # No digest of a stored content's plaintext rests in the database or on the disk, before its erasure or after.
 
 
-def plain_digests(contents: Iterable[bytes]) -> dict[str, bytes]:
+def plain_digests(contents):
     """Of chunks, of the root over them, and of all at once; each as it is and in hexadecimal digits."""
     made: dict[str, bytes] = {}
     for number, whole in enumerate(contents):
@@ -172,7 +169,7 @@ def plain_digests(contents: Iterable[bytes]) -> dict[str, bytes]:
     return made
 
 
-def everything(url: str, folder: Path) -> bytes:
+def everything(url, folder):
     """What a thief has: every row, and every byte of every file."""
     rows = [value for table in content(url).values() for row in table for value in row]
     values = [value if isinstance(value, bytes) else str(value).encode() for value in rows]
@@ -180,15 +177,12 @@ def everything(url: str, folder: Path) -> bytes:
     return b"\0".join([*values, *files])
 
 
-def found_in(url: str, folder: Path, digests: dict[str, bytes]) -> list[str]:
+def found_in(url, folder, digests):
     held = everything(url, folder)
     return [name for name, digest in digests.items() if digest in held]
 
 
-def test_a_thief_of_the_store_finds_no_digest_of_what_it_holds(
-    open_store: Callable[[], Store], url: str, tmp_path: Path, contributions: dict[Side, Contribution]
-) -> None:
-    store = open_store()
+def test_a_thief_of_the_store_finds_no_digest_of_what_it_holds(store, url, tmp_path, contributions):
     contributed(store, contributions)
     lease = taken(store, "e" * 32)
     statistics = {str(Role.COORDINATOR): [b"statistics"]}
@@ -200,14 +194,14 @@ def test_a_thief_of_the_store_finds_no_digest_of_what_it_holds(
     share = plain_digests([SHARE])
     assert found_in(url, tmp_path, share)
     assert store.results.fetch(PROJECT, Role.COORDINATOR, "e" * 32, 0).data == b"statistics"
-    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    erase(store)
     assert found_in(url, tmp_path, digests) == []
     with transaction(url) as connection:
         left = connection.execute(text("SELECT count(*) FROM payloads WHERE length(root) > 32")).scalar_one()
     assert left == 0, "of what is erased nothing is left to decrypt"
 
 
-def test_a_digest_opens_in_its_place_alone() -> None:
+def test_a_digest_opens_in_its_place_alone():
     vault = Vault(WrappingKeys.create())
     key, _ = vault.create("payload a")
     other, _ = vault.create("payload a")

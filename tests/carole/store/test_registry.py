@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event, insert, select, text
 from sqlalchemy.engine import Engine
 
-from gemel.carole.projects.project import Policy, PolicyDecision, Project, ReleaseSignature, State
+from gemel.carole.projects.operations.contribution import decline
+from gemel.carole.projects.operations.release import override
+from gemel.carole.projects.project import Decline, Policy, PolicyDecision, ReleaseSignature, State
 from gemel.carole.store import Store
 from gemel.carole.store.database import Database
 from gemel.carole.store.registry import DAYS, FormerProjects
@@ -20,11 +21,8 @@ from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.common.audit.statements import HandOver, RestorationDecision, TakeOver
 from gemel.common.errors import ErrorCode
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import refusal, remedied
-from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_restoring import PARTIES, put_back, queued
 from tests.carole.store.test_runs import ready, release
@@ -35,8 +33,10 @@ from tests.carole.trial import (
     PROJECT,
     UPLOADS,
     Contribution,
+    approve,
     contribute,
     contributed,
+    erase,
     keyed,
     take,
     taken,
@@ -50,23 +50,23 @@ NONE = FormerProjects(0, 0)
 
 
 @pytest.fixture
-def second(ready: Store) -> Store:
+def second(ready):
     keyed(ready, replace(NEW, name="second"))
     return ready
 
 
-def test_a_released_project_of_the_same_two_counts_for_a_year(second: Store, clock: Clock) -> None:
+def test_a_released_project_of_the_same_two_counts_for_a_year(second, clock):
     assert second.projects.former()("second") == NONE
     release(second)
     assert second.projects.former()("second") == FormerProjects(1, 7)
     assert second.projects.former()(PROJECT) == NONE, "not itself"
-    second.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    erase(second)
     assert second.projects.former()("second") == FormerProjects(1, 7)
     clock.now += (DAYS + 1) * DAY_MS
     assert second.projects.former()("second") == NONE
 
 
-def test_each_project_is_counted_for_all_others_of_its_custodians(store: Store, clock: Clock) -> None:
+def test_each_project_is_counted_for_all_others_of_its_custodians(store, clock):
     """The sums of many projects are those of the plain definition."""
     rng = random.Random(7)
     made = {}
@@ -103,13 +103,13 @@ def test_each_project_is_counted_for_all_others_of_its_custodians(store: Store, 
     assert former("unknown") == NONE
 
 
-def test_projects_of_others_do_not(ready: Store) -> None:
+def test_projects_of_others_do_not(ready):
     release(ready)
     ready.projects.create(replace(NEW, name="third"), "coordinator")
     assert ready.projects.former()("third") == NONE
-    ready.projects.approve("third", Role.CUSTODIAN_A, str(Role.CUSTODIAN_A), DIGEST, b"s" * 64)
+    approve(ready, Role.CUSTODIAN_A, str(Role.CUSTODIAN_A), "third")
     assert ready.projects.former()("third") == NONE
-    ready.projects.approve("third", Role.CUSTODIAN_B, "another", DIGEST, b"s" * 64)
+    approve(ready, Role.CUSTODIAN_B, "another", "third")
     assert ready.projects.former()("third") == NONE
 
 
@@ -119,11 +119,11 @@ RUN = "c" * 32
 
 
 @contextmanager
-def statements() -> Iterator[list[str]]:
+def statements():
     """The queries that are sent in the block, by any store."""
     seen: list[str] = []
 
-    def note(*arguments: object) -> None:
+    def note(*arguments):
         seen.append(str(arguments[2]))
 
     event.listen(Engine, "before_cursor_execute", note)
@@ -133,15 +133,13 @@ def statements() -> Iterator[list[str]]:
         event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_what_another_process_writes_is_seen_at_once(
-    store: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity, clock: Clock
-) -> None:
+def test_what_another_process_writes_is_seen_at_once(store, site):
     """A worker writes to the database with a store of its own: chunks and progress make no entry in the log."""
-    worker = Store(url, tmp_path / "blobs", vault, identity, clock, holder=store.holder)
+    worker = site.open(store.holder)
 
-    def same() -> None:
+    def same():
         store.projects.all()  # what is kept is of before the next write
-        read = Store(url, tmp_path / "blobs", vault, identity, clock)
+        read = site.open()
         try:
             assert store.projects.all() == read.projects.all() == worker.projects.all()
             assert store.projects.get(PROJECT) == read.projects.get(PROJECT) == worker.projects.get(PROJECT)
@@ -169,7 +167,7 @@ def test_what_another_process_writes_is_seen_at_once(
         worker.close()
 
 
-def test_reading_again_what_has_not_changed_takes_one_query(store: Store) -> None:
+def test_reading_again_what_has_not_changed_takes_one_query(store):
     keyed(store)
     store.projects.create(replace(NEW, name="another"), "coordinator")
     before = store.projects.all()
@@ -183,7 +181,7 @@ def test_reading_again_what_has_not_changed_takes_one_query(store: Store) -> Non
         store.projects.get("unknown")
 
 
-def test_a_write_that_is_undone_changes_nothing_that_is_kept(store: Store, url: str) -> None:
+def test_a_write_that_is_undone_changes_nothing_that_is_kept(store, url):
     keyed(store)
     before = store.projects.all()
     database = Database(url)
@@ -206,32 +204,29 @@ def test_a_write_that_is_undone_changes_nothing_that_is_kept(store: Store, url: 
 Reopen = Callable[[], Store]
 
 
-def offer(store: Store, former: str, successor: str, size: int | None = None) -> HandOver:
+def offer(store, former, successor, size=None):
     """An offer; the service has verified its signature."""
     seen = store.audit.at(store.audit.checkpoint().size if size is None else size)
     return HandOver(PROJECT, former, successor, seen, "she leaves for the ministry")
 
 
-def take_over(store: Store, former: str, successor: str, signature: bytes) -> Project:
+def take_over(store, former, successor, signature):
     seen = store.audit.checkpoint()
     statement = TakeOver(PROJECT, former, successor, seen, signature)
     return store.projects.take_over(statement, b"t" * 64, DIGEST, b"c" * 64, 1)
 
 
-def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
+def test_what_is_handed_over_is_kept_and_taken_over(open_store):
     store = open_store()
     keyed(store)
     statement = offer(store, "coordinator", "rival")
     project = store.projects.hand_over(Role.COORDINATOR, "coordinator", statement, b"h" * 64)
-    store.close()
     store = open_store()
     assert store.projects.get(PROJECT) == project
-    assert project.hand_over is not None
     assert (project.hand_over.statement, project.owner) == (statement, "coordinator")
     with remedied(ErrorCode.NOT_ADMITTED, "belongs to the coordinator coordinator"):
         take_over(store, "coordinator", "third", b"h" * 64)
     taken = take_over(store, "coordinator", "rival", b"h" * 64)
-    store.close()
     store = open_store()
     assert store.projects.get(PROJECT) == taken
     assert (taken.owner, taken.hand_over, taken.approvals[Role.COORDINATOR].member) == ("rival", None, "rival")
@@ -241,9 +236,8 @@ def test_what_is_handed_over_is_kept_and_taken_over(open_store: Reopen) -> None:
         store.projects.create(NEW, "coordinator")
 
 
-def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_store: Reopen) -> None:
+def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(store):
     """The project has come back to its first owner: what that one signed once does not take it away again."""
-    store = open_store()
     keyed(store)
     first = offer(store, "coordinator", "rival")
     store.projects.hand_over(Role.COORDINATOR, "coordinator", first, b"1" * 64)
@@ -257,20 +251,11 @@ def test_an_offer_of_a_time_before_the_present_owners_is_not_taken_again(open_st
         offer(store, "coordinator", "rival", store.audit.checkpoint().size + 1)
 
 
-def test_an_offer_ends_with_the_project(open_store: Reopen) -> None:
-    store = open_store()
-    keyed(store)
-    store.projects.hand_over(Role.COORDINATOR, "coordinator", offer(store, "coordinator", "rival"), b"h" * 64)
-    assert store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator").hand_over is None
-    assert store.projects.get(PROJECT).hand_over is None
-
-
-def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(put_back: Reopen) -> None:
+def test_another_coordinator_reads_on_after_a_restoration_and_decides_nothing(put_back):
     store = put_back()
     found = store.restorations.newest()
-    assert found is not None
 
-    def decide(member: str, *, accept: bool = True) -> None:
+    def decide(member, *, accept=True):
         reason = "" if accept else "no one can tell what was lost"
         runs = {"9" * 32: b""}  # released, as it says, and unknown to the restored store
         made = RestorationDecision(PROJECT, found.entry.sequence, found.restored, None, accept, reason, runs)
@@ -300,24 +285,22 @@ STEWARDS = {"steward": "aa", "second": "bb"}
 BREACH = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), b"r" * 32)
 
 
-def held(store: Store) -> Project:
+def held(store):
     new = replace(NEW, policy=Policy.HOLD, signatures=2)
     contributed(store, tiny(), new)
-    lease = taken(store, HELD_RUN)
-    store.runs.finish(lease, 1, {**SHARES, REPORT: [b"{}"]}, BREACH)
+    store.runs.finish(taken(store, HELD_RUN), 1, {**SHARES, REPORT: [b"{}"]}, BREACH)
     return store.projects.get(PROJECT)
 
 
-def sign_release(store: Store, member: str) -> Project:
+def sign_release(store, member):
     given = ReleaseSignature(HELD_RUN, member, STEWARDS[member], b"r" * 32, b"s" * 64)
-    return store.runs.override(PROJECT, given, REASON, STEWARDS)
+    return store.apply(PROJECT, lambda project, now: override(project, replace(given, at=now), REASON, STEWARDS))
 
 
-def test_the_first_signature_is_kept_and_the_second_releases(open_store: Callable[[], Store], url: str) -> None:
+def test_the_first_signature_is_kept_and_the_second_releases(open_store, url):
     store = open_store()
     assert held(store).state is State.HELD
     first = sign_release(store, "steward")
-    store.close()
     store = open_store()
     assert store.projects.get(PROJECT) == first
     assert [(one.member, one.at > 0) for one in first.release_signatures] == [("steward", True)]
@@ -326,15 +309,13 @@ def test_the_first_signature_is_kept_and_the_second_releases(open_store: Callabl
     assert len(store.audit.entries(PROJECT)) == entries
     second = sign_release(store, "second")
     assert (second.state, second.signatures) == (State.RELEASED, 2)
-    store.close()
     store = open_store()
     assert store.projects.get(PROJECT) == second
     with transaction(url) as connection:
         assert connection.execute(text("SELECT count(*) FROM release_signatures")).scalar() == 0
 
 
-def test_an_amendment_changes_how_many_must_sign(open_store: Callable[[], Store]) -> None:
-    store = open_store()
+def test_an_amendment_changes_how_many_must_sign(store):
     held(store)
     sign_release(store, "steward")
     amended = store.projects.amend(
@@ -349,14 +330,13 @@ def test_an_amendment_changes_how_many_must_sign(open_store: Callable[[], Store]
 REFUSAL = "the committee of data protection has withdrawn"
 
 
-def test_a_refusal_survives_a_restart_and_its_upload_does_not(
-    open_store: Callable[[], Store], small: dict[Side, Contribution]
-) -> None:
+def test_a_refusal_survives_a_restart_and_its_upload_does_not(open_store, small):
     store = open_store()
     contributed(store, small)
     store.runs.start("trial", "coordinator", "request", "0" * 32)
     lease = take(store)
-    store.projects.decline("trial", Side.BOB, "bob", DIGEST, REFUSAL, b"s" * 64)
+    declined = Decline("bob", DIGEST, REFUSAL, b"s" * 64)
+    store.apply(PROJECT, lambda project, _: decline(project, Side.BOB, declined))
     assert not store.runs.renew_lease(lease, "compare", 0.5)
     with refusal(ErrorCode.WRONG_STATE):
         store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): [b"share"]})
@@ -365,7 +345,7 @@ def test_a_refusal_survives_a_restart_and_its_upload_does_not(
     assert (project.state, set(project.uploads), set(project.declines)) == (State.DRAFT, {Side.ALICE}, {Side.BOB})
     assert (project.declines[Side.BOB].reason, project.declines[Side.BOB].signature) == (REFUSAL, b"s" * 64)
     assert store.sweep().keys == 0  # nothing that a kill would have to leave
-    store.projects.approve("trial", Role.CUSTODIAN_B, "bob", DIGEST, b"s" * 64)
+    approve(store, Role.CUSTODIAN_B, "bob")
     project = store.projects.get("trial")
     assert (project.state, dict(project.declines)) == (State.KEYED, {})
     contribute(store, Side.BOB, small[Side.BOB], "c" * 32)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
 
+from gemel.carole.projects.operations.release import override
 from gemel.carole.projects.project import Policy, PolicyDecision, ReleaseSignature, RunState, State
-from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.results import REPORT
@@ -20,7 +19,7 @@ from tests.carole.refusals import refusal
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import transaction
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import NEW, PROJECT, contributed, take, taken, tiny
+from tests.carole.trial import NEW, PROJECT, approve, contributed, erase, take, taken, tiny
 
 RUN = "1" * 32
 COUNTED = {**SHARES, REPORT: [b"{}"], COUNTS: [b"the ", b"counts"]}
@@ -28,19 +27,19 @@ BREACH = PolicyDecision({"differences": 1.0}, ("differences",), b"r" * 32, 1, 0,
 DAYS = 400
 
 
-def finished(store: Store, policy: Policy, decision: PolicyDecision) -> None:
+def finished(store, policy, decision):
     new = replace(NEW, policy=policy, releases_days=DAYS)
     contributed(store, tiny(), new)
-    lease = taken(store, RUN)
-    store.runs.finish(lease, 5, COUNTED, decision)
+    store.runs.finish(taken(store, RUN), 5, COUNTED, decision)
 
 
-def sign(store: Store) -> None:
+def sign(store):
     given = ReleaseSignature(RUN, "steward", "aa", b"r" * 32, b"s" * 64)
-    store.runs.override(PROJECT, given, "used inside the secure room only", {"steward": "aa"})
+    reason = "used inside the secure room only"
+    store.apply(PROJECT, lambda project, _: override(project, given, reason, {"steward": "aa"}))
 
 
-def pass_to(store: Store, clock: Clock, days: int) -> None:
+def pass_to(store, clock, days):
     """The clock goes on to so many days after the test's beginning, in steps that it is believed."""
     end = Clock().now + days * DAY_MS
     while clock.now < end:
@@ -48,14 +47,12 @@ def pass_to(store: Store, clock: Clock, days: int) -> None:
         store.clock_guard.advance()
 
 
-def keys(url: str) -> int:
+def keys(url):
     with transaction(url) as connection:
         return int(connection.execute(text("SELECT count(*) FROM payloads WHERE wrapped_key IS NOT NULL")).scalar_one())
 
 
-def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
-    open_store: Callable[[], Store], clock: Clock, url: str
-) -> None:
+def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(open_store, clock, url):
     store = open_store()
     finished(store, Policy.HOLD, BREACH)
     assert store.releases.earlier(PROJECT) == [], "what is held is no release"
@@ -74,7 +71,7 @@ def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
     assert (trace.at, trace.specification_digest) == (clock.now, NEW.specification_digest)
     with pytest.raises(ValueError, match="counts"):
         Role(COUNTS)  # so that no party can fetch them as a share
-    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    erase(store)
     store = open_store()  # which sweeps
     assert store.projects.get(PROJECT).state is State.ERASED
     assert keys(url) == 1
@@ -93,14 +90,14 @@ def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
     assert store.retention.enforce() == 0
 
 
-def test_what_is_refused_leaves_no_trace_and_no_counts(store: Store, url: str) -> None:
+def test_what_is_refused_leaves_no_trace_and_no_counts(store, url):
     finished(store, Policy.REFUSE, BREACH)
     assert store.releases.earlier(PROJECT) == []
-    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    erase(store)
     assert keys(url) == 0
 
 
-def test_of_two_runs_that_were_assessed_at_a_time_the_second_is_assessed_again(store: Store, url: str) -> None:
+def test_of_two_runs_that_were_assessed_at_a_time_the_second_is_assessed_again(store, url):
     """Each was assessed when the other was not released yet: what they tell together is in neither's report."""
     leases = {}
     for number, name in enumerate(("first", "second")):
@@ -114,17 +111,17 @@ def test_of_two_runs_that_were_assessed_at_a_time_the_second_is_assessed_again(s
     store.runs.finish(leases["first"], 5, COUNTED, within, [])
     with pytest.raises(OvertakenError):
         store.runs.finish(leases["second"], 5, COUNTED, within, [])
-    assert store.projects.get("second").newest_run.state is RunState.RUNNING  # type: ignore[union-attr]
+    assert store.projects.get("second").newest_run.state is RunState.RUNNING
     assert keys(url) == before + len(COUNTED), "nothing of the second is left"
     store.runs.finish(leases["second"], 5, COUNTED, within, [leases["first"].run])
     assert [trace.project for trace in store.releases.earlier("first")] == ["first", "second"]
 
 
-def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store: Store, url: str) -> None:
+def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store):
     finished(store, Policy.HOLD, replace(BREACH, breaches=()))
     for name, members in (("same", ("custodian-b", "custodian-a")), ("other", ("custodian-a", "third"))):
         store.projects.create(replace(NEW, name=name), "successor")
         for role, member in zip((Role.CUSTODIAN_A, Role.CUSTODIAN_B), members, strict=True):
-            store.projects.approve(name, role, member, NEW.specification_digest, b"s" * 64)
+            approve(store, role, member, name)
     assert [trace.run for trace in store.releases.earlier("same")] == [RUN], "also with their sides exchanged"
     assert store.releases.earlier("other") == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +14,12 @@ from gemel.carole.store.backup import back_up, restore
 from gemel.carole.store.releases import COUNTS, Kept
 from gemel.carole.store.restoring import declare_restored
 from gemel.carole.store.results import REPORT
-from gemel.carole.store.store import milliseconds
 from gemel.common.audit import merkle, verify_consistency, verify_inclusion
 from gemel.common.audit.signed_note import NoteLine
 from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import ErrorCode
-from gemel.common.keys.identity import Identity
-from gemel.common.keys.vault import Vault
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import remedied
-from tests.carole.store.test_provision import another_database
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, contributed, intact, take, taken, tiny
 
@@ -32,18 +27,15 @@ RUN = "1" * 32
 PARTIES = {Role.CUSTODIAN_A: "alice", Role.CUSTODIAN_B: "bob", Role.COORDINATOR: "coordinator"}
 
 
-def decide(
-    store: Store, role: Role, project: str = PROJECT, *, accept: bool = True, runs: dict[str, bytes] | None = None
-) -> None:
+def decide(store, role, project=PROJECT, *, accept=True, runs=None):
     """A party's decision, of which the service has verified the signature."""
     found = store.restorations.newest()
-    assert found is not None
     reason = "" if accept else "no one can tell what was lost"
     made = RestorationDecision(project, found.entry.sequence, found.restored, None, accept, reason, runs or {})
     store.restorations.decide(role, PARTIES[role], made, b"s" * 64)
 
 
-def accept(store: Store, project: str = PROJECT, runs: dict[str, bytes] | None = None) -> None:
+def accept(store, project=PROJECT, runs=None):
     for role in PARTIES:
         decide(store, role, project, runs=runs)
 
@@ -51,8 +43,15 @@ def accept(store: Store, project: str = PROJECT, runs: dict[str, bytes] | None =
 Reopen = Callable[[], Store]
 
 
+def restored(site, folder):
+    """What the backup in a folder is put back to."""
+    elsewhere = site.elsewhere(folder / "restored")
+    restore(folder / "backup", *elsewhere.place)
+    return elsewhere.serve()
+
+
 @pytest.fixture
-def queued(open_store: Reopen) -> Store:
+def queued(open_store):
     """A store with a run that no worker has taken."""
     store = open_store()
     contributed(store, tiny())
@@ -61,37 +60,29 @@ def queued(open_store: Reopen) -> Store:
 
 
 @pytest.fixture
-def put_back(
-    queued: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity, request: pytest.FixtureRequest
-) -> Callable[[], Store]:
+def put_back(queued, site, tmp_path):
     """Backs the store up, then a function that closes it and opens what is restored."""
-    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    back_up(site.url, site.blobs, tmp_path / "backup", site.clock)
 
-    def open_restored() -> Store:
+    def open_restored():
         queued.close()
-        place = another_database(url, request, tmp_path)
-        restore(tmp_path / "backup", place, tmp_path / "restored", identity, milliseconds)
-        store = Store(place, tmp_path / "restored", vault, identity)
-        request.addfinalizer(store.close)
-        store.recover()
-        return store
+        return restored(site, tmp_path)
 
     return open_restored
 
 
-def test_the_restoration_is_proven_by_the_log(put_back: Callable[[], Store], queued: Store) -> None:
+def test_the_restoration_is_proven_by_the_log(put_back, queued):
     was = queued.audit.checkpoint()
     queued.projects.create(replace(NEW, name="lost"), "coordinator")
     store = put_back()
     found = store.restorations.newest()
-    assert found is not None
     assert (found.restored, found.entry.action, found.entry.sequence) == (was, "restore", was.size + 1)
     assert found.entry.details["root"] == was.root.hex()
     assert verify_inclusion(found.entry.leaf, was.size, found.newest.size, found.included, found.newest.root)
     assert verify_consistency(was.size, found.newest.size, was.root, found.newest.root, found.continues)
 
 
-def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) -> None:
+def test_nothing_moves_until_all_have_accepted(put_back):
     store = put_back()
     assert store.runs.take("worker") is None
     with remedied(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
@@ -100,17 +91,15 @@ def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) ->
     assert not store.projects.get("later").restoration  # it knows nothing that was lost
     accept(store)
     accept(store)  # again changes nothing
-    lease = take(store)
-    store.runs.finish(lease, 1, SHARES)
+    store.runs.finish(take(store), 1, SHARES)
     assert store.projects.get(PROJECT).state is State.RELEASED
     actions = [(entry.action, entry.actor) for entry in store.audit.entries(PROJECT)]
     assert [actor for action, actor in actions if action == "accept-restore"] == list(PARTIES.values())
     assert store.restorations.newest() is not None
 
 
-def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[], Store], queued: Store) -> None:
-    lease = take(queued)
-    queued.runs.finish(lease, 1, SHARES)
+def test_a_run_released_after_the_backup_is_not_run_again(put_back, queued):
+    queued.runs.finish(take(queued), 1, SHARES)
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     store = put_back()
     decide(store, Role.CUSTODIAN_A, runs={RUN: root})
@@ -124,11 +113,8 @@ def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[],
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_release_lost_with_the_backup_is_lost_to_other_projects_and_named_to_them(
-    put_back: Callable[[], Store], queued: Store, named: bool
-) -> None:
-    lease = take(queued)
-    queued.runs.finish(lease, 1, {**SHARES, COUNTS: [b"counts"]})
+def test_a_release_lost_with_the_backup_is_lost_to_other_projects_and_named_to_them(put_back, queued, named):
+    queued.runs.finish(take(queued), 1, {**SHARES, COUNTS: [b"counts"]})
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     assert [trace.kept for trace in queued.releases.earlier(PROJECT)] == [Kept.COUNTS]
     store = put_back()
@@ -141,35 +127,25 @@ def test_a_release_lost_with_the_backup_is_lost_to_other_projects_and_named_to_t
     assert all(store.releases.counts(trace) is None for trace in store.releases.earlier("later"))
 
 
-def test_the_counts_of_a_run_held_in_the_backup_are_those_of_its_release(
-    open_store: Reopen, url: str, tmp_path: Path, vault: Vault, identity: Identity, request: pytest.FixtureRequest
-) -> None:
-    store = open_store()
+def test_the_counts_of_a_run_held_in_the_backup_are_those_of_its_release(store, site, tmp_path):
     held = replace(NEW, policy=Policy.HOLD)
     contributed(store, tiny(), held)
     lease = taken(store, RUN)
     breach = PolicyDecision({"subtraction": 1.0}, ("subtraction",), b"r" * 32)
     store.runs.finish(lease, 1, {**SHARES, REPORT: [b"{}"], COUNTS: [b"counts"]}, breach)
-    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    back_up(site.url, site.blobs, tmp_path / "backup", site.clock)
     store.close()
-    place = another_database(url, request, tmp_path)
-    restore(tmp_path / "backup", place, tmp_path / "restored", identity, milliseconds)
-    store = Store(place, tmp_path / "restored", vault, identity)
-    request.addfinalizer(store.close)
-    store.recover()
+    store = restored(site, tmp_path)
     assert store.releases.earlier(PROJECT) == []
     decide(store, Role.CUSTODIAN_A, runs={RUN: bytes(32)})  # it saw a steward's release that the backup does not have
     (trace,) = store.releases.earlier(PROJECT)
     assert (trace.run, trace.kept, store.releases.counts(trace)) == (RUN, Kept.COUNTS, b"counts")
 
 
-def test_what_is_there_is_served_once_all_have_accepted(
-    queued: Store, put_back: Callable[[], Store], url: str, tmp_path: Path
-) -> None:
-    lease = take(queued)
-    queued.runs.finish(lease, 1, SHARES)
+def test_what_is_there_is_served_once_all_have_accepted(queued, put_back, site, tmp_path):
+    queued.runs.finish(take(queued), 1, SHARES)
     shutil.rmtree(tmp_path / "backup")
-    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    back_up(site.url, site.blobs, tmp_path / "backup", site.clock)
     root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
     store = put_back()
     with remedied(ErrorCode.WRONG_STATE, "waits for the acceptance"):
@@ -185,17 +161,16 @@ def test_what_is_there_is_served_once_all_have_accepted(
     ]
 
 
-def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_path: Path, identity: Identity) -> None:
+def test_a_copy_put_back_by_hand_is_declared(open_store, url, site, identity):
     store = open_store()
     store.projects.create(NEW, "coordinator")
     with remedied(ErrorCode.BUSY, "another"):
-        declare_restored(url, tmp_path / "blobs", identity, milliseconds)
+        declare_restored(*site.place)
     was = store.audit.checkpoint()
     store.close()
-    assert declare_restored(url, tmp_path / "blobs", identity, milliseconds) == was.size
+    assert declare_restored(*site.place) == was.size
     store = open_store()
     found = store.restorations.newest()
-    assert found is not None
     assert found.restored == was
     assert store.projects.get(PROJECT).restoration == was.size + 1
     decide(store, Role.CUSTODIAN_B, accept=False)
@@ -203,7 +178,7 @@ def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_p
     assert intact(url, identity)
 
 
-def test_a_checkpoint_of_a_lost_log_is_not_shown_to_others(store: Store, identity: Identity) -> None:
+def test_a_checkpoint_of_a_lost_log_is_not_shown_to_others(store, identity):
     """Else one custodian's memory of what was lost would look to the other as if the log were forked."""
     for name in ("one", "two"):
         store.projects.create(replace(NEW, name=name), "coordinator")

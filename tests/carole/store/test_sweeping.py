@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,11 @@ from gemel.carole.store.retention import Swept
 from gemel.carole.store.runs import Lease
 from gemel.carole.store.tables import chunks, payloads
 from gemel.common.errors import ErrorCode
-from gemel.common.keys.identity import Identity, IdentityKey
-from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Role, Side
 from tests.carole.refusals import refusal
-from tests.carole.store.conftest import Clock, pass_days
+from tests.carole.store.conftest import pass_days
 from tests.carole.store.test_migrations import transaction
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, intact, keyed, taken, tiny
+from tests.carole.trial import PROJECT, UPLOADS, contributed, erase, intact, keyed, taken, tiny
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARES = {str(Role.CUSTODIAN_A): [b"a" * 100], str(Role.COORDINATOR): [b"{}"]}
@@ -43,7 +41,7 @@ class Kept:
     files: int
 
 
-def kept(url: str, blobs: Path) -> Kept:
+def kept(url, blobs):
     with transaction(url) as connection:
         found = connection.execute(select(payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None)))
         keys = [bytes(key) for key in found.scalars()]
@@ -54,14 +52,7 @@ Running = tuple[Store, Lease, Callable[[str], int]]
 
 
 @pytest.fixture
-def running(
-    open_store: Callable[[], Store],
-    url: str,
-    tmp_path: Path,
-    keys: WrappingKeys,
-    identity_key: IdentityKey,
-    clock: Clock,
-) -> Running:
+def running(open_store, url, tmp_path, keys, identity_key, clock):
     """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
     store = open_store()
     contributed(store, tiny())
@@ -69,7 +60,7 @@ def running(
     keys.save(tmp_path / "wrapping.key")
     identity_key.save(tmp_path / "identity.key")
 
-    def dies(point: str) -> int:
+    def dies(point):
         arguments = point, url, str(tmp_path), store.holder, lease.run, str(clock.now)
         command = [sys.executable, "-m", "tests.carole.store.dying", *arguments]
         return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=120).returncode
@@ -77,7 +68,7 @@ def running(
     return store, lease, dies
 
 
-def test_what_a_worker_leaves_that_is_killed_while_it_seals(running: Running, url: str, tmp_path: Path) -> None:
+def test_what_a_worker_leaves_that_is_killed_while_it_seals(running, url, tmp_path):
     store, lease, dies = running
     before = kept(url, tmp_path / "blobs")
     assert dies("sealing") == -signal.SIGKILL
@@ -94,7 +85,7 @@ def test_what_a_worker_leaves_that_is_killed_while_it_seals(running: Running, ur
     assert store.uploads.read(PROJECT, Side.ALICE)
 
 
-def test_a_worker_that_seals_beside_an_erasure_leaves_nothing(running: Running, url: str, tmp_path: Path) -> None:
+def test_a_worker_that_seals_beside_an_erasure_leaves_nothing(running, url, tmp_path):
     store, _, dies = running
     status = dies("sealing beside an erasure")
     assert store.projects.get(PROJECT).state is State.ERASED
@@ -103,7 +94,7 @@ def test_a_worker_that_seals_beside_an_erasure_leaves_nothing(running: Running, 
     assert status == 1, "no second key is made for an erased project"
 
 
-def test_a_kill_between_an_erasure_and_the_removal_of_its_files(running: Running, url: str, tmp_path: Path) -> None:
+def test_a_kill_between_an_erasure_and_the_removal_of_its_files(running, url, tmp_path):
     store, _, dies = running
     keys = kept(url, tmp_path / "blobs").keys
     assert dies("erased") == -signal.SIGKILL
@@ -119,16 +110,7 @@ def test_a_kill_between_an_erasure_and_the_removal_of_its_files(running: Running
 @pytest.mark.parametrize(
     ("point", "left"), [("within an erasure by retention", (2, 2)), ("after an erasure by retention", (1, 2))]
 )
-def test_a_kill_while_retention_erases(
-    running: Running,
-    open_store: Callable[[], Store],
-    url: str,
-    tmp_path: Path,
-    clock: Clock,
-    identity: Identity,
-    point: str,
-    left: tuple[int, int],
-) -> None:
+def test_a_kill_while_retention_erases(running, open_store, url, tmp_path, clock, identity, point, left):
     store, lease, dies = running
     keys = kept(url, tmp_path / "blobs").keys
     store.runs.fail(lease, "it failed")
@@ -146,9 +128,7 @@ def test_a_kill_while_retention_erases(
     assert intact(url, identity)
 
 
-def test_a_kill_while_what_a_worker_left_is_swept(
-    running: Running, open_store: Callable[[], Store], url: str, tmp_path: Path
-) -> None:
+def test_a_kill_while_what_a_worker_left_is_swept(running, open_store, url, tmp_path):
     store, lease, dies = running
     before = kept(url, tmp_path / "blobs")
     assert dies("sealing") == -signal.SIGKILL
@@ -159,9 +139,8 @@ def test_a_kill_while_what_a_worker_left_is_swept(
     assert store.audit.entries(PROJECT)[-1].action == Action.DESTROY_KEYS
 
 
-def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:
+def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(store, url):
     """Without a writer, as no code leaves it."""
-    store = open_store()
     contributed(store, tiny())
     with transaction(url) as connection:
         first = connection.execute(text("SELECT payload FROM uploads WHERE side = 'alice'")).scalar_one()
@@ -172,52 +151,37 @@ def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Cal
     assert store.sweep() == Swept(0, 0)
 
 
-def test_sweeping_beside_writers_removes_nothing_that_is_being_written(
-    open_store: Callable[[], Store], contributions: dict[Side, Contribution], url: str, tmp_path: Path
-) -> None:
+def test_sweeping_beside_writers_removes_nothing_that_is_being_written(store, contributions, url, tmp_path):
     """Chunks are put from four threads, some of them often, and a share is sealed slowly, while two others sweep."""
-    store = open_store()
     keyed(store)
     given = contributions[Side.ALICE]
     for side in Side:
         store.uploads.begin(PROJECT, side, str(side), UPLOADS[side], contributions[side].layout)
-    failed: list[BaseException] = []
     ended = threading.Event()
 
-    def guarded(work: Callable[[], object]) -> threading.Thread:
-        def run() -> None:
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001
-                failed.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        return thread
-
-    def sweep() -> None:
+    def sweep():
         while not ended.is_set():
             store.sweep()
 
-    sweepers = [guarded(sweep) for _ in range(2)]
-    puts = {side: partial(contributions[side].put, store, side, UPLOADS[side]) for side in Side}
-    writers = [guarded(puts[side]) for side in (*Side, *Side)]
-    for writer in writers:
-        writer.join()
-    for side in Side:
-        contributions[side].commit(store, side, UPLOADS[side])
-    lease = taken(store, "1" * 32)
-
-    def slowly() -> Iterator[bytes]:
+    def slowly():
         for _ in range(4):
             store.sweep()
             yield b"x" * (1 << 20)
 
-    store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): slowly(), str(Role.COORDINATOR): slowly()})
-    ended.set()
-    for sweeper in sweepers:
-        sweeper.join()
-    assert not failed
+    with ThreadPoolExecutor(6) as threads:
+        sweepers = [threads.submit(sweep) for _ in range(2)]
+        try:
+            puts = [threads.submit(contributions[side].put, store, side, UPLOADS[side]) for side in (*Side, *Side)]
+            for put in puts:
+                put.result()
+            for side in Side:
+                contributions[side].commit(store, side, UPLOADS[side])
+            lease = taken(store, "1" * 32)
+            store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): slowly(), str(Role.COORDINATOR): slowly()})
+        finally:
+            ended.set()
+        for sweeper in sweepers:
+            sweeper.result()
     assert store.uploads.read(PROJECT, Side.ALICE)[0].layout == given.sets[0].layout
     assert store.uploads.read(PROJECT, Side.BOB)
     for index in range(4):
@@ -228,7 +192,7 @@ def test_sweeping_beside_writers_removes_nothing_that_is_being_written(
     assert named == {(path.parent.name, path.name) for path in blobs.glob("*/*") if path.is_file()}
 
 
-def test_a_payload_that_the_database_does_not_know_is_left_alone(store: Store, tmp_path: Path) -> None:
+def test_a_payload_that_the_database_does_not_know_is_left_alone(store, tmp_path):
     """The database may have been put back to an older state under her; at the next start she refuses it."""
     unknown = tmp_path / "blobs" / ("f" * 32)
     unknown.mkdir()
@@ -237,7 +201,7 @@ def test_a_payload_that_the_database_does_not_know_is_left_alone(store: Store, t
     assert (unknown / "0").exists()
 
 
-def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, tmp_path: Path) -> None:
+def test_a_worker_whose_run_was_taken_makes_no_key(running, url, tmp_path):
     store, lease, _ = running
     before = kept(url, tmp_path / "blobs")
     store.runs.abandon(lease.owner)
@@ -250,21 +214,19 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_reader_delays_neither_an_erasure_nor_for_long_the_end_of_its_traces(
-    running: Running, url: str, tmp_path: Path
-) -> None:
+def test_a_reader_delays_neither_an_erasure_nor_for_long_the_end_of_its_traces(running, url, tmp_path):
     """A backup reads for long. What it holds back in SQLite's write-ahead log is gone after the next sweep."""
     store, _, _ = running
     keys = kept(url, tmp_path / "blobs").keys
 
-    def traces() -> int:
+    def traces():
         content = b"".join(path.read_bytes() for path in tmp_path.glob("carole.db*"))
         return sum(key in content for key in keys)
 
     reader = Database(url)
     with reader.read() as connection:
         connection.execute(select(payloads.c.id)).all()
-        store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+        erase(store)
         assert kept(url, tmp_path / "blobs") == Kept([], 0)
         assert traces()
     reader.close()

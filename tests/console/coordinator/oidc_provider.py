@@ -26,8 +26,6 @@ CLIENT = "gemel-console"
 
 
 class Provider:
-    """The provider at an address."""
-
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
         self._key = RSAKey.generate_key(2048, {"kid": "1", "alg": "RS256", "use": "sig"})

@@ -37,7 +37,6 @@ class Served:
 
     @property
     def routes(self) -> list[Route]:
-        """All that the application answers to."""
         return self.client.app._guarded._app.routes
 
     def enter(self) -> str:
@@ -47,7 +46,6 @@ class Served:
         return self.token()
 
     def token(self, path: str = "/") -> str:
-        """The token that a page's forms have."""
         found = re.search(r'name="csrf" value="([^"]+)"', self.client.get(path).text)
         assert found is not None
         return found[1]
@@ -59,7 +57,6 @@ class Served:
         return found[1]
 
     def post(self, path: str, origin: str | None = BASE, **fields: str) -> tuple[int, str]:
-        """Send a form; status and page."""
         headers = {} if origin is None else {"origin": origin}
         answer = self.client.post(path, data=fields, headers=headers, follow_redirects=False)
         return answer.status_code, answer.text

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party, Side
 from gemel.common.specification import load_specification, specification_digest
@@ -27,25 +27,14 @@ from tests.console.custodian.served import served
 from tests.custodian.conftest import SPECIFICATION
 from tests.custodian.test_attachment import REFUSING, leaky
 from tests.custodian.test_flow import CONTRIBUTED, eventually, running, shown
+from tests.typed import error_of
 
 ALICE = Party(Side.ALICE, "Alice")
 PROJECT = "/projects/people"
 REASON = "our committee has not agreed to the field postcode"
 SCRIPT = "<script>alert(1)</script>"
-READING = (
-    "/",
-    "/live",
-    "/checkpoints",
-    "/certificates",
-    PROJECT,
-    f"{PROJECT}/live",
-    f"{PROJECT}/profile",
-    f"{PROJECT}/approve",
-    f"{PROJECT}/decline",
-    f"{PROJECT}/fetch-alone",
-    f"{PROJECT}/leakage",
-    f"{PROJECT}/leakage/live",
-)
+PAGES = ("live", "profile", "approve", "decline", "fetch-alone", "leakage", "leakage/live")
+READING = ("/", "/live", "/checkpoints", "/certificates", PROJECT, *(f"{PROJECT}/{page}" for page in PAGES))
 FORMS = ("approve", "decline", "override", "fetch-alone", "accept-restore", "leakage", "leakage/end")
 NO_PAGES = ("/static/{name}", "/enter", "/live", "/projects/PROJECT/live", "/projects/PROJECT/leakage/live")
 """What pages load, the one-time link, and what changes by itself; all else is in `DOCUMENT`."""
@@ -57,12 +46,18 @@ def waiting(world) -> None:
     eventually(lambda: shown(world.alice).waits_for_operator)
 
 
-def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world) -> None:
+@contextmanager
+def entered(make_world) -> Iterator[tuple]:
+    """A world in which Alice's service waits for its operator, her console, and the token of its forms."""
     world = make_world(approve=False)
-    records = pl.read_csv(world.alice.config.parent / "records.csv", infer_schema=False)
     with running(world.alice), served(world.alice) as console:
         waiting(world)
-        token = console.enter()
+        yield world, console, console.enter()
+
+
+def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world) -> None:
+    with entered(make_world) as (world, console, token):
+        records = pl.read_csv(world.alice.config.parent / "records.csv", infer_schema=False)
         assert "One project waits for you" in console.client.get("/").text
         for path in READING:
             answer = console.client.get(path)
@@ -90,10 +85,7 @@ def test_what_is_approved_is_what_was_read_and_no_page_shows_a_record(make_world
 
 
 def test_a_refusal_has_a_reason(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (world, console, token):
         status, page = console.post(f"{PROJECT}/decline", csrf=token, read=DIGEST, reason="no")
         assert status == 400
         assert "a decision needs a reason" in page
@@ -173,10 +165,7 @@ def test_the_limit_is_overridden_by_the_measurement_that_was_shown(make_world) -
 
 
 def test_a_measurement_that_fails_says_why_and_one_is_made_at_a_time(make_world) -> None:
-    world = make_world(approve=False)
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (world, console, token):
         (world.alice.config.parent / "records.csv").unlink()
         assert console.post(f"{PROJECT}/leakage", csrf=token)[0] == 303
         status, page = console.post(f"{PROJECT}/leakage", csrf=token)
@@ -189,15 +178,12 @@ def test_a_measurement_that_fails_says_why_and_one_is_made_at_a_time(make_world)
 
 
 def test_a_measurement_that_is_ended_is_gone(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = make_world(approve=False)
     began = []
     begin = leakage_pages.Measurements.begin
     monkeypatch.setattr(
         leakage_pages.Measurements, "begin", lambda self, *given: (begin(self, *given), began.append(self))[0]
     )
-    with running(world.alice), served(world.alice) as console:
-        waiting(world)
-        token = console.enter()
+    with entered(make_world) as (_, console, token):
         assert console.post(f"{PROJECT}/leakage", csrf=token)[0] == 303
         made = began[0].of("people", bytes.fromhex(DIGEST))
         assert console.post(f"{PROJECT}/leakage/end", csrf=token)[0] == 303
@@ -226,7 +212,7 @@ def test_two_hundred_projects_have_those_first_that_wait_for_the_operator() -> N
         operator_pb2.CustodianProject(project=f"p-{n:03}", state=states[n % 3], waits_for_operator=n % 3 == 1)
         for n in range(200)
     ]
-    first = paged(rows(projects, ALICE), {}, "/")  # type: ignore[arg-type]
+    first = paged(rows(projects, ALICE), {})  # type: ignore[arg-type]
     assert (first["first"], first["last"], first["found"], first["pages"]) == (1, 25, 200, 8)
     assert {row["state"] for row in first["rows"]} == {"waits for you"}
 
@@ -289,13 +275,9 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
 
 def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
-    result = CliRunner().invoke(app, ["alice", "console", "--config", str(world.bob.config)])
-    assert isinstance(result.exception, GemelError)
-    assert result.exception.code is ErrorCode.CERTIFICATE
-    typed = ["alice", "console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
-    result = CliRunner().invoke(app, typed)
-    assert isinstance(result.exception, GemelError)
-    assert "listens on loopback only" in str(result.exception)
+    command = ("alice", "console", "--config")
+    assert error_of(*command, world.bob.config).code is ErrorCode.CERTIFICATE
+    assert "listens on loopback only" in str(error_of(*command, world.alice.config, "--listen", "0.0.0.0:0"))
 
 
 def test_sizes_are_in_units() -> None:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
 from gemel.common.errors import GemelError
 from gemel.common.specification import load_specification
 from gemel.coordinator.analysis.drawn_estimates import combined, combined_slope, linked_slope
 from research.linked_analysis import ANALYSES, study
+from tests.typed import printed
 
 
 def test_rubins_rules_by_hand():
@@ -141,8 +140,7 @@ def test_the_example_runs_as_written(files: None) -> None:
     for block in (first, second, third):
         exec(block, found)  # noqa: S102 - the page's own
     (command,) = blocks("console")
-    done = CliRunner().invoke(app, command.split()[2:])
-    assert done.exit_code == 0, done.output
+    printed(*command.split()[2:])
     exec(last, found)  # noqa: S102
     wrong = 1 - found["links"]["link_probability"].mean()
     assert 0.01 < wrong < 0.15
@@ -162,7 +160,7 @@ def test_the_example_runs_as_written(files: None) -> None:
 
 def test_the_benchmarks_table(capsys: pytest.CaptureFixture[str]) -> None:
     shares = study(2, 4, 60, 45, 1.0)
-    printed = capsys.readouterr().out
+    shown = capsys.readouterr().out
     assert len(shares) == len(ANALYSES)
-    assert all(name in printed for name in ANALYSES)
-    assert "of the links wrong" in printed
+    assert all(name in shown for name in ANALYSES)
+    assert "of the links wrong" in shown

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import gemel
-from gemel.command import app
 from gemel.common.documents.document import CLASSES, EXACT, Provenance, read_provenance
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.analysis.linked_file import JoinedShare, joined, numbers_of, with_variables
+from tests.carole.refusals import refusal
+from tests.typed import error_of, printed
 
 
 def provenance(side: str, run: str = "run-1", *, exact: bool = False, assignment: str = "one_to_one") -> Provenance:
@@ -64,17 +64,14 @@ def options(folder: Path, *more: str) -> list[str]:
 
 
 def refused(*arguments: str) -> str:
-    done = CliRunner().invoke(app, list(arguments))
-    assert isinstance(done.exception, gemel.GemelError), done.output
-    return str(done.exception)
+    return str(error_of(*arguments))
 
 
 def test_both_shares_and_both_files(shares: Path) -> None:
     files = [f"--alice-file={shares / 'alice.csv'}", f"--bob-file={shares / 'bob.csv'}"]
-    done = CliRunner().invoke(app, options(shares, *files))
-    assert done.exit_code == 0, done.output
-    assert "30 rows, 30 of them links" in done.output
-    assert "of project people, run run-1" in done.output
+    shown = printed(*options(shares, *files))
+    assert "30 rows, 30 of them links" in shown
+    assert "of project people, run run-1" in shown
     found = pl.read_parquet(shares / "linked.parquet")
     assert found.columns == [
         "link_id", "link_probability", "alice", "bob", "income", "sex_alice", "score", "sex_bob", "area"
@@ -93,13 +90,12 @@ def test_both_shares_and_both_files(shares: Path) -> None:
 def test_each_custodian_alone_and_then_a_third_party(shares: Path) -> None:
     """What two custodians pass on without identifiers joins to what both shares give."""
     whole = options(shares, f"--alice-file={shares / 'alice.csv'}", f"--bob-file={shares / 'bob.csv'}")
-    assert CliRunner().invoke(app, [*whole, "--no-identifiers"]).exit_code == 0
+    printed(*whole, "--no-identifiers")
     passed = {}
     for side in ("alice", "bob"):
         passed[side] = shares / f"{side}-linked.parquet"
         own = [f"--{side}-file={shares / f'{side}.csv'}", "--no-identifiers", "--out", str(passed[side])]
-        done = CliRunner().invoke(app, ["join", f"--{side}", str(shares / side / "results/people/run-1"), *own])
-        assert done.exit_code == 0, done.output
+        printed("join", f"--{side}", str(shares / side / "results/people/run-1"), *own)
         assert "identifier" not in pl.read_parquet(passed[side]).columns
     again = gemel.join(dict(passed))
     assert again.frame.equals(pl.read_parquet(shares / "linked.parquet"))
@@ -110,8 +106,7 @@ def test_each_custodian_alone_and_then_a_third_party(shares: Path) -> None:
 def test_records_without_a_link_stay_where_it_is_requested(shares: Path) -> None:
     files = [f"--alice-file={shares / 'alice.csv'}", f"--bob-file={shares / 'bob.csv'}"]
     for whose, rows in (("alice", 40), ("bob", 50), ("both", 60)):
-        done = CliRunner().invoke(app, options(shares, *files, "--unlinked", whose, "--force"))
-        assert done.exit_code == 0, done.output
+        printed(*options(shares, *files, "--unlinked", whose, "--force"))
         found = pl.read_parquet(shares / "linked.parquet")
         assert found.height == rows
         assert found["link_probability"].is_not_null().sum() == 30
@@ -157,8 +152,7 @@ def test_an_id_on_two_rows_is_refused_except_of_persons(shares: Path) -> None:
     for side in ("alice", "bob"):
         at = shares / side / "results/people/run-1/links.parquet"
         pl.read_parquet(at).write_parquet(at, metadata=provenance(side, assignment="clusters").metadata())
-    done = CliRunner().invoke(app, options(shares))
-    assert done.exit_code == 0, done.output
+    printed(*options(shares))
     assert pl.read_parquet(shares / "linked.parquet").height == 31
 
 
@@ -169,8 +163,7 @@ def test_a_table_that_was_not_granted(shares: Path) -> None:
 def test_a_coarsened_variable_is_joined_as_it_was_released(shares: Path) -> None:
     folder = shares / "alice/results/people/run-1"
     (folder / "coarsening.csv").write_text("variable,category,released_as\nsex,F,any\nsex,M,any\n")
-    done = CliRunner().invoke(app, options(shares, f"--alice-file={shares / 'alice.csv'}"))
-    assert done.exit_code == 0, done.output
+    printed(*options(shares, f"--alice-file={shares / 'alice.csv'}"))
     assert pl.read_parquet(shares / "linked.parquet")["sex"].unique().to_list() == ["any"]
     (folder / "coarsening.csv").write_text("variable,category,released_as\ngender,F,any\n")
     assert "no column of its name" in refused(*options(shares, f"--alice-file={shares / 'alice.csv'}", "--force"))
@@ -214,6 +207,5 @@ def test_numbers_are_those_that_are_written_as_numbers() -> None:
 
 def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "links.parquet").write_text("no")
-    with pytest.raises(gemel.GemelError, match="cannot be read as a Parquet file") as caught:
+    with refusal(ErrorCode.SOURCE, "cannot be read as a Parquet file"):
         gemel.join({"alice": tmp_path})
-    assert caught.value.code is ErrorCode.SOURCE

@@ -27,7 +27,6 @@ def files(seed: int = 11) -> Tables:
 
 
 def drafted(tables: Tables, **settings: Any) -> dict[str, Any]:
-    """A draft as a document, with what is set."""
     spec, *_ = draft(*(table.drop(TRUTH) for table in tables), "set", block=False)
     return spec.model_dump(mode="json") | settings
 

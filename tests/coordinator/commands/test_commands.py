@@ -23,8 +23,6 @@ from tests.typed import typed
 
 
 def every_command() -> Iterator[tuple[str, ...]]:
-    """All commands and groups, as typed."""
-
     def below(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield path
         for name, child in getattr(command, "commands", {}).items():

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from gemel.command import app
+from tests.typed import error_of, printed
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "analysing.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("\n## Drawn linkages\n")[2].partition("\n## ")[0]
@@ -21,18 +20,12 @@ def blocks(kind):
     return re.findall(rf"^```{kind}\n(.*?)^```", SECTION, re.M | re.S)
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["draws", *arguments])
-
-
 def test_the_combination_prints_what_the_page_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (table,) = blocks("text estimates.csv")
     Path("estimates.csv").write_text(table)
     command, *expected = next(block for block in blocks("console") if "combine" in block).splitlines()
-    result = invoke(*command.split()[3:])
-    assert result.exit_code == 0, result.output
-    assert result.output.splitlines() == expected
+    assert printed("draws", *command.split()[3:]).splitlines() == expected
 
 
 @pytest.fixture
@@ -67,19 +60,18 @@ def test_the_worked_example_runs_as_it_is_written(shares, monkeypatch):
     (program,) = blocks("python")
     subprocess.run([sys.executable, "-c", program], check=True)
     (command,) = next(block for block in blocks("console") if "slope" in block).splitlines()
-    result = invoke(*command.split()[3:], "--json", "slope.json")
-    assert result.exit_code == 0, result.output
+    shown = printed("draws", *command.split()[3:], "--json", "slope.json")
     found = json.loads(Path("slope.json").read_text())
     assert found["draws"] == 10
     low, high = found["interval"]
     assert low < 2 < high
     assert found["estimate"] == pytest.approx(2, abs=0.2)
-    assert f"{found['estimate']:.4g}" in result.output
+    assert f"{found['estimate']:.4g}" in shown
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path):
     path = tmp_path / "estimates.csv"
     path.write_text("draw,estimate\n0,1\n1,2\n")
-    assert "no column variance" in str(invoke("combine", str(path)).exception)
+    assert "no column variance" in str(error_of("draws", "combine", path))
     path.write_text("draw,estimate,variance\n0,1,1\n1,,2\n")
-    assert "1 rows without" in str(invoke("combine", str(path)).exception)
+    assert "1 rows without" in str(error_of("draws", "combine", path))

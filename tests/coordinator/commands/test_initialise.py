@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from gemel.alice import PARTY as ALICE
 from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import load_carole
 from gemel.carole.service.health import check_health
-from gemel.command import app
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.certificates import host_names, load_certificate
@@ -29,23 +27,17 @@ from gemel.coordinator.client.connection import connect
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.operator.control import Control
 from gemel.custodian.state.row_map import Keyring
+from tests.carole.refusals import refusal
 from tests.ports import free_port
+from tests.typed import printed
 
 CUSTODIANS = (ALICE, BOB)
-
-
-def initialise(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["init", *arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.fixture(scope="module")
 def parties(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("init") / "parties"
-    initialise(str(root), "--address", "carole.example.org:7443", "--name", "192.0.2.7", "--name", "carole")
+    printed("init", str(root), "--address", "carole.example.org:7443", "--name", "192.0.2.7", "--name", "carole")
     return root
 
 
@@ -87,7 +79,7 @@ def test_the_others_configurations(parties: Path) -> None:
     ],
 )
 def test_carole_listens_where_she_is_called(tmp_path: Path, address: str, listen: str) -> None:
-    initialise(str(tmp_path), "--address", address)
+    printed("init", str(tmp_path), "--address", address)
     assert load_carole(tmp_path / "carole/carole.yaml").listen == listen
     assert load_custodian(tmp_path / "bob/bob.yaml").carole.address == address
     host = address.rpartition(":")[0].strip("[]")
@@ -96,31 +88,29 @@ def test_carole_listens_where_she_is_called(tmp_path: Path, address: str, listen
 
 @pytest.mark.parametrize("address", ["carole", "carole:", ":7443", "carole:0", "carole:65536", "::1:7443", "carole:７"])
 def test_an_address_without_host_or_port_is_refused_before_anything_is_made(tmp_path: Path, address: str) -> None:
-    with pytest.raises(GemelError, match="expected host:port") as caught:
-        initialise(str(tmp_path / "parties"), "--address", address)
-    assert caught.value.code is ErrorCode.PARAMETER
+    with refusal(ErrorCode.PARAMETER, "expected host:port"):
+        printed("init", str(tmp_path / "parties"), "--address", address)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_keys_are_never_overwritten(parties: Path) -> None:
     before = {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()}
-    with pytest.raises(GemelError) as caught:
-        initialise(str(parties), "--address", "carole:7443")
-    assert caught.value.code is ErrorCode.EXISTS
+    with refusal(ErrorCode.EXISTS):
+        printed("init", str(parties), "--address", "carole:7443")
     assert {path: path.read_bytes() for path in parties.rglob("*") if path.is_file()} == before
 
 
 def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Path) -> None:
     """Every line that `init` prints, as it stands there; the folders may also be moved."""
     port = free_port()
-    shown = initialise(str(tmp_path / "made here"), "--address", f"127.0.0.1:{port}")
+    shown = printed("init", str(tmp_path / "made here"), "--address", f"127.0.0.1:{port}")
     shutil.move(tmp_path / "made here", tmp_path / "parties")
     shown = shown.replace("made here", "parties")
     lines = re.findall(r"^  gemel (\w+) serve --config (\S+)", shown, re.MULTILINE)
     assert [party for party, _ in lines] == ["carole", "alice", "bob"]
     configurations = {party: Path(config) for party, config in lines}
     (init,) = re.findall(r"^  gemel (carole init --config \S+)", shown, re.MULTILINE)
-    assert CliRunner().invoke(app, init.split()).exit_code == 0
+    printed(*init.split())
     with contextlib.ExitStack() as stack:
         _serve(stack, "carole", configurations["carole"])
         # Custodians would request again, but seconds later.
@@ -182,13 +172,9 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
         with pytest.raises(GemelError, match=match):
             check_health(tmp_path / "carole.yaml")
     check = ["carole", "check", "--json", "--config", str(parties / "carole/carole.yaml")]
-    result = CliRunner().invoke(app, check)
-    assert result.exit_code == 0, result.output
-    notes = {line["check"]: line["what"] for line in json.loads(result.stdout) if line["finding"] == "note"}
+    notes = {line["check"]: line["what"] for line in json.loads(printed(*check)) if line["finding"] == "note"}
     assert "`gemel carole init` makes it" in notes.pop("store")
     assert set(notes) <= {"address"}  # which another service of this machine may have
-    assert CliRunner().invoke(app, ["carole", "init", "--config", check[-1]]).exit_code == 0
-    result = CliRunner().invoke(app, check)
-    assert result.exit_code == 0, result.output
-    found = {line["check"]: line["what"] for line in json.loads(result.stdout)}
+    printed("carole", "init", "--config", check[-1])
+    found = {line["check"]: line["what"] for line in json.loads(printed(*check))}
     assert found["membership list"] == f"{len(PARTIES)} members, as compared"

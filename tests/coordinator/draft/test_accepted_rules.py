@@ -86,7 +86,6 @@ def test_mode_open_is_not_measured_since_its_gate_warns_only() -> None:
 
 
 def judged_by(gate: KeyedGate, spec: Specification, alice: pl.DataFrame, bob: pl.DataFrame) -> JudgedRules:
-    """The rules of a draft that a gate accepts."""
     cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
 
     def with_rules(proposals: Sequence[Proposal]) -> Specification:

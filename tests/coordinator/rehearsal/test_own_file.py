@@ -21,7 +21,9 @@ from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.rehearsal.own_file import at_home, own_duplicates
 from gemel.records.registry import file_source
+from tests.carole.refusals import refused
 from tests.specifications import heading
+from tests.typed import error_of
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 
@@ -92,9 +94,7 @@ def test_a_file_without_the_specifications_identifier_is_refused(
     _, table, spec = own
     path = tmp_path / "other.csv"
     table.drop(IDENTIFIER).write_csv(path)
-    with pytest.raises(GemelError) as caught:
-        own_duplicates(file_source(path), spec, Side.ALICE, ENOUGH, lambda stage, done: None)
-    assert caught.value.code is ErrorCode.FIELD_MISSING
+    refused(ErrorCode.FIELD_MISSING, own_duplicates, file_source(path), spec, Side.ALICE, ENOUGH, lambda *_: None)
 
 
 FIELDS = ", ".join(f"{{name: {name}, kind: name}}" for name in ("surname", "given", "town"))
@@ -110,6 +110,4 @@ def test_the_form_is_stated_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
     assert 'people.csv is read as cp1252, separated by ";"' in " ".join(found.output.split())
     assert isinstance(found.exception, GemelError)
     assert "there is no column 'town'" in str(found.exception), "the other columns were found"
-    wrong = CliRunner().invoke(app, [*arguments, "--encoding", "utf-8"])
-    assert isinstance(wrong.exception, GemelError)
-    assert wrong.exception.code is ErrorCode.TEXT_ENCODING
+    assert error_of(*arguments, "--encoding", "utf-8").code is ErrorCode.TEXT_ENCODING

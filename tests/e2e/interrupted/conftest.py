@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gemel.common.parties import Role
 from tests.e2e.deployment import Deployment, specification
-from tests.e2e.interrupted.terminal import Command, command_of
+from tests.e2e.interrupted.terminal import Command, Start, command_of
 
 PROJECT = "stopped"
 TEXT = specification(PROJECT)
 
 
 @pytest.fixture
-def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Command]]:
+def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
     """Starts a command in an empty folder; ``start(arguments)``."""
     started: list[Command] = []
 

@@ -30,9 +30,12 @@ SECONDS = 120.0
 COMPUTING = 2.5
 """Processor seconds after which a command that prints nothing is at work; it needs many times as many to its end."""
 
+Signal = signal.Signals
 INT, TERM = signal.SIGINT, signal.SIGTERM
 
 Test = TypeVar("Test", bound=Callable[..., None])
+Start = Callable[[str], "Command"]
+"""The fixture `start`."""
 
 
 def names(folder: Path) -> set[str]:
@@ -56,8 +59,6 @@ def interrupts(*lines: str) -> Callable[[Test], Test]:
 
 
 class Command:
-    """A command at a terminal."""
-
     def __init__(self, arguments: str, folder: Path) -> None:
         self.folder, self._own = folder, folder.parent / f"{folder.name}-temporary"
         self._own.mkdir()
@@ -111,7 +112,7 @@ class Command:
             time.sleep(0.05)
         assert self._process.poll() is None, f"it ended before the signal: {self.printed}"
 
-    def end(self, number: signal.Signals) -> int:
+    def end(self, number: Signal) -> int:
         """Signal it; its status once it has ended."""
         if number is INT:
             os.killpg(self._process.pid, number)
@@ -135,7 +136,7 @@ class Command:
 NOTHING: tuple[Any, ...] = ([], [], set())
 
 
-def assert_ended(command: Command, number: signal.Signals) -> None:
+def assert_ended(command: Command, number: Signal) -> None:
     """With the status of the signal, in words, and without a traceback."""
     assert command.end(number) == 128 + number, command.printed
     assert WORDS[128 + number] in command.printed
@@ -144,7 +145,14 @@ def assert_ended(command: Command, number: signal.Signals) -> None:
     assert "Aborted" not in command.printed
 
 
-def assert_stopped(command: Command, number: signal.Signals) -> None:
+def assert_leaves_nothing(command: Command, at_work: Callable[[Command], bool], number: Signal) -> None:
+    """Signalled when it is at work it ends, and neither goes on nor leaves a file."""
+    command.wait_until(at_work)
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+
+
+def assert_stopped(command: Command, number: Signal) -> None:
     """A service: in order, which is no error."""
     assert command.end(number) == 0, command.printed
     assert "Traceback" not in command.printed

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -21,8 +19,10 @@ from tests.e2e.interrupted.terminal import (
     INT,
     NOTHING,
     TERM,
-    Command,
+    Signal,
+    Start,
     assert_ended,
+    assert_leaves_nothing,
     command_of,
     held,
     interrupts,
@@ -55,13 +55,10 @@ READING = [
 @interrupts(*[arguments for arguments, _ in READING])
 @pytest.mark.parametrize(("arguments", "number"), READING, ids=[command_of(arguments) for arguments, _ in READING])
 def test_nothing_is_written_of_a_file_that_is_not_read(
-    start: Callable[[str], Command], files: Path, arguments: str, number: signal.Signals
+    start: Start, files: Path, arguments: str, number: Signal
 ) -> None:
     with held(files / "records.csv") as at_work:
-        command = start(arguments.format(files))
-        command.wait_until(at_work)
-        assert_ended(command, number)
-    assert command.left() == NOTHING
+        assert_leaves_nothing(start(arguments.format(files)), at_work, number)
 
 
 @interrupts("alice attach", "alice check")
@@ -71,20 +68,17 @@ def test_nothing_is_written_of_a_file_that_is_not_read(
     ids=["attach", "check"],
 )
 def test_a_custodian_reads_its_records(
-    start: Callable[[str], Command], deployment: Deployment, files: Path, arguments: str, number: signal.Signals
+    start: Start, deployment: Deployment, files: Path, arguments: str, number: Signal
 ) -> None:
     with held(deployment.files[Side.ALICE]) as at_work:
-        command = start(f"alice {arguments.format(files)} --config {deployment.configs[Side.ALICE]}")
-        command.wait_until(at_work)
-        assert_ended(command, number)
-    assert command.left() == NOTHING
+        assert_leaves_nothing(
+            start(f"alice {arguments.format(files)} --config {deployment.configs[Side.ALICE]}"), at_work, number
+        )
 
 
 @interrupts("carole backup")
 @pytest.mark.parametrize("number", [pytest.param(INT, id="int"), pytest.param(TERM, id="term", marks=pytest.mark.long)])
-def test_a_backup_that_is_stopped_is_not_there(
-    start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
-) -> None:
+def test_a_backup_that_is_stopped_is_not_there(start: Start, deployment: Deployment, number: Signal) -> None:
     blobs = load_carole(deployment.carole_yaml).store.place
     assert isinstance(blobs, Path)
     with held(blob_files(blobs)[-1]) as at_work:
@@ -98,7 +92,7 @@ def test_a_backup_that_is_stopped_is_not_there(
 @interrupts("carole restore")
 @pytest.mark.parametrize("number", [pytest.param(TERM, id="term"), pytest.param(INT, id="int", marks=pytest.mark.long)])
 def test_a_restoration_that_is_stopped_has_no_database_and_goes_on_when_repeated(
-    start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
+    start: Start, deployment: Deployment, tmp_path: Path, number: Signal
 ) -> None:
     """Files of blobs stay, whole; without the database, which names them, they are no store."""
     configured = load_carole(deployment.carole_yaml)
@@ -107,10 +101,7 @@ def test_a_restoration_that_is_stopped_has_no_database_and_goes_on_when_repeated
     config, place = tmp_path / "restored.yaml", tmp_path / "place"
     config.write_text(template(deployment.address, keys=str(configured.keys), store=str(place)))
     with held(saved[-1]) as at_work:
-        command = start(f"carole restore {tmp_path / 'saved'} --config {config}")
-        command.wait_until(at_work)
-        assert_ended(command, number)
-    assert command.left() == NOTHING
+        assert_leaves_nothing(start(f"carole restore {tmp_path / 'saved'} --config {config}"), at_work, number)
     there = {path.relative_to(place) for path in place.rglob("*") if path.is_file()}
     assert there == {Path("blobs/lock"), *(path.relative_to(tmp_path / "saved") for path in saved[:-1])}
     restored = load_carole(config).store

@@ -7,7 +7,6 @@ The first tier has one of those that print nothing, and all that print.
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +19,11 @@ from gemel.risk.keyvars.environment import Environment
 from tests.e2e.deployment import people, specification
 from tests.e2e.interrupted.terminal import (
     INT,
-    NOTHING,
     TERM,
     Command,
-    assert_ended,
+    Signal,
+    Start,
+    assert_leaves_nothing,
     command_of,
     computes,
     interrupts,
@@ -105,13 +105,6 @@ COMPUTATIONS = [
     ],
 )
 def test_a_computation_leaves_nothing(
-    start: Callable[[str], Command],
-    files: Path,
-    arguments: str,
-    at_work: Callable[[Command], bool],
-    number: signal.Signals,
+    start: Start, files: Path, arguments: str, at_work: Callable[[Command], bool], number: Signal
 ) -> None:
-    command = start(arguments.format(files))
-    command.wait_until(at_work)
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+    assert_leaves_nothing(start(arguments.format(files)), at_work, number)

@@ -40,7 +40,6 @@ def program(name: str) -> tuple[str, str]:
 
 
 def interrupted() -> set[tuple[str, str]]:
-    """The programs of all commands that tests stop."""
     modules = (test_at_a_file, test_computations, test_services, test_waiting, test_ended)
     declared = [getattr(value, "interrupts", ()) for module in modules for value in vars(module).values()]
     return {program(name) for found in declared for name in found}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,8 @@ from tests.e2e.interrupted.terminal import (
     INT,
     TERM,
     Command,
+    Signal,
+    Start,
     assert_ended,
     assert_stopped,
     interrupts,
@@ -26,19 +26,17 @@ from tests.e2e.interrupted.terminal import (
 
 
 def serves(command: Command) -> bool:
-    """Carole, her worker and a custodian are there."""
     return len(command.processes()) >= 5
 
 
 @interrupts("demo")
 @pytest.mark.long
 @pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
-def test_a_demonstration_ends_its_services(start: Callable[[str], Command], number: signal.Signals) -> None:
+def test_a_demonstration_ends_its_services(start: Start, number: Signal) -> None:
     command = start("demo --people 200")
     command.wait_until(serves)
     assert_ended(command, number)
-    processes, temporary, new = command.left()
-    assert (processes, temporary, new) == ([], [], {"demo"})
+    assert command.left() == ([], [], {"demo"})
     assert names(command.folder / "demo") == {"alice.csv", "bob.csv", "linkage.yaml"}
 
 
@@ -52,9 +50,7 @@ def test_a_demonstration_ends_its_services(start: Callable[[str], Command], numb
         pytest.param("alice", INT, marks=pytest.mark.long),
     ],
 )
-def test_a_service_ends_in_order(
-    start: Callable[[str], Command], idle: Deployment, party: str, number: signal.Signals
-) -> None:
+def test_a_service_ends_in_order(start: Start, idle: Deployment, party: str, number: Signal) -> None:
     config = idle.carole_yaml if party == "carole" else idle.configs[Side(party)]
     command = start(f"{party} serve --config {config} --ready-file ready.json")
     command.wait_until(is_ready)
@@ -62,7 +58,7 @@ def test_a_service_ends_in_order(
 
 
 @interrupts("carole scheduler", "carole worker")
-def test_a_cluster_ends_in_order(start: Callable[[str], Command], idle: Deployment, tmp_path: Path) -> None:
+def test_a_cluster_ends_in_order(start: Start, idle: Deployment, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra cluster is not installed")
     keys = tmp_path / "keys"
     make_certificates(keys, ("scheduler", "worker"))

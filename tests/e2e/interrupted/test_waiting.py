@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import select
-import signal
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,16 @@ from gemel.party.convening import carole_address, convene
 from gemel.party.joining import own_request
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tests.e2e.interrupted.conftest import PROJECT
-from tests.e2e.interrupted.terminal import INT, NOTHING, TERM, Command, assert_ended, interrupts, prints
+from tests.e2e.interrupted.terminal import (
+    INT,
+    TERM,
+    Signal,
+    Start,
+    assert_ended,
+    assert_leaves_nothing,
+    interrupts,
+    prints,
+)
 
 LONG = pytest.mark.long
 INT_FIRST = pytest.mark.parametrize("number", [pytest.param(INT, id="int"), pytest.param(TERM, id="term", marks=LONG)])
@@ -36,27 +43,27 @@ ROLES = {
 
 @interrupts("project watch")
 @INT_FIRST
-def test_who_watches_a_run_leaves_it_to_itself(
-    start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
-) -> None:
-    command = start(f"project watch {PROJECT} --config {deployment.coordinator_yaml}")
-    command.wait_until(prints("waits in Carole's queue"))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+def test_who_watches_a_run_leaves_it_to_itself(start: Start, deployment: Deployment, number: Signal) -> None:
+    assert_leaves_nothing(
+        start(f"project watch {PROJECT} --config {deployment.coordinator_yaml}"),
+        prints("waits in Carole's queue"),
+        number,
+    )
     assert deployment.status(PROJECT).run.run
 
 
 @interrupts("project run")
 @TERM_FIRST
 def test_a_project_that_waits_for_custodians_stays(
-    start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
+    start: Start, deployment: Deployment, tmp_path: Path, number: Signal
 ) -> None:
     """The second of the two goes on with the project of the first."""
     (tmp_path / "linkage.yaml").write_text(specification("waiting"))
-    command = start(f"project run {tmp_path / 'linkage.yaml'} --config {deployment.coordinator_yaml}")
-    command.wait_until(prints("Waiting for the custodians"))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+    assert_leaves_nothing(
+        start(f"project run {tmp_path / 'linkage.yaml'} --config {deployment.coordinator_yaml}"),
+        prints("Waiting for the custodians"),
+        number,
+    )
     assert deployment.status("waiting").state == STATE.PROJECT_STATE_DRAFT
 
 
@@ -71,31 +78,25 @@ def test_a_project_that_waits_for_custodians_stays(
     ],
 )
 def test_a_console_that_is_stopped_does_not_listen(
-    start: Callable[[str], Command], deployment: Deployment, console: str, number: signal.Signals
+    start: Start, deployment: Deployment, console: str, number: Signal
 ) -> None:
     pytest.importorskip("uvicorn", reason="the extra console is not installed")
     config = deployment.coordinator_yaml if console == "console" else deployment.configs[Side.ALICE]
-    command = start(f"{console} --config {config}")
-    command.wait_until(prints("/enter?token="))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+    assert_leaves_nothing(start(f"{console} --config {config}"), prints("/enter?token="), number)
 
 
 @interrupts("compute")
 @INT_FIRST
-def test_who_waits_for_a_computation(
-    start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
-) -> None:
-    command = start(f"compute --config {deployment.coordinator_yaml}")
-    command.wait_until(prints("Waiting for a computation"))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+def test_who_waits_for_a_computation(start: Start, deployment: Deployment, number: Signal) -> None:
+    assert_leaves_nothing(
+        start(f"compute --config {deployment.coordinator_yaml}"), prints("Waiting for a computation"), number
+    )
 
 
 @interrupts("analyst fetch")
 @TERM_FIRST
 def test_who_calls_a_carole_that_does_not_answer(
-    start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
+    start: Start, deployment: Deployment, tmp_path: Path, number: Signal
 ) -> None:
     """Something accepts the connection, and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -103,9 +104,7 @@ def test_who_calls_a_carole_that_does_not_answer(
         config = deployment.folders["analyst"] / "silent.yaml"
         config.write_text(text.replace(deployment.address, f"127.0.0.1:{silent.getsockname()[1]}"))
         command = start(f"analyst fetch {PROJECT} --config {config}")
-        command.wait_until(lambda _: bool(select.select([silent], [], [], 0)[0]))
-        assert_ended(command, number)
-    assert command.left() == NOTHING
+        assert_leaves_nothing(command, lambda _: bool(select.select([silent], [], [], 0)[0]), number)
 
 
 # The ceremony
@@ -131,9 +130,7 @@ def tree(root: Path) -> set[str]:
 
 @interrupts("party join")
 @INT_FIRST
-def test_a_member_that_waits_for_the_file_has_its_keys(
-    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
-) -> None:
+def test_a_member_that_waits_for_the_file_has_its_keys(start: Start, ceremony: Path, number: Signal) -> None:
     command = start(f"party join linkage --role custodian-a --records {ceremony}/people.csv")
     command.wait_until(prints("Path of the membership.yaml received"))
     assert_ended(command, number)
@@ -145,29 +142,29 @@ def test_a_member_that_waits_for_the_file_has_its_keys(
 @interrupts("party join")
 @TERM_FIRST
 def test_a_member_that_waits_for_digits_has_put_nothing_of_the_file_into_place(
-    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
+    start: Start, ceremony: Path, number: Signal
 ) -> None:
     before = tree(ceremony)
     arguments = f"--role custodian-a --records {ceremony}/people.csv --received {ceremony}/membership.yaml"
-    command = start(f"party join {ceremony}/alice {arguments}")
-    command.wait_until(prints("Digits that bob reads out"))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+    assert_leaves_nothing(
+        start(f"party join {ceremony}/alice {arguments}"), prints("Digits that bob reads out"), number
+    )
     assert tree(ceremony) == before
 
 
 @interrupts("party convene")
 @INT_FIRST
 def test_a_coordinator_that_waits_for_digits_has_the_file_and_has_not_joined(
-    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
+    start: Start, ceremony: Path, number: Signal
 ) -> None:
     """The second of the two goes on with the file of the first."""
     before = tree(ceremony)
     requests = [f"{ceremony}/{name}/{name}-request.yaml" for name in ROLES if name != "coordinator"]
-    command = start(f"party convene {ceremony}/coordinator {' '.join(requests)}")
-    command.wait_until(prints("Digits that alice reads out"))
-    assert_ended(command, number)
-    assert command.left() == NOTHING
+    assert_leaves_nothing(
+        start(f"party convene {ceremony}/coordinator {' '.join(requests)}"),
+        prints("Digits that alice reads out"),
+        number,
+    )
     sent = {"coordinator/membership.yaml", "coordinator/authority"}
     assert {path for path in tree(ceremony) - before if not path.startswith("coordinator/authority/")} <= sent
     assert sent <= tree(ceremony)

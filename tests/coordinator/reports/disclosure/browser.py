@@ -19,7 +19,6 @@ _FLAGS = (
 
 
 def installed() -> str | None:
-    """The browser of this machine, if there is one."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 

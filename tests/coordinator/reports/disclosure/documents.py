@@ -54,7 +54,6 @@ def population(n: int, shares: tuple[float, float]) -> Built:
 
 
 def text_of(page: str) -> str:
-    """What a reader reads."""
     payload = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", payload)).replace("\u00a0", " ")
 

@@ -1,19 +1,82 @@
+"""Precision, recall and F1 of links, the curve over all thresholds and calibration, against plain definitions."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall
+from gemel.carole.evaluation.link_quality import (
+    best_threshold,
+    calibration,
+    expected_precision_recall,
+    matching_pairs,
+    number_of_matches,
+    quality,
+)
+from gemel.common.errors import ErrorCode
+from tests.carole.refusals import refusal
 
-scored = st.lists(st.tuples(st.sampled_from([0.05, 0.2, 0.5, 0.8, 0.99]), st.booleans()), min_size=1, max_size=40)
+SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.5000001, 0.9, 1.0]), st.booleans()), min_size=1)
 
 
 def arrays(pairs):
     return np.array([p for p, _ in pairs]), np.array([m for _, m in pairs])
 
 
-@given(pairs=scored, more=st.integers(0, 3), unscored=st.sampled_from([0, 17]))
+def test_quality_of_links():
+    found = quality(np.array([True, True, False]), 8)
+    assert (found.links, found.true_links, found.matches) == (3, 2, 8)
+    assert found.precision == pytest.approx(2 / 3)
+    assert found.recall == pytest.approx(2 / 8)
+    assert found.f1 == pytest.approx(2 / (1 / (2 / 3) + 1 / (2 / 8)))
+
+
+def test_no_links_and_no_matches_are_defined():
+    nothing = np.zeros(0, dtype=bool)
+    assert (quality(nothing, 5).precision, quality(nothing, 5).recall, quality(nothing, 5).f1) == (1.0, 0.0, 0.0)
+    assert (quality(nothing, 0).recall, quality(nothing, 0).f1) == (1.0, 1.0)
+    assert quality(np.array([False]), 0).f1 == 0.0
+
+
+@given(pairs=SCORED, more=st.integers(0, 3))
+def test_no_threshold_does_better(pairs, more):
+    probability, is_match = arrays(pairs)
+    n_matches = int(is_match.sum()) + more
+    best = best_threshold(probability, is_match, n_matches)
+    at_best = quality(is_match[probability >= best.threshold], n_matches)
+    assert at_best == best.quality
+    for threshold in set(probability):
+        other = quality(is_match[probability >= threshold], n_matches)
+        assert best.quality.f1 > other.f1 or (best.quality.f1 == other.f1 and best.threshold >= threshold)
+
+
+def test_without_pairs_the_best_is_to_link_nothing():
+    best = best_threshold(np.zeros(0), np.zeros(0, dtype=bool), 3)
+    assert (best.threshold, best.quality) == (1.0, quality(np.zeros(0, dtype=bool), 3))
+
+
+def test_matches_of_two_files():
+    person_a, person_b = np.array([3, 3, 5, -1, 8]), np.array([3, 5, 3, -1, 9])
+    assert number_of_matches(person_a, person_b) == 5
+    row_a, row_b = (index.ravel() for index in np.indices((5, 5)))
+    is_match = matching_pairs(person_a, person_b, row_a, row_b)
+    assert is_match.sum() == 5
+    assert not is_match[18]  # the two records of unknown persons
+
+
+def test_invalid_input_is_refused():
+    with refusal(ErrorCode.PARAMETER, "at least the 2 matches among the pairs, got 1"):
+        quality(np.array([True, True]), 1)
+    for probability, is_match, what in (
+        ([np.nan], [True], "1 NaN values"),
+        ([0.5], [True, False], "one probability and one truth per pair"),
+    ):
+        with refusal(ErrorCode.PARAMETER, what):
+            best_threshold(np.array(probability), np.array(is_match), 3)
+
+
+@given(pairs=SCORED, more=st.integers(0, 3), unscored=st.sampled_from([0, 17]))
 def test_area_is_the_integral_over_every_class(pairs, more, unscored):
     probability, is_match = arrays(pairs)
     n_matches = int(is_match.sum()) + more
@@ -34,17 +97,6 @@ def test_area_is_the_integral_over_every_class(pairs, more, unscored):
     assert (np.diff(curve.recall) >= 0).all()
     points = set(zip(curve.recall, curve.precision, strict=True))
     assert len(points) == len(curve.recall)
-
-
-def test_the_order_of_pairs_does_not_matter():
-    rng = np.random.default_rng(8)
-    probability, is_match = rng.choice([0.1, 0.4, 0.9], 200), rng.random(200) < 0.3
-    shuffled = rng.permutation(200)
-    n = int(is_match.sum())
-    one = expected_precision_recall(probability, is_match, n)
-    other = expected_precision_recall(probability[shuffled], is_match[shuffled], n)
-    assert one.auc == pytest.approx(other.auc, abs=1e-12)
-    np.testing.assert_array_equal(one.precision, other.precision)
 
 
 def test_trapezia_across_ties_flatter():
@@ -74,7 +126,7 @@ def test_matches_that_blocking_lost_cost_area_unless_the_rest_is_one_class():
     assert 0.5 < whole.auc < 0.6
 
 
-@given(pairs=scored)
+@given(pairs=SCORED)
 def test_calibration_sums_up_class_by_class(pairs):
     probability, is_match = arrays(pairs)
     curve = calibration(probability, is_match)
