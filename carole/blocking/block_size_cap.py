@@ -7,7 +7,8 @@ only if another rule proposes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,19 +41,16 @@ def without_large_blocks(
     keys_b` (uint64): the same objects where nothing was too large.
     """
     large, sizes = _large(keys_a, keys_b, limit)
-    if not len(large):
-        return keys_a, keys_b, Skew()
-    split, largest_split = 0, None
-    if by is not None:
-        split, largest_split = len(large), max(sizes, key=lambda size: size[0] * size[1])
+    skew = Skew()
+    if by is not None and len(large):
+        skew = Skew(split=len(large), largest_split=max(sizes, key=math.prod))
         keys_a, keys_b = (_finer(keys, further, large) for keys, further in zip((keys_a, keys_b), by, strict=True))
         large, sizes = _large(keys_a, keys_b, limit)
-    if not len(large):
-        return keys_a, keys_b, Skew(split, largest_split)
-    keys_a, keys_b = (np.where(np.isin(keys, large), np.uint64(NO_KEY), keys) for keys in (keys_a, keys_b))
-    return keys_a, keys_b, Skew(
-        split, largest_split, len(large), max(sizes, key=lambda size: size[0] * size[1]), sum(a * b for a, b in sizes)
-    )  # fmt: skip
+    if len(large):
+        keys_a, keys_b = (np.where(np.isin(keys, large), np.uint64(NO_KEY), keys) for keys in (keys_a, keys_b))
+        dropped = sum(map(math.prod, sizes))
+        skew = replace(skew, dropped=len(large), largest_dropped=max(sizes, key=math.prod), pairs_dropped=dropped)
+    return keys_a, keys_b, skew
 
 
 def value_keys(field: FieldSignatures) -> Keys:

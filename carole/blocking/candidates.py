@@ -193,14 +193,10 @@ class CandidatePairs:
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
         if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
-            raise parameter(
-                "blocking",
-                f"1 to {max_rules} blocking rules expected, the same on both sides",
-                f"{len(keys_a)} and {len(keys_b)}",
-                "give both sides the specification's rules",
-            )
-        self._keys_a = by_row(keys_a)
-        self._keys_b = by_row(keys_b)
+            what = f"1 to {max_rules} blocking rules expected, the same on both sides"
+            got = f"{len(keys_a)} and {len(keys_b)}"
+            raise parameter("blocking", what, got, "give both sides the specification's rules")
+        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
         self._rules = [blocks_of(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
 
     @staticmethod
@@ -272,13 +268,10 @@ def _grouped(keys: U64) -> tuple[I32, U64, I64, I64]:
 
 def by_row(keys: Sequence[U64]) -> U64:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
-    if len({len(column) for column in keys}) != 1:
-        raise parameter(
-            "blocking",
-            "every blocking rule must have one key per row",
-            f"arrays of {sorted({len(column) for column in keys})} keys",
-            "contribute again",
-        )
+    lengths = {len(column) for column in keys}
+    if len(lengths) != 1:
+        got = f"arrays of {sorted(lengths)} keys"
+        raise parameter("blocking", "every blocking rule must have one key per row", got, "contribute again")
     return np.ascontiguousarray(np.stack(keys, axis=1))
 
 

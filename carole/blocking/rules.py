@@ -275,17 +275,11 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[U64]:
     Raises PARAMETER if the signatures have fewer bits than the bands need. O(bands * (distinct values + rows)).
     """
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
-        raise parameter(
-            "blocking.lsh",
-            f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
-            f"{bands} bands of {bits} bits for signatures of {field.bits}",
-            "use fewer bands or bits, or longer signatures",
-        )
-    keys = []
-    for band in range(bands):
-        of_value = np.append(_bits(field.signatures, band * bits, bits) + np.uint64(1), np.uint64(NO_KEY))
-        keys.append(of_value[field.codes])
-    return keys
+        what = f"expected bands of 1 to {MAX_BITS} bits that fit into the signature"
+        got = f"{bands} bands of {bits} bits for signatures of {field.bits}"
+        raise parameter("blocking.lsh", what, got, "use fewer bands or bits, or longer signatures")
+    of_values = (_bits(field.signatures, band * bits, bits) + np.uint64(1) for band in range(bands))
+    return [np.append(of_value, np.uint64(NO_KEY))[field.codes] for of_value in of_values]
 
 
 def _bits(signatures: U64, start: int, n: int) -> U64:

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import I32, I64, U64
-from gemel.carole.comparison.kernels import popcount
+from gemel.carole.comparison.kernels import disagreeing_bits, popcount
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import FieldSignatures
@@ -54,24 +54,17 @@ class MultibitTree:
         (int32): ascending positions ``found[first[i]:first[i + 1]]`` for query i.
         """
         queries = np.ascontiguousarray(queries)
-        counts: list[I64] = []
-        found: list[I32] = []
-        total = 0
+        count = np.zeros(len(queries), dtype=np.int64)
+        found = [np.empty(0, dtype=np.int32)]
         room = np.empty(max(len(self._signatures), 1), dtype=np.int32)
         for start in range(0, len(queries), _QUERIES):
-            part = queries[start : start + _QUERIES]
-            count = np.zeros(len(part), dtype=np.int64)
-            for i, query in enumerate(part):
-                n = _search(query, allowed, self._signatures, *self._tree, room)
-                count[i] = n
-                found.append(np.sort(room[:n]))
-            counts.append(count)
-            total += int(count.sum())
+            for i in range(start, min(start + _QUERIES, len(queries))):
+                count[i] = _search(queries[i], allowed, self._signatures, *self._tree, room)
+                found.append(np.sort(room[: count[i]]))
             progress(min(1.0, (start + _QUERIES) / len(queries)))
-            if total > maximum:
+            if count.sum() > maximum:
                 break
-        first = np.concatenate([np.zeros(1, dtype=np.int64), *counts]).cumsum()
-        return first, np.concatenate([np.empty(0, dtype=np.int32), *found])
+        return np.concatenate([[0], count.cumsum()]), np.concatenate(found)
 
 
 _Tree = tuple[I32, I64, I64, I64, U64, U64]
@@ -135,17 +128,9 @@ def _build(signatures: U64) -> _Tree:
 
 @njit(nogil=True, cache=True)
 def _search(
-    query: U64,
-    allowed: int,
-    signatures: U64,
-    order: I32,
-    first: I64,
-    end: I64,
-    right: I64,
-    common: U64,
-    value: U64,
+    query: U64, allowed: int, signatures: U64, order: I32, first: I64, end: I64, right: I64, common: U64, value: U64,
     out: I32,
-) -> int:
+) -> int:  # fmt: skip
     """Write the signatures within `allowed` disagreeing bits of one, in no order; return their number."""
     n = 0
     words = len(query)
@@ -162,10 +147,7 @@ def _search(
             stack.append(node + 1)
             continue
         for k in range(first[node], end[node]):
-            distance = np.uint64(0)
-            for w in range(words):
-                distance += popcount(query[w] ^ signatures[order[k], w])
-            if distance <= allowed:
+            if disagreeing_bits(query, signatures[order[k]]) <= allowed:
                 out[n] = order[k]
                 n += 1
     return n
@@ -213,10 +195,8 @@ def similar_pairs(
     .. [1] Kristensen, Nielsen and Pedersen, A tree-based method for the rapid screening of chemical fingerprints,
        Algorithms for Molecular Biology 5, 2010. doi:10.1186/1748-7188-5-9
     """
-    tree = MultibitTree(b.signatures)
-    first, partner = tree.within(
-        a.signatures, disagreements_allowed(a.bits, minimum, randomised_response), maximum, progress
-    )
+    allowed = disagreements_allowed(a.bits, minimum, randomised_response)
+    first, partner = MultibitTree(b.signatures).within(a.signatures, allowed, maximum, progress)
     if len(partner) > maximum:
         raise _too_many(maximum)
     return ValuePairs(first, partner)
@@ -274,15 +254,11 @@ def canopy_pairs(
 def _distances(values: U64, centre: U64) -> I64:
     out = np.zeros(len(values), dtype=np.int64)
     for i in range(len(values)):
-        for w in range(values.shape[1]):
-            out[i] += popcount(values[i, w] ^ centre[w])
+        out[i] = disagreeing_bits(values[i], centre)
     return out
 
 
 def _too_many(maximum: int) -> GemelError:
-    return GemelError(
-        ErrorCode.MEMORY,
-        f"more than {maximum:,} pairs of values are similar, the most that memory allows",
-        where="resources.memory_bytes",
-        remedy="require more similarity in the blocking rule, or grant more memory",
-    )
+    what = f"more than {maximum:,} pairs of values are similar, the most that memory allows"
+    remedy = "require more similarity in the blocking rule, or grant more memory"
+    return GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)

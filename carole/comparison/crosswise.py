@@ -10,14 +10,13 @@ mutually exclusive and exhaustive: an exchange acts as one more level of a joint
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I8, I32, I64, U64
-from gemel.carole.comparison.kernels import levels_by_disagreement, popcount
-from gemel.carole.comparison.levels import DRAWN_AT_ONCE, read_only
+from gemel.carole.arrays import F64, I8, I32, I64
+from gemel.carole.comparison.kernels import FieldRows, disagreeing_bits, levels_by_disagreement
+from gemel.carole.comparison.levels import DRAWN_AT_ONCE, field_rows, read_only
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification.model.leakage import tolerant_bounds
 
@@ -32,6 +31,9 @@ def crosswise_bounds(bits: int, randomised_response: float = 0.0) -> tuple[float
 
 TwoFields = tuple[FieldSignatures, FieldSignatures]
 
+Straight = tuple[tuple[int, int], tuple[int, int]]
+"""Stride and number of levels of each of the two fields' own comparisons."""
+
 
 class CrosswiseComparison:
     """Two fields of two files, ready to give the level of exchange of any pair of rows.
@@ -43,31 +45,14 @@ class CrosswiseComparison:
     def __init__(self, a: TwoFields, b: TwoFields, randomised_response: float = 0.0) -> None:
         bounds = crosswise_bounds(a[0].bits, randomised_response)
         self._n_levels = len(bounds)
-        self._a, self._b = (
-            _TwoFields(
-                read_only(first.signatures),
-                read_only(second.signatures),
-                read_only(first.codes),
-                read_only(second.codes),
-            )
-            for first, second in (a, b)
-        )
+        self._a, self._b = ((field_rows(first), field_rows(second)) for first, second in (a, b))
         self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, randomised_response))
         self._n_rows = len(a[0].codes), len(b[0].codes)
 
-    def add(
-        self,
-        row_a: I32,
-        row_b: I32,
-        n_pairs: int,
-        stride: int,
-        straight: tuple[tuple[int, int], tuple[int, int]],
-        out: I64,
-    ) -> None:
+    def add(self, row_a: I32, row_b: I32, n_pairs: int, stride: int, straight: Straight, out: I64) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`; make the two fields missing.
 
-        `straight`: stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0):
-        are not.
+        `straight`: of the two fields, whose levels are in `out` already; (0, 0): are not.
         """
         _add_crosswise(self._a, self._b, self._levels, row_a, row_b, n_pairs, stride, straight, out)
 
@@ -96,54 +81,29 @@ class CrosswiseComparison:
 
 
 @njit(nogil=True, cache=True)
-def _disagreeing(one: U64, other: U64) -> int:
-    total = np.uint64(0)
-    for w in range(len(one)):
-        total += popcount(one[w] ^ other[w])
-    return int(total)
-
-
-class _TwoFields(NamedTuple):
-    """Two fields of a file: row-major signatures of the distinct values, and the rows' codes, -1 for missing.
-
-    `first` and `second` are of uint64, shape (n_distinct, n_words); the codes of int32, shape (n_rows,).
-    """
-
-    first: U64
-    second: U64
-    first_codes: I32
-    second_codes: I32
-
-
-@njit(nogil=True, cache=True)
 def _add_crosswise(
-    a: _TwoFields,
-    b: _TwoFields,
-    levels: I8,
-    row_a: I32,
-    row_b: I32,
-    n_pairs: int,
-    stride: int,
-    straight: tuple[tuple[int, int], tuple[int, int]],
-    out: I64,
-) -> None:
+    a: tuple[FieldRows, FieldRows], b: tuple[FieldRows, FieldRows], levels: I8, row_a: I32, row_b: I32, n_pairs: int,
+    stride: int, straight: Straight, out: I64,
+) -> None:  # fmt: skip
+    (first_a, second_a), (first_b, second_b) = a, b
     (first_stride, first_levels), (second_stride, second_levels) = straight
     top = levels[0]
     for i in range(n_pairs):
-        fa, sa = a.first_codes[row_a[i]], a.second_codes[row_a[i]]
-        fb, sb = b.first_codes[row_b[i]], b.second_codes[row_b[i]]
+        fa, sa = first_a.codes[row_a[i]], second_a.codes[row_a[i]]
+        fb, sb = first_b.codes[row_b[i]], second_b.codes[row_b[i]]
         if fa < 0 or sa < 0 or fb < 0 or sb < 0:
             out[i] += stride * (top + 1)
             continue
-        one = _disagreeing(a.first[fa], b.second[sb])
+        one = disagreeing_bits(first_a.signatures[fa], second_b.signatures[sb])
         level = levels[one]
         if level == 0:
             continue
-        other = _disagreeing(a.second[sa], b.first[fb])
+        other = disagreeing_bits(second_a.signatures[sa], first_b.signatures[fb])
         level = min(level, levels[other])
         if level == 0:
             continue
-        if _disagreeing(a.first[fa], b.first[fb]) + _disagreeing(a.second[sa], b.second[sb]) <= one + other:
+        straight_first = disagreeing_bits(first_a.signatures[fa], first_b.signatures[fb])
+        if straight_first + disagreeing_bits(second_a.signatures[sa], second_b.signatures[sb]) <= one + other:
             continue
         out[i] += stride * level
         if first_stride > 0:

@@ -43,6 +43,15 @@ def _popcount(_typing_context: Any, _word: Any) -> Any:
 popcount: Any = _popcount
 
 
+@njit(nogil=True, cache=True)
+def disagreeing_bits(one: U64, other: U64) -> int:
+    """Number of bits in which two signatures disagree."""
+    total = np.uint64(0)
+    for w in range(len(one)):
+        total += popcount(one[w] ^ other[w])
+    return int(total)
+
+
 def padded_words(signatures: U64) -> U64:
     """Signatures with zero words appended up to a multiple of `UNROLLED_WORDS`.
 
@@ -100,15 +109,9 @@ def level_block(a: U64, tiles: U64, limits: NDArray[np.int16], out: I8) -> None:
                 b4, b5, b6, b7 = tile[w + 4], tile[w + 5], tile[w + 6], tile[w + 7]
                 for j in range(TILE_ROWS):
                     disagreeing[j] += (
-                        popcount(a0 ^ b0[j])
-                        + popcount(a1 ^ b1[j])
-                        + popcount(a2 ^ b2[j])
-                        + popcount(a3 ^ b3[j])
-                        + popcount(a4 ^ b4[j])
-                        + popcount(a5 ^ b5[j])
-                        + popcount(a6 ^ b6[j])
-                        + popcount(a7 ^ b7[j])
-                    )
+                        popcount(a0 ^ b0[j]) + popcount(a1 ^ b1[j]) + popcount(a2 ^ b2[j]) + popcount(a3 ^ b3[j])
+                        + popcount(a4 ^ b4[j]) + popcount(a5 ^ b5[j]) + popcount(a6 ^ b6[j]) + popcount(a7 ^ b7[j])
+                    )  # fmt: skip
             # Narrow integers first: the comparisons with the limits then take a quarter of the vectors.
             for j in range(TILE_ROWS):
                 narrow[j] = disagreeing[j]
@@ -204,11 +207,8 @@ def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response:
     `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
     """
     contrast = (1 - 2 * Fraction(str(randomised_response))) ** 2
-    limits = []
-    for bound in bounds[:-1]:
-        smallest_above = math.floor(bits * (1 + contrast * Fraction(str(bound))) / 2) + 1
-        limits.append(max(-1, bits - smallest_above))
-    return np.array(limits, dtype=np.int16)
+    exceeded = [math.floor(bits * (1 + contrast * Fraction(str(bound))) / 2) + 1 for bound in bounds[:-1]]
+    return np.array([max(-1, bits - smallest) for smallest in exceeded], dtype=np.int16)
 
 
 def levels_by_disagreement(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> I8:

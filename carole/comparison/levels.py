@@ -52,12 +52,8 @@ _ROUNDING = 1e-9
 
 
 def similarity_table(a: Sequence[str], b: Sequence[str], comparator: AnyComparator, threads: int = 1) -> F64:
-    """Similarity of every pair of values.
+    """Similarity of every pair of values, from 0 to 1: float64, shape (len(a), len(b)).
 
-    Returns float64, shape (len(a), len(b)): from 0 to 1.
-
-    Notes
-    -----
     O(len(a) * len(b)) comparisons, about 5 million a second and core for names.
 
     References

@@ -191,16 +191,9 @@ def false_links(
     draws += rng.poisson(claimed, DRAWS)
     total = len(links.agrees)
     lower, upper = np.clip(np.quantile(draws / total, (0.025, 0.975)), 0, 1)
-    return FalseLinks(
-        share=min(max((number + claimed) / total, 0.0), 1.0),
-        lower=float(lower),
-        upper=float(upper),
-        m=float(true[0][np.minimum(links.differing, MAX_DIFFERING)].mean()),
-        u=float(false.mean()),
-        links=total,
-        in_doubt=in_doubt,
-        unseen=unseen,
-    )
+    share = min(max((number + claimed) / total, 0.0), 1.0)
+    mean_m = float(true[0][np.minimum(links.differing, MAX_DIFFERING)].mean())
+    return FalseLinks(share, float(lower), float(upper), mean_m, float(false.mean()), total, in_doubt, unseen)
 
 
 def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[F64, F64]:
@@ -211,7 +204,7 @@ def _agreement_of_true(sure: CheckedPairs, rng: np.random.Generator) -> tuple[F6
     d = np.minimum(sure.differing, MAX_DIFFERING)
     pairs = np.bincount(d, minlength=MAX_DIFFERING + 1)
     errors = np.bincount(d, sure.agrees == 0, minlength=MAX_DIFFERING + 1)
-    error = 1 / (1 + np.exp(-(_LOG_ODDS[:, None, None] + _SLOPES[None, :, None] * np.arange(MAX_DIFFERING + 1))))
+    error = expit(_LOG_ODDS[:, None, None] + _SLOPES[None, :, None] * np.arange(MAX_DIFFERING + 1))
     log_posterior = (errors * np.log(error) + (pairs - errors) * np.log1p(-error)).sum(axis=2)
     log_posterior += 0.5 * (np.log(error[:, :, 0]) + np.log1p(-error[:, :, 0])) - 0.5 * (_SLOPES / _SLOPE_SCALE) ** 2
     weight = np.exp(log_posterior - log_posterior.max()).ravel()

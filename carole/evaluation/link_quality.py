@@ -86,10 +86,7 @@ class BestThreshold:
 
 
 def quality(is_match: Flags, n_matches: int) -> Quality:
-    """Quality of links.
-
-    `is_match` (bool, shape (n_links,)): whether each link is a match.
-    """
+    """Quality of links, of each of which is known whether it is a match."""
     true_links = int(np.count_nonzero(is_match))
     check_matches(n_matches, true_links)
     return Quality(len(is_match), true_links, n_matches)

@@ -13,7 +13,7 @@ the sum of their product.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,7 +77,10 @@ def log_agreement(model: ValueModel, keys: Sequence[Hashable]) -> float:
     if not keys or model.alice is None or model.bob is None:
         return 0.0
     first = model.alice.rows(keys)
-    second = first if model.bob is model.alice else _in_order_of(model.bob, model.alice, keys)
+    second = first
+    if model.bob is not model.alice:
+        rows = model.bob.rows(keys)
+        second = renamed(rows, {v: model.alice.names.index(model.bob.names[v]) for v in rows.variables})
     return float(np.log(first.values @ second.look_up(first.cells)))
 
 
@@ -90,13 +93,12 @@ def columns_of(model: FittedModel, codes: I32, names: Sequence[Hashable]) -> I32
     return codes[:, [place[name] for name in model.names]]
 
 
-def _in_order_of(bob: FittedModel, alice: FittedModel, keys: Sequence[Hashable]) -> Factor:
-    """The keys' distribution by Bob's model, with its columns in the order in which Alice's model has them."""
-    rows = bob.rows(keys)
-    here = [bob.names[v] for v in rows.variables]
-    order = [here.index(name) for name in alice.names if name in set(keys)]
-    levels = tuple(rows.levels[i] for i in order)
-    return Factor(tuple(range(len(order))), levels, np.ascontiguousarray(rows.cells[:, order]), rows.values)
+def renamed(factor: Factor, place: Mapping[int, int]) -> Factor:
+    """The same table, its variables numbered anew and its columns in their order."""
+    columns = [place[v] for v in factor.variables]
+    order = np.argsort(columns)
+    variables, levels = (tuple(numbers[i] for i in order) for numbers in (columns, factor.levels))
+    return Factor(variables, levels, np.ascontiguousarray(factor.cells[:, order]), factor.values)
 
 
 def frequencies(values: Values, weighted: WeightedPairs | None = None, training: I32 | None = None) -> list[AloneKey]:

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, Ints
-from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement, renamed
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
 from gemel.common.errors import ErrorCode, GemelError
@@ -122,10 +122,12 @@ class BayesFactors:
         keys = [q for q, v in enumerate(values.model_columns) if values.variables[v].is_key]
         sets = [[k for i, k in enumerate(keys) if s >> i & 1] for s in range(1 << len(keys))]
         # Tables refer to the model's variables; from here on a variable is its column among the configurations.
-        place = [names.index(str(name)) for name in match.names]
-        potentials = [_renamed(factor, place) for factor in conditionals(match)]
-        a = _Side(alice, values.configurations_a, _own(values, "alice"), sets, names)
-        b = _Side(bob, values.configurations_b, _own(values, "bob"), sets, names)
+        place = {v: names.index(str(name)) for v, name in enumerate(match.names)}
+        potentials = [renamed(factor, place) for factor in conditionals(match)]
+        a, b = (
+            _Side(model, file, _own(values, side), sets, names)
+            for model, file, side in zip((alice, bob), values.configurations, SIDES, strict=True)
+        )
         eliminations: dict[tuple[int, ...], list[Factor]] = {}
         plans = []
         for (in_a, known_a), (in_b, known_b) in product(enumerate(a.shapes.known), enumerate(b.shapes.known)):
@@ -147,13 +149,9 @@ class _Side:
     """One file's configurations, their shapes, and what its own values contribute to each case."""
 
     def __init__(
-        self,
-        model: FittedModel,
-        file: Configurations,
-        own: Sequence[int],
-        sets: Sequence[Sequence[int]],
+        self, model: FittedModel, file: Configurations, own: Sequence[int], sets: Sequence[Sequence[int]],
         names: Sequence[str],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.file, self.own, self.shapes = file, own, _shapes(file, own)
         self._terms: list[F64] = []
         # log P(own values, x_S) of each configuration, for each set S of keys.
@@ -171,7 +169,6 @@ class _Side:
             self._terms.append(np.where(np.isneginf(below), -np.inf, above - below) + constant)
 
     def layout(self, alone: I32) -> FileLayout:
-        """All of it as flat arrays."""
         starts = np.cumsum([0, *(len(terms) for terms in self._terms)])[:-1].astype(np.int64)
         shapes = self.shapes
         return FileLayout(
@@ -184,8 +181,8 @@ SIDES = ("alice", "bob")
 
 def check_cases(values: Values) -> None:
     """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
-    files = values.configurations_a, values.configurations_b
-    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in zip(SIDES, files, strict=True)]
+    sides = zip(SIDES, values.configurations, strict=True)
+    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in sides]
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
         raise GemelError(
@@ -224,18 +221,6 @@ def _shapes(file: Configurations, own: Sequence[int]) -> _Shapes:
         rank[rows] = np.arange(len(rows))
     known = [[q for q, has in zip(own, pattern, strict=True) if has] for pattern in patterns]
     return _Shapes(known, of_row, rank, members)
-
-
-def _renamed(factor: Factor, place: Sequence[int]) -> Factor:
-    """The same table over the columns of the configurations."""
-    columns = [place[v] for v in factor.variables]
-    order = np.argsort(columns)
-    return Factor(
-        tuple(int(columns[i]) for i in order),
-        tuple(factor.levels[i] for i in order),
-        np.ascontiguousarray(factor.cells[:, order]),
-        factor.values,
-    )
 
 
 def _sorted_out(
@@ -297,7 +282,6 @@ def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob:
 
 
 def _no_joint_model() -> tuple[FileLayout, JointLayout]:
-    """Layouts without a joint model, and without keys that stand alone."""
     rows, codes, numbers, reals = np.zeros(0, np.int32), np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0)
     return (
         FileLayout(rows, codes, numbers, numbers, reals, numbers, codes),

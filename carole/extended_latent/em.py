@@ -98,22 +98,14 @@ def counted(pairs: Pairs, count: I64, factors: BayesFactors, resolution: float, 
 
     for code, mask, seen in pairs.map(visit, progress):
         if not table.add(code, mask, seen, len(code)):
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors",
-                where="latent.resolution",
-                remedy="use a coarser resolution",
-            )
+            what = f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors"
+            raise GemelError(ErrorCode.MEMORY, what, where="latent.resolution", remedy="use a coarser resolution")
     code, mask, seen = table.items()
     rest = count - np.bincount(mask, seen, minlength=len(count)).astype(np.int64)
     others = np.flatnonzero(rest > 0)
-    code = np.concatenate([code, np.zeros(len(others), dtype=np.int64)])
-    mask = np.concatenate([mask, others.astype(np.uint32)])
-    seen = np.concatenate([seen, rest[others]])
+    code, mask, seen = _in_a_row([(code, mask, seen), (np.zeros(len(others), np.int64), others, rest[others])])
     order = np.lexsort((code, mask))
-    return Classes(
-        mask[order].astype(np.int32), np.asarray(code[order] * resolution, np.float64), seen[order].astype(np.float64)
-    )
+    return Classes(mask[order].astype(np.int32), code[order] * resolution, seen[order].astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -220,14 +212,7 @@ def extended_em(
         model, m=m, u=u, p=p, log_likelihood=trace[-1], converged=converged, iterations=len(trace), distance=distance,
         matches_behind_m=expected_levels(patterns, rules, matches, width).sum(axis=1),
     )  # fmt: skip
-    return ExtendedEM(
-        model=fitted,
-        matches=matches,
-        log_likelihood=np.array(trace),
-        converged=converged,
-        iterations=len(trace),
-        unconstrained_matches=unconstrained_matches,
-    )
+    return ExtendedEM(fitted, matches, np.array(trace), converged, len(trace), unconstrained_matches)
 
 
 def _u(model: Model, gamma: I8, count: I64, settings: ExtendedSettings, valid: Flags) -> F64:
@@ -242,9 +227,6 @@ def _sized(counts: F64 | None, valid: Flags, name: str) -> F64:
     if counts is None:
         return np.zeros(valid.shape)
     if counts.shape != valid.shape or (counts[~valid] > 0).any():
-        raise wrong(
-            "prior counts must have a row for each field and a column for each level of the widest",
-            f"latent.priors.{name}",
-            f"shape {counts.shape} for {valid.shape}",
-        )
+        what = "prior counts must have a row for each field and a column for each level of the widest"
+        raise wrong(what, f"latent.priors.{name}", f"shape {counts.shape} for {valid.shape}")
     return counts

@@ -43,9 +43,7 @@ MINIMUM = 1e-18
 
 
 def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: int) -> tuple[SparseCounts, bool]:
-    """Fuchs' EM of the saturated model.
-
-    `tolerance`: maximum change of a cell's probability at which to stop.
+    """Fuchs' EM of the saturated model, until no cell's probability changes by more than `tolerance`.
 
     O(completions of all records) an iteration. It starts with equal probabilities of all cells that agree with a
     record.
@@ -136,12 +134,10 @@ class ValueFit:
 
     @property
     def graph(self) -> Graph | None:
-        """The decomposable graph; None where all variables are keys that stand alone."""
         return None if self.model.match is None else self.model.match.graph
 
     @property
     def dependences(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of variables that the graph joins."""
         graph = self.graph
         if graph is None:
             return ()
@@ -195,13 +191,8 @@ def joint_models(
         if complete is None or not _saturated(data):
             complete = complete_counts(data, settings, precision)
         search = found_graph(complete[0], settings, precision) if len(data.names) > 1 else None
-        fitted = fit_incomplete(
-            data,
-            empty_graph(data.names) if search is None else search.best.graph,
-            precision=precision,
-            tolerance=TOLERANCE,
-            max_iterations=MAX_ITERATIONS,
-        )
+        graph = empty_graph(data.names) if search is None else search.best.graph
+        fitted = fit_incomplete(data, graph, precision=precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS)
         yield fitted.model, search, complete[1] and fitted.converged
 
 
@@ -212,8 +203,7 @@ def _choice(
     quick = replace(settings, search="greedy")
 
     def models(pairs: WeightedPairs, precisions: Sequence[float]) -> Iterator[FittedModel]:
-        for model, _, _ in joint_models(match_records(values, pairs, training), quick, precisions):
-            yield model
+        return (model for model, _, _ in joint_models(match_records(values, pairs, training), quick, precisions))
 
     return choose_precision(values, weighted, models, settings.seed)
 
@@ -223,7 +213,7 @@ def match_records(values: Values, weighted: WeightedPairs, training: I32 | None 
 
     Pairs are first merged by their two configurations, of which there are far fewer.
     """
-    a, b = values.configurations_a, values.configurations_b
+    a, b = values.configurations
     number = a.of_row[weighted.row_a].astype(np.int64) * len(b.codes) + b.of_row[weighted.row_b]
     if len(a.codes) * len(b.codes) <= MAX_CELLS:
         sums = np.bincount(number, weighted.weight, minlength=len(a.codes) * len(b.codes)).astype(np.float64)
@@ -241,12 +231,9 @@ def match_records(values: Values, weighted: WeightedPairs, training: I32 | None 
         weights = np.concatenate([weights, np.ones(len(training))])
     some = np.asarray((records >= 0).any(axis=1))
     if not some.any():
-        raise wrong(
-            "no pair and no training record has values of the variables",
-            "latent",
-            f"{len(records)} records, all missing",
-            "contribute values, or leave out the extended latent step",
-        )
+        remedy = "contribute values, or leave out the extended latent step"
+        got = f"{len(records)} records, all missing"
+        raise wrong("no pair and no training record has values of the variables", "latent", got, remedy)
     return IncompleteCounts.from_records(records[some], values.model_levels, values.model_names, weights[some])
 
 
@@ -270,7 +257,6 @@ def complete_counts(data: IncompleteCounts, settings: ExtendedSettings, precisio
 
 
 def found_graph(counts: SparseCounts, settings: ExtendedSettings, precision: float) -> SearchResult:
-    """The search that the settings select."""
     scores = HyperDirichlet(counts, precision)
     if settings.search == "annealing":
         return anneal(scores, np.random.default_rng(settings.seed), moves=settings.moves)
@@ -286,14 +272,7 @@ def file_model(values: Values, side: str, settings: ExtendedSettings, precision:
     names = tuple(values.variables[v].name for v in columns)
     levels = tuple(values.variables[v].levels for v in columns)
     if not columns or not len(kept):
-        raise wrong(
-            "a separate denominator needs variables that this file holds",
-            f"latent.separate, {side}",
-            "none",
-            "use one model for both",
-        )
-    data = IncompleteCounts.from_records(kept, levels, names)
-    graph = empty_graph(names)
-    if len(columns) > 1:
-        graph = found_graph(complete_counts(data, settings, precision)[0], settings, precision).best.graph
-    return fit_incomplete(data, graph, precision=precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS).model
+        what = "a separate denominator needs variables that this file holds"
+        raise wrong(what, f"latent.separate, {side}", "none", "use one model for both")
+    model, _, _ = next(joint_models(IncompleteCounts.from_records(kept, levels, names), settings, [precision]))
+    return model

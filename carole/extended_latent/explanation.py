@@ -67,15 +67,11 @@ def _rarity(fit: ExtendedFit, row_a: Ints, row_b: Ints) -> list[list[Contributio
     logs = _log_rarity(fit, row_a, agree)
     found = []
     for i, row in enumerate(row_a):
-        bars = [
-            Contribution(
-                "rarity",
-                values.variables[key.column].name,
-                float(key.log_factors[values.codes_a[row, key.column]]) / math.log(2.0),
-            )
-            for key in model.alone
-            if agree[i, key.column]
-        ]
+        bars = []
+        for key in model.alone:
+            if agree[i, key.column]:
+                bits = float(key.log_factors[values.codes_a[row, key.column]]) / math.log(2.0)
+                bars.append(Contribution("rarity", values.variables[key.column].name, bits))
         names = [values.variables[v].name for v in values.model_keys if agree[i, v]]
         if names and model.match is not None:
             bits = (log_agreement(model, names) + float(logs[i])) / math.log(2.0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -65,21 +64,13 @@ class Refitted:
 
     def em(self, patterns: PatternCounts, classes: Classes) -> ExtendedEM:
         """As the outcome of an EM, with the likelihood of the classes."""
-        return ExtendedEM(
-            model=self.scheme.model,
-            matches=self.matches,
-            log_likelihood=np.array([log_likelihood(self.scheme, patterns, classes)]),
-            converged=self.converged,
-            iterations=self.iterations,
-            unconstrained_matches=float(self.matches.sum()),
-        )
+        likelihood = np.array([log_likelihood(self.scheme, patterns, classes)])
+        matches = float(self.matches.sum())
+        return ExtendedEM(self.scheme.model, self.matches, likelihood, self.converged, self.iterations, matches)
 
 
-class Refit(Protocol):
-    """Estimates a model again, with the Bayes factors of the values as further evidence."""
-
-    def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
-        """From the factors, and all pairs counted by pattern and factor."""
+Refit = Callable[[BayesFactors, Classes], Refitted]
+"""Estimates a model again, with the Bayes factors of the values as further evidence, and all pairs counted by them."""
 
 
 def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Classes | None = None) -> float:
@@ -175,38 +166,20 @@ def fit_extended(
 ) -> ExtendedFit:
     """Estimate match probabilities and the joint distribution together.
 
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs that were compared, each with its row of `patterns`. Where some are not among them, as they are far
-        from a match, their values are taken to be no evidence.
-    patterns : PatternCounts
-        Of all pairs compared, by the fields' own comparison levels.
-    fitted : FittedScheme
-        Fellegi-Sunter's fit to them, in any scheme.
-    bounds : sequence of sequence of float
-        Inclusive upper bounds of each field's levels, as given to `fit_scheme`.
-    training : ndarray of int32, shape (n_records, n_variables), optional
-        Complete records of other people (Ext. EM+); -1 is missing.
-    known : FittedModel or ValueModel, optional
-        The distribution that generated the values, where it is known (GP): it is then not estimated. A `FittedModel` is
-        the joint model's, and keys that stand alone have their frequencies.
-    learn_from : WeightedPairs, optional
-        Pairs and their match probabilities for estimating the value model, for instance one-to-one link probabilities;
-        by default all pairs, by Fellegi-Sunter's probabilities.
-    refit : Refit, optional
-        Estimates the model again beside the values, with dependent fields and under an assignment; by default m alone,
-        each pair by itself, and not where fields depend on each other.
-    progress : callable
-        Called with stage and fraction on the calling thread; an exception from it ends the work.
+    `pairs`: those compared, each with its row of `patterns`. Where some are not among them, as they are far from a
+    match, their values are taken to be no evidence; `patterns`: of all pairs compared, by the fields' own comparison
+    levels; `fitted`: Fellegi-Sunter's fit to them, in any scheme; `bounds`: inclusive upper bounds of each field's
+    levels, as given to `fit_scheme`; `training` (int32, shape (n_records, n_variables)): complete records of other
+    people (Ext. EM+); -1 is missing; `known`: the distribution that generated the values, where it is known (GP): it is
+    then not estimated. A `FittedModel` is the joint model's, and keys that stand alone have their frequencies;
+    `learn_from`: pairs and their match probabilities for estimating the value model, for instance one-to-one link
+    probabilities; by default all pairs, by Fellegi-Sunter's probabilities; `refit`: estimates the model again beside
+    the values, with dependent fields and under an assignment; by default m alone, each pair by itself, and not where
+    fields depend on each other; `progress`: called with stage and fraction on the calling thread; an exception from it
+    ends the work.
 
-    Raises
-    ------
-    GemelError
-        PARAMETER for inconsistent inputs; MEMORY where tables or classes do not fit.
+    Raises PARAMETER for inconsistent inputs; MEMORY where tables or classes do not fit.
 
-    Notes
-    -----
     Two passes over the pairs (one to estimate, one to count), at some tens of nanoseconds a pair on a core; all else
     grows with distinct values and patterns.
 
@@ -272,12 +245,9 @@ def known_model(values: Values, known: FittedModel | ValueModel) -> ValueModel:
         levels = dict(zip(values.model_names, values.model_levels, strict=True))
         given = {str(name): n for name, n in zip(model.match.names, model.match.levels, strict=True)}
         if given != levels:
-            odd = sorted(set(given.items()) ^ set(levels.items()))
-            raise wrong(
-                "a known model must have the joint model's variables with their levels",
-                "known",
-                f"{odd[0][0]} on one side only, or with other levels",
-            )
+            odd = sorted(set(given.items()) ^ set(levels.items()))[0][0]
+            what = "a known model must have the joint model's variables with their levels"
+            raise wrong(what, "known", f"{odd} on one side only, or with other levels")
     if [key.column for key in model.alone] != list(values.alone_columns):
         raise wrong("a known model must have a distribution for each key that stands alone", "known", "others")
     return model
@@ -286,11 +256,8 @@ def known_model(values: Values, known: FittedModel | ValueModel) -> ValueModel:
 def _check(values: Values, fitted: FittedScheme, patterns: PatternCounts, bounds: Sequence[Sequence[float]]) -> None:
     model = fitted.model
     if (values.n_a, values.n_b) != (model.n_a, model.n_b):
-        raise wrong(
-            "the values must be those of the files that were compared",
-            "values",
-            f"{values.n_a} and {values.n_b} records for {model.n_a} and {model.n_b}",
-        )
+        got = f"{values.n_a} and {values.n_b} records for {model.n_a} and {model.n_b}"
+        raise wrong("the values must be those of the files that were compared", "values", got)
     if len(bounds) != patterns.n_fields or patterns.n_fields != len(model.fields):
         raise wrong("each compared field needs its bounds", "bounds", f"{len(bounds)} for {patterns.n_fields}")
 

@@ -53,9 +53,7 @@ def held_out(
     inside = _bits(values, fitted.model.match, weighted)
     rng = np.random.default_rng(settings.seed)
     half = rng.permutation(values.n_a)[weighted.row_a] % 2
-    parts = [
-        WeightedPairs(weighted.row_a[half == h], weighted.row_b[half == h], weighted.weight[half == h]) for h in (0, 1)
-    ]
+    parts = [weighted.among(half == h) for h in (0, 1)]
     if min(part.total for part in parts) < 1:
         return inside, math.nan
     settings = replace(settings, precision=fitted.precision)

@@ -31,7 +31,6 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.fitted import FittedModel
 
 PRECISIONS = (1.0, 4.0, 16.0, 64.0, 256.0)
-"""Those tried."""
 
 UNDECIDED = 64.0
 """Where there is too little to hold out: near the best on the files of Smith and Elliot."""
@@ -87,7 +86,7 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
     cost = np.cumsum(np.bincount(rank, completions, minlength=len(rows)))
     taken = rank < max(int(np.searchsorted(cost, MAX_COMPLETIONS, side="right")), MIN_ROWS)
     used, rank = used[taken], rank[taken]
-    pairs = WeightedPairs(weighted.row_a[used], weighted.row_b[used], weighted.weight[used])
+    pairs = weighted.among(used)
     if pairs.total < MIN_MATCHES or int(rank.max(initial=-1)) + 1 < FOLDS:
         return PrecisionChoice(UNDECIDED)
     row_b, valid = strangers(values, pairs, rng)
@@ -98,10 +97,9 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
     usable = len(PRECISIONS)
     for fold in range(FOLDS):
         inside = rank % FOLDS == fold
-        outside = WeightedPairs(pairs.row_a[~inside], pairs.row_b[~inside], pairs.weight[~inside])
         i = 0
         try:
-            for model in joint_models(outside, PRECISIONS[:usable]):
+            for model in joint_models(pairs.among(~inside), PRECISIONS[:usable]):
                 factors = BayesFactors(ValueModel.of(model), values)
                 log_factor[i, inside] = factors.log(pairs.row_a[inside], pairs.row_b[inside])
                 repeated = np.repeat(pairs.row_a[inside], STRANGERS)

@@ -41,36 +41,20 @@ class Priors:
 class ExtendedSettings:
     """Options of the extended latent step.
 
-    Parameters
-    ----------
-    search
-        How the decomposable model is found: by steepest ascent, or by annealing.
-    precision
-        Total prior precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from
-        the pairs by how well the model orders pairs that it was not estimated from (`precision.choose_precision`), at
-        the cost of some twenty estimations, of bounded size.
-    separate
-        Whether the denominator of the Bayes factor has separate models, one for each file's values, instead of the
-        numerator's margins.
-    p
-        "held": the prevalence stays at the Fellegi-Sunter estimate. "free": it is estimated again; it can diverge.
-    one_to_one
-        Whether p may not exceed 1 / max(n_a, n_b).
-    prior
-        Pseudo-matches of each field's distribution of levels, spread evenly.
-    heaviest
-        Largest weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are
-        made: of pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`.
-        0 takes every pair.
-    resolution
-        Log Bayes factors are rounded to multiples of this where pairs are counted for EM. Scores are not rounded.
-    rounds
-        Rounds of estimating the value model again from the extended probabilities; 0 is the procedure of Smith and
-        Elliot. More can over-fit, and the result reports by how much.
-    held_out
-        Whether to measure over-fitting where there are no further rounds too, at twice the cost of the estimation.
-    seed
-        Seed of the random draws: the pairs taken, the annealing, the halves for measuring over-fitting.
+    `search`: how the decomposable model is found: by steepest ascent, or by annealing; `precision`: total prior
+    precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from the pairs by how
+    well the model orders pairs that it was not estimated from (`precision.choose_precision`), at the cost of some
+    twenty estimations, of bounded size; `separate`: whether the denominator of the Bayes factor has separate models,
+    one for each file's values, instead of the numerator's margins; `p`: "held": the prevalence stays at the
+    Fellegi-Sunter estimate. "free": it is estimated again; it can diverge; `one_to_one`: whether p may not exceed 1 /
+    max(n_a, n_b); `prior`: pseudo-matches of each field's distribution of levels, spread evenly; `heaviest`: largest
+    weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are made: of
+    pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`. 0 takes every
+    pair; `resolution`: log Bayes factors are rounded to multiples of this where pairs are counted for EM. Scores are
+    not rounded; `rounds`: of estimating the value model again from the extended probabilities; 0 is the procedure of
+    Smith and Elliot. More can over-fit, and the result reports by how much; `held_out`: whether to measure over-fitting
+    where there are no further rounds too, at twice the cost of the estimation; `seed`: of the pairs taken, the
+    annealing, and the halves for measuring over-fitting.
     """
 
     search: Search = "greedy"
@@ -90,17 +74,16 @@ class ExtendedSettings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.search not in get_args(Search):
-            raise wrong("expected greedy or annealing", "latent.search", repr(self.search))
-        if self.p not in get_args(P):
-            raise wrong("expected held or free", "latent.p", repr(self.p))
-        if self.precision is not None and not (self.precision > 0 and math.isfinite(self.precision)):
-            raise wrong("expected a number above 0, or none", "latent.precision", str(self.precision))
-        if not 0 <= self.heaviest <= 1:
-            raise wrong("expected 0 to 1", "latent.heaviest", str(self.heaviest))
-        if not 0 < self.resolution <= 1:
-            raise wrong("expected a number above 0, at most 1", "latent.resolution", str(self.resolution))
-        if not 0 < self.tolerance < 1:
-            raise wrong("expected a number in (0, 1)", "latent.tolerance", str(self.tolerance))
+        for name, allowed, holds in (
+            ("search", "greedy or annealing", self.search in get_args(Search)),
+            ("p", "held or free", self.p in get_args(P)),
+            ("precision", "a number above 0, or none", self.precision is None or 0 < self.precision < math.inf),
+            ("heaviest", "0 to 1", 0 <= self.heaviest <= 1),
+            ("resolution", "a number above 0, at most 1", 0 < self.resolution <= 1),
+            ("tolerance", "a number in (0, 1)", 0 < self.tolerance < 1),
+        ):
+            if not holds:
+                got = getattr(self, name)
+                raise wrong(f"expected {allowed}", f"latent.{name}", repr(got) if isinstance(got, str) else str(got))
         if self.prior < 0 or self.rounds < 0 or self.max_iterations < 1 or self.moves < 1:
             raise wrong("numbers of steps and the prior must not be negative", "latent", "a negative number")

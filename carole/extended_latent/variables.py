@@ -49,12 +49,8 @@ class Variable:
         if self.holder not in get_args(Holder):
             raise wrong("expected alice, bob or both", f"{self.name}.holder", repr(self.holder))
         if self.levels < 2:
-            raise wrong(
-                "a variable must have at least two levels",
-                self.name,
-                str(self.levels),
-                "leave out a variable that cannot vary",
-            )
+            remedy = "leave out a variable that cannot vary"
+            raise wrong("a variable must have at least two levels", self.name, str(self.levels), remedy)
         if self.alone and self.holder != "both":
             raise wrong("only a key can stand alone", self.name, self.holder, "leave `alone` out")
 
@@ -85,12 +81,8 @@ class Values:
         if not names or len(set(names)) != len(names):
             raise wrong("expected at least one variable, with different names", "variables", str(len(names)))
         if len(self.model_keys) > MAX_MODEL_KEYS:
-            raise wrong(
-                f"at most {MAX_MODEL_KEYS} keys can depend on other variables",
-                "variables",
-                str(len(self.model_keys)),
-                "let some keys stand alone",
-            )
+            what = f"at most {MAX_MODEL_KEYS} keys can depend on other variables"
+            raise wrong(what, "variables", str(len(self.model_keys)), "let some keys stand alone")
         for side, codes in (("alice", self.codes_a), ("bob", self.codes_b)):
             check_codes(codes, self.variables, f"values of {side}", holder=side)
 
@@ -125,14 +117,12 @@ class Values:
         return tuple(self.variables[v].levels for v in self.model_columns)
 
     @cached_property
-    def configurations_a(self) -> Configurations:
-        """The distinct rows of A over the joint model's variables."""
-        return Configurations.of(self.codes_a, self.model_columns, self.variables)
-
-    @cached_property
-    def configurations_b(self) -> Configurations:
-        """The distinct rows of B over the joint model's variables."""
-        return Configurations.of(self.codes_b, self.model_columns, self.variables)
+    def configurations(self) -> tuple[Configurations, Configurations]:
+        """The distinct rows of A, and of B, over the joint model's variables."""
+        of_a, of_b = (
+            Configurations.of(codes, self.model_columns, self.variables) for codes in (self.codes_a, self.codes_b)
+        )
+        return of_a, of_b
 
     def agreeing(self, row_a: Ints, row_b: Ints) -> Flags:
         """Which variables each pair agrees on exactly; shape (n_pairs, n_variables), false for all but keys."""
@@ -193,7 +183,6 @@ def check_codes(codes: I32, variables: tuple[Variable, ...], where: str, holder:
 
 
 def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> GemelError:
-    """The error for inputs that do not make a value model."""
     return parameter(where, what, got, remedy)
 
 
@@ -236,7 +225,6 @@ class ArrayPairs:
         return len(self.row_a)
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
-        """Visit the parts one after another."""
         for start in range(0, self.n_pairs, self.part):
             stop = min(start + self.part, self.n_pairs)
             yield visit(self.row_a[start:stop], self.row_b[start:stop], self.pattern[start:stop])
@@ -254,6 +242,9 @@ class WeightedPairs:
     row_a: I32 = field(repr=False)
     row_b: I32 = field(repr=False)
     weight: F64 = field(repr=False)
+
+    def among(self, chosen: Ints | Flags) -> WeightedPairs:
+        return WeightedPairs(self.row_a[chosen], self.row_b[chosen], self.weight[chosen])
 
     @property
     def total(self) -> float:

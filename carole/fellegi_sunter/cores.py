@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from gemel.carole.arrays import F64, I32, I64, Flags
-from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages
+from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages, by_node
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
 
 # Exact probabilities of links among few records, by dynamic programming over the subsets of the smaller side.
@@ -235,13 +235,7 @@ def without_cycles(graph: CandidateGraph, messages: Messages) -> Corrected:
     return Corrected(cutting.probability, enumerated, sampled, left)
 
 
-class _Isolated(NamedTuple):
-    """Weights of edges beside no link inside, the pull of each record of B, and each record's weight of none inside."""
-
-    weight: F64
-    pull: F64
-    none_a: NDArray[np.floating]
-    none_b: NDArray[np.floating]
+Claims = NDArray[np.floating]
 
 
 class _Cutting:
@@ -277,8 +271,7 @@ class _Cutting:
         weight, pull, none_a, none_b = self._isolated(inside)
         rows, row = np.unique(self._row[inside], return_inverse=True)
         columns, column = np.unique(self._column[inside], return_inverse=True)
-        order = np.argsort(row, kind="stable")
-        start = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
+        start, order = by_node(row.astype(np.int32), len(rows))
         level = np.zeros(min(len(rows), len(columns)) + 1)
         choice = choices(start, column[order].astype(np.int64), weight[order], pull[columns], level)
         rng = np.random.default_rng(SEED)
@@ -291,8 +284,11 @@ class _Cutting:
         self._put(inside, found, none_a, none_b)
         return int(apart.sum())
 
-    def _isolated(self, inside: I64) -> _Isolated:
-        """The groups' weights, the messages from outside being part of them."""
+    def _isolated(self, inside: I64) -> tuple[F64, F64, Claims, Claims]:
+        """The groups' weights, the messages from outside being part of them.
+
+        Of the edges beside no link inside, the pull of each record of B, and each record's weight of none inside.
+        """
         outside = np.ones(len(self._row), dtype=np.bool_)
         outside[inside] = False
         none_a = 1.0 + np.bincount(self._row, np.where(outside, self._claims_a, 0.0), minlength=self._n_rows)
@@ -300,9 +296,9 @@ class _Cutting:
         row, column = self._row[inside], self._column[inside]
         weight = self._weight[inside] / none_a[row] / none_b[column]
         claims = np.bincount(column, self._claims_b[inside], minlength=self._n_columns) / none_b
-        return _Isolated(weight, 1.0 / (1.0 + claims), none_a, none_b)
+        return weight, 1.0 / (1.0 + claims), none_a, none_b
 
-    def _put(self, inside: I64, found: F64, none_a: NDArray[np.floating], none_b: NDArray[np.floating]) -> None:
+    def _put(self, inside: I64, found: F64, none_a: Claims, none_b: Claims) -> None:
         """Write the probabilities of a cut, and share what is left of its records among their links outside."""
         self.probability[inside] = found
         cut = np.zeros(len(self._row), dtype=np.bool_)

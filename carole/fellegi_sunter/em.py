@@ -96,27 +96,14 @@ def fit(
 ) -> Model:
     """Fit a Fellegi-Sunter model to counts of comparison patterns.
 
-    Parameters
-    ----------
-    patterns : PatternCounts
-        Of every pair, or of the pairs that satisfy at least one blocking rule.
-    fields : sequence of FieldLevels
-        In the order of the columns of ``patterns.gamma``.
-    rules : sequence of RuleFields
-        Rule r is bit r of ``patterns.mask``; none: nothing was blocked.
-    level_counts : ndarray of float64, shape (n_fields, max n_levels), optional
-        Pairs by level, missing ones left out, over all n_a * n_b pairs or a random sample of them. Needed where
-        pairs were blocked; otherwise the patterns give it.
+    `patterns`: of every pair, or of the pairs that satisfy at least one blocking rule; `fields`: in the order of the
+    columns of ``patterns.gamma``; `rules`: rule r is bit r of ``patterns.mask``; none: nothing was blocked;
+    `level_counts` (float64, shape (n_fields, max n_levels)): pairs by level, missing ones left out, over all n_a * n_b
+    pairs or a random sample of them. Needed where pairs were blocked; otherwise the patterns give it.
 
-    Raises
-    ------
-    GemelError
-        ``PARAMETER`` if the inputs are inconsistent, if u is free though pairs were blocked, or if blocked pairs
-        come without `level_counts`; ``NOT_IDENTIFIED`` if too few fields distinguish pairs.
-
-    Notes
-    -----
-    O(n_patterns * n_fields) per iteration, whatever the number of pairs.
+    Raises PARAMETER if the inputs are inconsistent, if u is free though pairs were blocked, or if blocked pairs come
+    without `level_counts`; NOT_IDENTIFIED if too few fields distinguish pairs. O(n_patterns * n_fields) per iteration,
+    whatever the number of pairs.
 
     References
     ----------
@@ -125,7 +112,7 @@ def fit(
     """
     settings = settings or Estimation()
     width = _check(patterns, fields, n_a, n_b, settings, rules, level_counts)
-    inside = counted_levels(np.ascontiguousarray(patterns.gamma), patterns.count, width)
+    inside = counted_levels(patterns.gamma, patterns.count, width)
     everywhere = inside if level_counts is None else np.asarray(level_counts, dtype=np.float64)
     reason = why_not_identified(fields, everywhere + inside, settings.u)
     if reason is not None and settings.refuse_unidentified:
@@ -139,18 +126,10 @@ def fit(
 
 
 class _Algorithm:
-    """EM on one set of counts."""
-
     def __init__(
-        self,
-        patterns: PatternCounts,
-        fields: Sequence[FieldLevels],
-        n_a: int,
-        n_b: int,
-        settings: Estimation,
-        rules: Sequence[RuleFields],
-        everywhere: F64,
-    ) -> None:
+        self, patterns: PatternCounts, fields: Sequence[FieldLevels], n_a: int, n_b: int, settings: Estimation,
+        rules: Sequence[RuleFields], everywhere: F64,
+    ) -> None:  # fmt: skip
         self._gamma = np.ascontiguousarray(patterns.gamma)
         self._count = patterns.count.astype(np.float64)
         self._identified = identified_bits(patterns.mask, rules, len(fields))
@@ -231,7 +210,6 @@ class _Algorithm:
         return _State(m, u, p), likelihood, objective
 
     def _extrapolated(self, *states: _State) -> _State:
-        """Squared extrapolation of two steps, projected back to distributions."""
         x, y, z = (np.concatenate([s.m.ravel(), s.u.ravel(), [math.log(s.p)]]) for s in states)
         step, bend = y - x, (z - y) - (y - x)
         size = float(np.linalg.norm(bend))
@@ -254,14 +232,9 @@ def _remaining(first: float, second: float) -> float:
 
 
 def _check(
-    patterns: PatternCounts,
-    fields: Sequence[FieldLevels],
-    n_a: int,
-    n_b: int,
-    settings: Estimation,
-    rules: Sequence[RuleFields],
-    level_counts: F64 | None,
-) -> int:
+    patterns: PatternCounts, fields: Sequence[FieldLevels], n_a: int, n_b: int, settings: Estimation,
+    rules: Sequence[RuleFields], level_counts: F64 | None,
+) -> int:  # fmt: skip
     """Raise if the inputs are inconsistent; otherwise the maximum number of levels."""
     if not 1 <= len(fields) <= 64 or patterns.n_fields != len(fields):
         raise _wrong("fields", f"{patterns.n_fields} fields, as gamma has (1 to 64)", str(len(fields)))
@@ -280,12 +253,8 @@ def _check(
     if rules and level_counts is None:
         raise _wrong("level_counts", "levels over all pairs, as pairs were blocked", "none")
     if rules and settings.u == "free":
-        raise parameter(
-            "model.u",
-            "u cannot be estimated freely from blocked pairs: inside a block all pairs agree on the blocking key",
-            "free",
-            "set it to corrected or all_pairs",
-        )
+        what = "u cannot be estimated freely from blocked pairs: inside a block all pairs agree on the blocking key"
+        raise parameter("model.u", what, "free", "set it to corrected or all_pairs")
     if not rules and patterns.n_pairs < n_a * n_b:
         every = f"all n_a * n_b = {n_a * n_b} pairs, as there are no rules"
         raise _wrong("pattern counts", every, str(patterns.n_pairs))

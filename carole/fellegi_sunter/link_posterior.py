@@ -20,7 +20,7 @@ from gemel.carole.arrays import F64, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
-from gemel.carole.fellegi_sunter.one_to_one import TOLERANCE, Competition, check_pairs
+from gemel.carole.fellegi_sunter.one_to_one import Competition, check_pairs
 from gemel.carole.fellegi_sunter.prior import (
     BetaBipartite,
     BetaPartners,
@@ -70,27 +70,6 @@ class Stars:
         return self._beliefs
 
 
-def partner_probabilities(
-    record: Ints,
-    partner: Ints,
-    weight: F64,
-    n_records: int,
-    n_partners: int,
-    prior: BetaPartners | None = None,
-    tolerance: float = TOLERANCE,
-    progress: StageProgress = lambda _: None,
-) -> LinkProbabilities:
-    """Probability that each candidate pair is linked, given that no record of one file is linked twice.
-
-    `record`, `partner` (int, shape (n_pairs,)): rows of the file whose records have one partner at most, and of the
-    other; no pair twice; `weight` (float64, shape (n_pairs,)): match weights in bits; `prior`: None: uniform share of
-    records with a partner.
-    """
-    check_pairs(record, partner, weight)
-    marginals = Stars(record, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    return at_implied_number(marginals, prior or BetaPartners(n_records, n_partners), tolerance, progress)
-
-
 ACCIDENTS = 0.05
 """Share of matches that share a record with another, by errors: more are no matches of single records."""
 
@@ -101,51 +80,27 @@ Copies = tuple[Ints | None, Ints | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
 
+@dataclass
 class Arranged:
     """What does not change with the pairs' weights, made when first needed: estimation weighs the same pairs often."""
 
-    def __init__(self) -> None:
-        self._competition: Competition | None = None
-        self._persons: Persons | None = None
-
-    def competition(self, links: LinkPosterior) -> Competition:
-        """Of the pairs, in which each record has one link at most."""
-        if self._competition is None:
-            self._competition = Competition(links.row_a, links.row_b, links.threads)
-        return self._competition
-
-    def persons(self, links: LinkPosterior) -> Persons:
-        """Of the pairs' records."""
-        if self._persons is None:
-            self._persons = _persons(links)
-        return self._persons
+    competition: Competition | None = None
+    persons: Persons | None = None
 
 
 @dataclass(frozen=True)
 class LinkPosterior:
     """The kept pairs, and what excludes what among them.
 
-    Parameters
-    ----------
-    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"}
-        one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record of B has.
-        clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other.
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice.
-    copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
-        Of each record the first one of its file that is the same person, itself where there is none.
-    within : bool
-        Whether the files are one, whose earlier records are A's. Its links are all pairs of a person's records, which
-        are linked to earlier ones under one_to_many (`entities.same_person`).
-    expected_matches : float, optional
-        Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
-    recall : float
-        Share of the matches that are among the pairs that could be kept. Links are counted among those, while a match
-        weight is of any pair: a pair's odds are 1 / recall times what its weight and the number of links make them.
-    threads : int
-        On which one_to_one is worked out; the result is the same.
-    arranged : Arranged
-        Of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
+    `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
+    of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
+    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `within`: whether the files are one,
+    whose earlier records are A's. Its links are all pairs of a person's records, which are linked to earlier ones under
+    one_to_many (`entities.same_person`); `expected_matches`: prior mean of the number of links, worth
+    `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the matches that are among the pairs
+    that could be kept. Links are counted among those, while a match weight is of any pair: a pair's odds are 1 / recall
+    times what its weight and the number of links make them; `threads`: on which one_to_one is worked out; the result is
+    the same; `arranged`: of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
     """
 
     assignment: Assignment
@@ -174,15 +129,22 @@ class LinkPosterior:
         links is put at its mode. O(n_pairs), in each round of messages.
         """
         if any(first is not None for first in self.copies):
-            return self._of_persons(weight, progress, near, cycles=cycles)
+            persons, first, member = self.persons()
+            found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
+            each = found.probability[member]
+            return replace(found, probability=each, expected_links=float(each.sum()))
         weight = weight - math.log2(self.recall)
         if self.is_bipartite:
             check_pairs(self.row_a, self.row_b, weight)
-            competition = self.arranged.competition(self)
-            return competition.probabilities(weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles)
+            made = self.arranged
+            made.competition = made.competition or Competition(self.row_a, self.row_b, self.threads)
+            return made.competition.probabilities(
+                weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles
+            )
         record, partner, n_records, n_partners = self.choices
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
-        found = partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
+        check_pairs(record, partner, weight)
+        found = at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
         if not self.within:
             return found
         # Of one person, from those of being a copy of an earlier record.
@@ -211,21 +173,29 @@ class LinkPosterior:
         smaller = min(self.n_a, self.n_b)
         return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
 
-    def _of_persons(self, weight: F64, progress: StageProgress, near: bool, *, cycles: bool) -> LinkProbabilities:
-        """Link probabilities of persons, given to all pairs of their records."""
-        persons, first, member = self.persons()
-        found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
-        each = found.probability[member]
-        return replace(found, probability=each, expected_links=float(each.sum()))
-
     def persons(self) -> Persons:
         """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""
-        persons, first, member = self.arranged.persons(self)
+        if self.arranged.persons is None:
+            a, b = of_persons(self.row_a, self.row_b, self.copies)
+            n_a, n_b = (
+                n if copies is None else len(np.unique(copies))
+                for n, copies in zip((self.n_a, self.n_b), self.copies, strict=True)
+            )
+            _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
+            persons = replace(
+                self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False,
+                arranged=Arranged(),
+            )  # fmt: skip
+            self.arranged.persons = persons, first, member.ravel()
+        persons, first, member = self.arranged.persons
         return replace(persons, recall=self.recall), first, member
 
-    def _persons(self) -> tuple[Ints, Ints]:
-        """The two persons of each pair, as the first rows of theirs."""
-        return of_persons(self.row_a, self.row_b, self.copies)
+    def _single_sides(self) -> list[tuple[Ints, int, Ints | None]]:
+        """Of each file whose persons have one link at most: each pair's person, the number of records, the copies."""
+        persons = of_persons(self.row_a, self.row_b, self.copies)
+        sides = zip(persons, (self.n_a, self.n_b), self.copies, strict=True)
+        many = ("one_to_many", "many_to_one")
+        return [side for side, free in zip(sides, many, strict=True) if self.assignment not in (free, "none")]
 
     def exclusiveness(self, chosen: Flags) -> float:
         """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
@@ -236,11 +206,9 @@ class LinkPosterior:
         `chosen` (bool, shape (n_pairs,)).
         """
         n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
-        sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)
-        for person, size, many in sides:
-            if self.assignment not in (many, "none"):
-                meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
-                density += max(0, n - 1) / size
+        for person, size, _ in self._single_sides():
+            meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
+            density += max(0, n - 1) / size
         # In logarithms: at some 37 pairs a record the chance to meet none at random is lost beside 1.
         at_random = -math.expm1(-density)
         if at_random <= ACCIDENTS:
@@ -254,30 +222,15 @@ class LinkPosterior:
         `linked` (bool, shape (n_pairs,)).
         """
         excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
-        sides = zip(self._persons(), (self.n_a, self.n_b), self.copies, ("one_to_many", "many_to_one"), strict=True)
-        for person, n, first, many in sides:
-            if self.assignment not in (many, "none"):
-                taken = np.bincount(person[linked], minlength=n) > 0
-                excluded |= taken[person]
-                free *= 1.0 - float((taken if first is None else taken[first]).mean())
+        for person, n, first in self._single_sides():
+            taken = np.bincount(person[linked], minlength=n) > 0
+            excluded |= taken[person]
+            free *= 1.0 - float((taken if first is None else taken[first]).mean())
         return excluded & ~linked, 1.0 - free
 
 
 Persons = tuple[LinkPosterior, I64, I64]
 """Pairs of persons, the first pair of records of each, and of which one each pair of records is."""
-
-
-def _persons(links: LinkPosterior) -> Persons:
-    a, b = of_persons(links.row_a, links.row_b, links.copies)
-    n_a, n_b = (
-        n if copies is None else len(np.unique(copies))
-        for n, copies in zip((links.n_a, links.n_b), links.copies, strict=True)
-    )
-    _, first, member = np.unique(a.astype(np.int64) * links.n_b + b, return_index=True, return_inverse=True)
-    persons = replace(
-        links, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False, arranged=Arranged()
-    )
-    return persons, first, member.ravel()
 
 
 def of_persons(row_a: Ints, row_b: Ints, copies: Copies) -> tuple[Ints, Ints]:

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import F64, I32, I64, Flags, Ints
+from gemel.carole.fellegi_sunter.candidate_graph import by_node
 from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, estimated
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
@@ -209,10 +210,9 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> St
     """A sweep of the Markov chain over one-to-one linkages."""
     rows, row = np.unique(links.row_a, return_inverse=True)
     columns, column = np.unique(links.row_b, return_inverse=True)
-    order = np.argsort(row, kind="stable")
+    first, order = by_node(row.astype(np.int32), len(rows))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(rows))))).astype(np.int64)
     of_edge = column[order].astype(np.int64)
     # About the probability that the record has no link.
     free = 1.0 - np.bincount(column, believed, minlength=len(columns))
@@ -238,9 +238,8 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> St
 def _partners(links: LinkPosterior) -> Step:
     """Each record's partner by itself, given the share of records that have one."""
     record, _, n_records, n_partners = links.choices
-    _, row = np.unique(record, return_inverse=True)
-    order = np.argsort(row, kind="stable")
-    first = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
+    rows, row = np.unique(record, return_inverse=True)
+    first, order = by_node(row.astype(np.int32), len(rows))
 
     def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         n = len(linked)
@@ -297,9 +296,7 @@ class ModelDraws:
     level_counts: F64 | None = field(default=None, repr=False)
 
     def weights(self, links: F64, rng: np.random.Generator) -> F64:
-        """Match weights of the patterns, in bits, under parameters drawn given the links.
-
-        `links` (float64, shape (n_patterns,)): links by pattern.
+        """Match weights of the patterns, in bits, under parameters drawn given the links by pattern.
 
         O(n_patterns * n_fields).
         """

@@ -40,7 +40,6 @@ class Choices(NamedTuple):
 
 
 def choices(first: I64, column: I64, weight: F64, pull: F64, prior: F64) -> Choices:
-    """Sum each record's weights."""
     reach = np.empty(len(weight))
     _sum_up(first, weight * pull[column], reach)
     return Choices(first, column, weight, pull, reach, prior)

@@ -11,7 +11,7 @@ from numba import njit
 from gemel.carole.arrays import F64, I8, I64, U32, U64, Flags
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.documents.result_warning import ResultWarning
-from gemel.common.errors import GemelError, parameter
+from gemel.common.errors import parameter
 
 # Counts of comparison patterns, the only input of estimation from the pairs.
 #
@@ -37,18 +37,18 @@ class PatternCounts:
     count: I64
 
     def __post_init__(self) -> None:
-        if self.gamma.ndim != 2:
-            raise _wrong("gamma must have two dimensions", str(self.gamma.ndim))
-        n = self.gamma.shape[0]
-        if self.mask.shape != (n,) or self.count.shape != (n,):
-            raise _wrong(
-                f"mask and count must have shape ({n},), as gamma has {n} rows",
-                f"{self.mask.shape} and {self.count.shape}",
-            )
-        if n and int(self.gamma.min()) < MISSING:
-            raise _wrong(f"levels must be {MISSING} (missing) or more", str(int(self.gamma.min())))
-        if n and int(self.count.min()) < 0:
-            raise _wrong("counts must not be negative", str(int(self.count.min())))
+        n, dimensions = len(self.gamma), self.gamma.ndim
+        shapes = self.mask.shape, self.count.shape
+        lowest, fewest = int(self.gamma.min(initial=MISSING)), int(self.count.min(initial=0))
+        for what, holds, got in (
+            ("gamma must have two dimensions", dimensions == 2, str(dimensions)),
+            (f"mask and count must have shape ({n},), as gamma has {n} rows", shapes == ((n,), (n,)),
+             f"{shapes[0]} and {shapes[1]}"),
+            (f"levels must be {MISSING} (missing) or more", lowest >= MISSING, str(lowest)),
+            ("counts must not be negative", fewest >= 0, str(fewest)),
+        ):  # fmt: skip
+            if not holds:
+                raise parameter("pattern counts", what, got, "count the pairs again")
 
     @property
     def n_patterns(self) -> int:
@@ -63,10 +63,6 @@ class PatternCounts:
         return int(self.count.sum())
 
 
-def _wrong(what: str, got: str) -> GemelError:
-    return parameter("pattern counts", what, got, "count the pairs again")
-
-
 # Compiled passes over the patterns.
 #
 # Tables of logarithms have one column more than there are levels, holding 0: a missing level is -1, which indexes
@@ -75,16 +71,9 @@ def _wrong(what: str, got: str) -> GemelError:
 
 @njit(nogil=True, cache=True)
 def expectation(
-    gamma: I8,
-    count: F64,
-    identified: U64,
-    log_m: F64,
-    log_u: F64,
-    log_p: float,
-    log_q: float,
-    matches: F64,
+    gamma: I8, count: F64, identified: U64, log_m: F64, log_u: F64, log_p: float, log_q: float, matches: F64,
     others: F64,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Write expected numbers of matches and non-matches by field and level; returns all matches, and the likelihood.
 
     `identified`: bit q is set where a row identifies m of field q; `log_m`, `log_u`: shape (n_fields, n_levels + 1).
@@ -136,17 +125,10 @@ def summed(gamma: I8, table: F64) -> F64:
     return total
 
 
-@njit(nogil=True, cache=True)
 def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
     """Number of pairs by field and level, missing ones left out: shape (n_fields, n_levels)."""
-    n, n_fields = gamma.shape
-    counts = np.zeros((n_fields, n_levels))
-    for i in range(n):
-        for q in range(n_fields):
-            k = gamma[i, q]
-            if k >= 0:
-                counts[q, k] += count[i]
-    return counts
+    fields = ((field[field >= 0], count[field >= 0]) for field in gamma.T)
+    return np.stack([np.bincount(levels, pairs, minlength=n_levels) for levels, pairs in fields]).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -191,16 +173,14 @@ class Model:
 
     @property
     def expected_matches(self) -> float:
-        """Number of matches that p implies."""
         return self.p * self.n_a * self.n_b
 
     def match_weights(self, gamma: I8) -> F64:
-        """Match weights of comparison vectors, in bits: see `match_weights`."""
         return match_weights(gamma, self.m, self.u)
 
     def match_probabilities(self, gamma: I8) -> F64:
-        """Match probabilities of comparison vectors, each pair without its rivals: see `match_probabilities`."""
-        return match_probabilities(gamma, self.m, self.u, self.p)
+        """Match probabilities of comparison vectors, each pair without its rivals."""
+        return probability_of(self.match_weights(gamma), self.p)
 
 
 def log2_ratios(m: F64, u: F64) -> F64:
@@ -239,14 +219,6 @@ def match_weights(gamma: I8, m: F64, u: F64) -> F64:
     .. [1] Fellegi and Sunter, JASA 64, 1969. doi:10.1080/01621459.1969.10501049
     """
     return table_sums(gamma, log2_ratios(m, u))
-
-
-def match_probabilities(gamma: I8, m: F64, u: F64, p: float) -> F64:
-    """Probability that a pair with each comparison vector is a match, without its rivals.
-
-    `p`: share of matches among all pairs, in (0, 1). Returns float64, shape (n_patterns,).
-    """
-    return probability_of(match_weights(gamma, m, u), p)
 
 
 def probability_of(bits: F64, p: float) -> F64:

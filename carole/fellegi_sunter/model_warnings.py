@@ -27,17 +27,13 @@ LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
     """Raise unless there are at most 32 rules, each of known fields."""
     if len(rules) > 32:
-        raise parameter(
-            "blocking", "at most 32 blocking rules can be distinguished", str(len(rules)), "use fewer rules"
-        )
+        what = "at most 32 blocking rules can be distinguished"
+        raise parameter("blocking", what, str(len(rules)), "use fewer rules")
     for rule in rules:
         if any(not 0 <= q < n_fields for q in rule.fields):
-            raise parameter(
-                f"blocking.{rule.name}",
-                f"positions of fields must be 0 to {n_fields - 1}",
-                str(list(rule.fields)),
-                "name fields that are compared; a key's other fields are left out",
-            )
+            what = f"positions of fields must be 0 to {n_fields - 1}"
+            remedy = "name fields that are compared; a key's other fields are left out"
+            raise parameter(f"blocking.{rule.name}", what, str(list(rule.fields)), remedy)
 
 
 def identified_bits(mask: U32, rules: Sequence[RuleFields], n_fields: int) -> U64:
@@ -225,9 +221,5 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: F64, u: U) -> str 
 
 
 def not_identified(reason: str) -> GemelError:
-    return GemelError(
-        ErrorCode.NOT_IDENTIFIED,
-        reason,
-        where="model",
-        remedy="compare more fields (three or more), or with two fields set model.u to all_pairs",
-    )
+    remedy = "compare more fields (three or more), or with two fields set model.u to all_pairs"
+    return GemelError(ErrorCode.NOT_IDENTIFIED, reason, where="model", remedy=remedy)

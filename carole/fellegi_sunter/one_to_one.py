@@ -19,14 +19,13 @@ from numba import njit
 from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import (
     Beliefs,
-    Messages,
     Settled,
     candidate_graph,
     equal_ranges,
     in_ranges,
 )
 from gemel.carole.fellegi_sunter.cores import without_cycles
-from gemel.carole.fellegi_sunter.prior import MANY_PAIRS, BetaBipartite, LinkProbabilities, at_implied_number
+from gemel.carole.fellegi_sunter.prior import MANY_PAIRS, TOLERANCE, BetaBipartite, LinkProbabilities, at_implied_number
 from gemel.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError, parameter
@@ -39,11 +38,16 @@ from gemel.common.progress import StageProgress
 # sweep and take ten times the memory.
 
 
-class CandidateMarginals:
-    """The `Marginals` of candidate pairs of which those with a record in common exclude each other.
+MAX_CORRECTIONS = 2
+"""How often the number of links is put right after groups of records that compete in a cycle are."""
 
-    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. All likelihood ratios are 1 until they are
-    weighed.
+
+class Competition:
+    """Candidate pairs of which those with a record in common exclude each other, and their `Marginals`.
+
+    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
+    All likelihood ratios are 1 until they are weighed. Weighed again, as in each round of estimation, the probabilities
+    are found from where they were.
 
     12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
     """
@@ -58,6 +62,7 @@ class CandidateMarginals:
         self.graph = graph._replace(order=competing[graph.order].astype(np.int32))
         self._messages = Propagation(self.graph, np.zeros(len(a)), threads=threads)
         self._ratio, self._scale = np.ones(len(self._alone)), 1.0
+        self._links: float | None = None
 
     def weigh(self, log_ratio: F64) -> None:
         """Set the likelihood ratios: natural logarithms, shape (n_pairs,)."""
@@ -83,13 +88,49 @@ class CandidateMarginals:
         of_competing = self._messages.beliefs(probability).log_weight_sum
         return Beliefs(probability, of_competing + sum(in_ranges(self._parts, self._threads, write)))
 
-    def messages(self) -> Messages:
-        """Weights and messages of the pairs that compete, in the order of `graph`, after `run`."""
-        return self._messages.messages()
-
     def _of_alone(self, part: slice) -> F64:
         odds = self._ratio[part] * self._scale
         return odds / (1.0 + odds)
+
+    def probabilities(
+        self, weight: F64, prior: BetaBipartite, progress: StageProgress = lambda _: None, near: bool = False, *,
+        cycles: bool = True,
+    ) -> LinkProbabilities:  # fmt: skip
+        """Probability that each pair is linked.
+
+        `near`: whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
+        number of links next to the last is sought. `cycles`: whether probabilities of records that compete in a cycle
+        are put right; estimation, which needs their sums only, does without.
+        """
+        self.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
+        before = self._links if near and len(weight) > MANY_PAIRS else None
+        posterior = at_implied_number(self, prior, progress, before)
+        if cycles:
+            posterior = self._with_cycles(posterior, prior)
+        self._links = posterior.expected_links
+        return posterior
+
+    def _with_cycles(self, posterior: LinkProbabilities, prior: BetaBipartite) -> LinkProbabilities:
+        """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
+        left = 0
+        for _ in range(MAX_CORRECTIONS):
+            self.run(posterior.log_prior_odds)
+            corrected = without_cycles(self.graph, self._messages.messages())
+            if not corrected.groups:
+                return posterior
+            left = corrected.left
+            found = self.beliefs().probability
+            found[self.graph.order] = corrected.probability
+            links = min(float(found.sum()), float(prior.maximum))
+            moved = abs(links - posterior.expected_links)
+            odds = prior.log_odds(links)
+            posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=odds)
+            if moved <= TOLERANCE * max(1.0, math.sqrt(links)):
+                break
+        if left:
+            warning = result_warning("cycles_by_propagation", groups=left)
+            posterior = replace(posterior, warnings=(*posterior.warnings, warning))
+        return posterior
 
 
 @njit(nogil=True, cache=True)
@@ -108,89 +149,14 @@ def uncontested(a: Ints, b: Ints) -> Flags:
     return alone
 
 
-TOLERANCE = 3e-3
-"""Change of the expected number of links, relative to its square root, at which it has converged."""
-
-MAX_CORRECTIONS = 2
-"""How often the number of links is put right after groups of records that compete in a cycle are."""
-
-
-class Competition:
-    """Candidate pairs, of which those with a record in common exclude each other.
-
-    Weighed again, as in each round of estimation, the probabilities are found from where they were.
-
-    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
-    """
-
-    def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
-        self._marginals = CandidateMarginals(a, b, threads)
-        self._links: float | None = None
-
-    def probabilities(
-        self,
-        weight: F64,
-        prior: BetaBipartite,
-        tolerance: float = TOLERANCE,
-        progress: StageProgress = lambda _: None,
-        near: bool = False,
-        *,
-        cycles: bool = True,
-    ) -> LinkProbabilities:
-        """Probability that each pair is linked.
-
-        `near`: whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
-        number of links next to the last is sought. `cycles`: whether probabilities of records that compete in a cycle
-        are put right; estimation, which needs their sums only, does without.
-        """
-        self._marginals.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
-        before = self._links if near and len(weight) > MANY_PAIRS else None
-        posterior = at_implied_number(self._marginals, prior, tolerance, progress, before)
-        if cycles:
-            posterior = self._with_cycles(posterior, prior, tolerance)
-        self._links = posterior.expected_links
-        return posterior
-
-    def _with_cycles(self, posterior: LinkProbabilities, prior: BetaBipartite, tolerance: float) -> LinkProbabilities:
-        """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
-        left = 0
-        for _ in range(MAX_CORRECTIONS):
-            self._marginals.run(posterior.log_prior_odds)
-            graph = self._marginals.graph
-            corrected = without_cycles(graph, self._marginals.messages())
-            if not corrected.groups:
-                return posterior
-            left = corrected.left
-            found = self._marginals.beliefs().probability
-            found[graph.order] = corrected.probability
-            links = min(float(found.sum()), float(prior.maximum))
-            moved = abs(links - posterior.expected_links)
-            odds = prior.log_odds(links)
-            posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=odds)
-            if moved <= tolerance * max(1.0, math.sqrt(links)):
-                break
-        if left:
-            warning = result_warning("cycles_by_propagation", groups=left)
-            posterior = replace(posterior, warnings=(*posterior.warnings, warning))
-        return posterior
-
-
 def link_probabilities(
-    a: Ints,
-    b: Ints,
-    weight: F64,
-    n_a: int,
-    n_b: int,
-    prior: BetaBipartite | None = None,
-    tolerance: float = TOLERANCE,
-    progress: StageProgress = lambda _: None,
+    a: Ints, b: Ints, weight: F64, n_a: int, n_b: int, progress: StageProgress = lambda _: None
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
     `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked;
-    `weight` (float64, shape (n_pairs,)): match weights in bits, from `match_weights`; `prior`: None: uniform share of
-    records with a match; `tolerance`: change of the expected number of links, relative to its square root, at which it
-    has converged.
+    `weight` (float64, shape (n_pairs,)): match weights in bits, from `match_weights`. Any share of records with a match
+    is as likely.
 
     O(n_pairs) a sweep (`Propagation`), and of these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs
     well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
@@ -202,7 +168,7 @@ def link_probabilities(
     .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
     """
     check_pairs(a, b, weight)
-    return Competition(a, b).probabilities(weight, prior or BetaBipartite(n_a, n_b), tolerance, progress)
+    return Competition(a, b).probabilities(weight, BetaBipartite(n_a, n_b), progress)
 
 
 def check_pairs(a: Ints, b: Ints, weight: F64) -> None:

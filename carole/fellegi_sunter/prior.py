@@ -122,6 +122,9 @@ LinkPrior = BetaBipartite | BetaPartners
 # differ, the one with the larger posterior is taken and the other reported.
 
 
+TOLERANCE = 3e-3
+"""Change of the expected number of links, relative to its square root, at which it has converged."""
+
 MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""
 
@@ -185,19 +188,19 @@ class _FixedPoint:
 
 
 def at_implied_number(
-    marginals: Marginals, prior: LinkPrior, tolerance: float, progress: StageProgress, near: float | None = None
+    marginals: Marginals, prior: LinkPrior, progress: StageProgress, near: float | None = None
 ) -> LinkProbabilities:
     """Link probabilities at the number of links that is expected under them."""
     maximum = float(prior.maximum)
     if near is not None:
-        low = high = _fixed_point(marginals, prior, min(near, maximum), tolerance, progress)
+        low = high = _fixed_point(marginals, prior, min(near, maximum), progress)
     else:
-        low = _fixed_point(marginals, prior, 0.0, tolerance, lambda done: progress(0.5 * done))
-        high = _fixed_point(marginals, prior, maximum, tolerance, lambda done: progress(0.5 + 0.5 * done), low.n)
+        low = _fixed_point(marginals, prior, 0.0, lambda done: progress(0.5 * done))
+        high = _fixed_point(marginals, prior, maximum, lambda done: progress(0.5 + 0.5 * done), low.n)
     warnings: list[ResultWarning] = []
     chosen = low
     converged = low.settled.unsettled == 0 == high.settled.unsettled
-    if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
+    if converged and abs(high.n - low.n) > max(0.5, 10 * TOLERANCE * np.sqrt(high.n)):
         chosen = max(low, high, key=lambda point: point.log_posterior)
         other = high if chosen is low else low
         difference = chosen.log_posterior - other.log_posterior
@@ -208,20 +211,15 @@ def at_implied_number(
         warnings.append(result_warning("expected_links_not_converged", steps=chosen.steps))
     if chosen.settled.unsettled:
         warnings.append(result_warning("competing_records_not_converged", records=chosen.settled.unsettled))
+    settled = chosen.converged and chosen.settled.unsettled == 0
     return LinkProbabilities(
-        probability=chosen.beliefs.probability,
-        expected_links=chosen.n,
-        log_prior_odds=chosen.log_prior_odds,
-        converged=chosen.converged and chosen.settled.unsettled == 0,
-        rounds=chosen.settled.rounds,
-        warnings=tuple(warnings),
+        chosen.beliefs.probability, chosen.n, chosen.log_prior_odds, settled, chosen.settled.rounds, tuple(warnings)
     )
 
 
 def _fixed_point(
-    marginals: Marginals, prior: LinkPrior, start: float, tolerance: float, progress: StageProgress,
-    min_links: float = 0.0,
-) -> _FixedPoint:  # fmt: skip
+    marginals: Marginals, prior: LinkPrior, start: float, progress: StageProgress, min_links: float = 0.0
+) -> _FixedPoint:
     """Number of links that is expected at its own prior odds, nearest to `start` and at least `min_links`.
 
     Plain iteration rises or falls to it. Where most records have several candidates each further link implies another
@@ -236,7 +234,7 @@ def _fixed_point(
         settled = marginals.run(log_prior_odds, SWEEPS_BRACKETED if creeping else SWEEPS_ON_THE_WAY)
         worked_out += settled.worked_out
         expected = min(settled.expected_links, maximum)
-        near = tolerance * max(1.0, math.sqrt(expected))
+        near = TOLERANCE * max(1.0, math.sqrt(expected))
         converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
         exhausted = worked_out > allowed
         if (converged or exhausted) and settled.unsettled:

@@ -27,8 +27,6 @@ As many records of A as of B are linked, which gives it at once, for each connec
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64
@@ -43,6 +41,8 @@ from gemel.carole.fellegi_sunter.candidate_graph import (
     ranges,
 )
 from gemel.carole.fellegi_sunter.propagation_kernels import (
+    Side,
+    Strong,
     balance,
     exchange,
     rest,
@@ -75,34 +75,13 @@ MAX_ROUNDS = 500
 """Rounds of messages along strong pairs between two sums."""
 
 
-class _Side:
-    """One file's records: their pairs, and what is known of them.
-
-    `first`, `other`: edges of each record, which are consecutive here, and the other file's record of each; `ratio`:
-    their likelihood ratios, 0 of strong ones.
-    """
-
-    # A record is active while something moves in its component; nothing of another is worked out again.
-    def __init__(self, first: I64, other: I32) -> None:
-        n = len(first) - 1
-        self.first, self.other, self.parts = first, other, ranges(first)
-        self.ratio = np.zeros(len(other))
-        self.free, self.weak, self.strong = np.ones(n), np.zeros(n), np.zeros(n)
-        self.waits, self.active, self.moved = (np.ones(n, dtype=np.bool_) for _ in range(3))
-
-
-class _Strong(NamedTuple):
-    """Strong edges, ascending, with their messages; and those of each record."""
-
-    edge: I32
-    row: I32
-    column: I32
-    to_a: F64
-    to_b: F64
-    row_first: I64
-    row_edge: I32
-    column_first: I64
-    column_edge: I32
+def _side(first: I64, other: I32) -> Side:
+    """A file's records before any message: all free, all pairs strong."""
+    n = len(first) - 1
+    return Side(
+        first, other, np.zeros(len(other)), np.ones(n), np.zeros(n), np.zeros(n),
+        *(np.ones(n, dtype=np.bool_) for _ in range(3)),
+    )  # fmt: skip
 
 
 class Propagation:
@@ -118,9 +97,9 @@ class Propagation:
         self.n_pairs = graph.n_edges
         self._graph, self._tolerance, self._threads = graph, tolerance, threads
         self._edges = equal_ranges(graph.n_edges)
-        self._a = _Side(graph.row_first, graph.edge_column)
-        self._b = _Side(graph.column_first, graph.edge_row[graph.column_edge])
-        self._strong: _Strong | None = None
+        self._a = _side(graph.row_first, graph.edge_column)
+        self._b = _side(graph.column_first, graph.edge_row[graph.column_edge])
+        self._strong: Strong | None = None
         self._scale = 1.0
         self.weigh(log_ratio)
 
@@ -161,7 +140,7 @@ class Propagation:
                 self._part()
                 self._wake()
             else:
-                self._rest()
+                rest(graph.component_row, graph.component_column, a, b)
         return Settled(float((1.0 - a.free).sum()), rounds, unsettled, worked_out)
 
     def beliefs(self, probability: F64 | None = None) -> Beliefs:
@@ -197,7 +176,7 @@ class Propagation:
 
     def _estimate(self) -> None:
         """How free records are, roughly: as if all pairs were weak."""
-        self._a.ratio, self._b.ratio = self._ratio, self._by_column(self._ratio)
+        self._set_ratios(self._ratio)
         for _ in range(2):
             self._sums(self._a, self._b)
             self._sums(self._b, self._a)
@@ -210,7 +189,7 @@ class Propagation:
             first = graph.row_first[rows.start : rows.stop + 1]
             return stronger(self._ratio, self._scale, first, graph.edge_column, a.free[rows], b.free, STRONG)
 
-        edge = np.concatenate(in_ranges(a.parts, self._threads, strongest))
+        edge = np.concatenate(in_ranges(ranges(a.first), self._threads, strongest))
         if before is not None:
             odds = self._ratio[before.edge] * self._scale * before.to_a * before.to_b
             chosen = np.zeros(graph.n_edges, dtype=np.bool_)
@@ -225,69 +204,54 @@ class Propagation:
             known = before.edge[place] == edge
             to_a[known], to_b[known] = before.to_a[place[known]], before.to_b[place[known]]
         n_rows, n_columns = len(a.free), len(b.free)
-        self._strong = _Strong(edge, row, column, to_a, to_b, *by_node(row, n_rows), *by_node(column, n_columns))
-        a.ratio = self._ratio.copy()
-        a.ratio[edge] = 0.0
-        b.ratio = self._by_column(a.ratio)
+        self._strong = Strong(edge, row, column, to_a, to_b, *by_node(row, n_rows), *by_node(column, n_columns))
+        weak = self._ratio.copy()
+        weak[edge] = 0.0
+        self._set_ratios(weak)
         self._weight = self._ratio[edge]
         self._parted = True
 
-    def _by_column(self, of_edge: F64) -> F64:
-        """Numbers of edges in the order of the records of B."""
-        found, which = np.empty_like(of_edge), self._graph.column_edge
-        in_ranges(self._edges, self._threads, lambda edges: np.take(of_edge, which[edges], out=found[edges]))
-        return found
+    def _set_ratios(self, ratio: F64) -> None:
+        """The likelihood ratios of both files' weak pairs, from those of all edges."""
+        self._a.ratio[:] = ratio
+        of_b, which = self._b.ratio, self._graph.column_edge
+        in_ranges(self._edges, self._threads, lambda edges: np.take(ratio, which[edges], out=of_b[edges]))
 
     def _wake(self) -> None:
         """All records have something to say, and are listened to."""
         for side in (self._a, self._b):
             side.waits[:], side.active[:] = True, True
 
-    def _rest(self) -> None:
-        """Components in which no sum has changed and no record waits are left out from now on."""
-        a, b, graph = self._a, self._b, self._graph
-        rest(graph.component_row, graph.component_column, a.moved, b.moved, a.waits, b.waits, a.active, b.active)
-
-    def _sums(self, side: _Side, others: _Side) -> tuple[int, float, int]:
+    def _sums(self, side: Side, others: Side) -> tuple[int, float, int]:
         """The weak pairs' sums of one file's records, as `sum_weak`."""
-        found = in_ranges(
-            side.parts,
-            self._threads,
-            lambda part: sum_weak(
-                side.first[part.start : part.stop + 1], side.other, side.ratio, self._scale, side.free[part],
-                others.free, side.weak[part], side.strong[part], side.waits[part], side.active[part], side.moved[part],
-                self._tolerance,
-            ),
-        )  # fmt: skip
-        return sum(one[0] for one in found), max(one[1] for one in found), sum(one[2] for one in found)
+
+        def summed(part: slice) -> tuple[int, float, int]:
+            return sum_weak(part.start, part.stop, side, others.free, self._scale, self._tolerance)
+
+        changed, strongest, terms = zip(*in_ranges(ranges(side.first), self._threads, summed), strict=True)
+        return sum(changed), max(strongest), sum(terms)
 
     def _exchange(self) -> tuple[int, float]:
-        strong, a, b = self._require_strong(), self._a, self._b
-        return exchange(
-            self._weight, self._scale, strong.to_a, strong.to_b, strong.row, strong.column,
-            strong.row_first, strong.row_edge, strong.column_first, strong.column_edge,
-            a.weak, b.weak, a.strong, b.strong, a.free, b.free, a.waits, b.waits, self._tolerance, MAX_ROUNDS,
-        )  # fmt: skip
+        strong = self._require_strong()
+        return exchange(self._weight, self._scale, strong, self._a, self._b, self._tolerance, MAX_ROUNDS)
 
     def _balance(self) -> int:
         """Make both files' records as free as the other's links leave them; how many components were not."""
         graph, strong, a, b = self._graph, self._require_strong(), self._a, self._b
         factor_a, factor_b = np.ones(len(a.free)), np.ones(len(b.free))
-        changed = balance(
-            graph.component_row, graph.component_column, a.free, b.free, a.active, self._tolerance, factor_a, factor_b
-        )
+        changed = balance(graph.component_row, graph.component_column, a, b, self._tolerance, factor_a, factor_b)
         if changed:
-            for own, factor in ((a, factor_a), (b, factor_b)):
-                np.minimum(own.free * factor, 1.0, out=own.free)
-                own.weak /= factor
-                own.strong /= factor
-                own.waits |= factor != 1.0
-                own.moved |= factor != 1.0
+            for side, factor in ((a, factor_a), (b, factor_b)):
+                np.minimum(side.free * factor, 1.0, out=side.free)
+                for claims in (side.weak, side.strong):
+                    np.divide(claims, factor, out=claims)
+                for flags in (side.waits, side.moved):
+                    np.logical_or(flags, factor != 1.0, out=flags)
             np.minimum(strong.to_b * factor_a[strong.row], 1.0, out=strong.to_b)
             np.minimum(strong.to_a * factor_b[strong.column], 1.0, out=strong.to_a)
         return changed
 
-    def _require_strong(self) -> _Strong:
+    def _require_strong(self) -> Strong:
         assert self._strong is not None  # noqa: S101 - `run` has parted them
         return self._strong
 

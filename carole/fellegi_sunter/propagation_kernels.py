@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +18,37 @@ MANY_WAITING = 1 / 32
 
 SERIES = 1e-3
 """Strength below which a series replaces the square root: its error is below 1e-13."""
+
+
+class Side(NamedTuple):
+    """One file's records: their pairs, and what is known of them.
+
+    A record is active while something moves in its component; nothing of another is worked out again.
+    """
+
+    first: I64  # (n_records + 1,): edges of each record, which are consecutive here
+    other: I32  # (n_edges,): the other file's record of each
+    ratio: F64  # (n_edges,): likelihood ratio, 0 of strong ones
+    free: F64  # (n_records,): probability that it has no link
+    weak: F64  # (n_records,): what its weak pairs claim
+    strong: F64  # (n_records,): what its strong pairs claim
+    waits: Flags  # (n_records,): whether it has something to say
+    active: Flags
+    moved: Flags  # (n_records,): whether what its weak pairs claim has changed
+
+
+class Strong(NamedTuple):
+    """Strong edges, ascending, with their messages; and those of each record."""
+
+    edge: I32
+    row: I32
+    column: I32
+    to_a: F64
+    to_b: F64
+    row_first: I64
+    row_edge: I32
+    column_first: I64
+    column_edge: I32
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
@@ -34,124 +66,83 @@ def rivals_share(strength: float) -> float:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_weak(
-    first: I64,
-    other: I32,
-    weak: F64,
-    scale: float,
-    free: F64,
-    other_free: F64,
-    weak_sum: F64,
-    strong_sum: F64,
-    waits: Flags,
-    active: Flags,
-    moved: Flags,
-    tolerance: float,
+    start: int, stop: int, side: Side, other_free: F64, scale: float, tolerance: float
 ) -> tuple[int, float, int]:
-    """What the weak pairs of each active record of one file claim, given how free the other file's records are.
+    """What the weak pairs of the active records `start` to `stop` claim, given how free the other file's records are.
 
     Returns how many records' sums have changed by more than the tolerance, relative to all that the record's pairs
     weigh, the greatest strength of a weak pair, and the terms summed.
     """
     changed, terms = 0, 0
     strongest = 0.0
-    for i in range(len(first) - 1):
-        moved[i] = False
-        if not active[i]:
+    for i in range(start, stop):
+        side.moved[i] = False
+        if not side.active[i]:
             continue
-        terms += first[i + 1] - first[i]
+        terms += side.first[i + 1] - side.first[i]
         total = 0.0
-        mine = free[i]
-        for e in range(first[i], first[i + 1]):
-            claim = weak[e] * scale * other_free[other[e]]
+        mine = side.free[i]
+        for e in range(side.first[i], side.first[i + 1]):
+            claim = side.ratio[e] * scale * other_free[side.other[e]]
             strength = claim * mine
             strongest = max(strongest, strength)
             total += claim * rivals_share(strength)
-        if abs(total - weak_sum[i]) * mine > tolerance:
-            waits[i] = moved[i] = True
+        if abs(total - side.weak[i]) * mine > tolerance:
+            side.waits[i] = side.moved[i] = True
             changed += 1
-        weak_sum[i] = total
-        free[i] = 1.0 / (1.0 + total + strong_sum[i])
+        side.weak[i] = total
+        side.free[i] = 1.0 / (1.0 + total + side.strong[i])
     return changed, strongest, terms
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def rest(
-    component_row: I64,
-    component_column: I64,
-    moved_a: Flags,
-    moved_b: Flags,
-    waits_a: Flags,
-    waits_b: Flags,
-    active_a: Flags,
-    active_b: Flags,
-) -> None:
-    """Leave the records of those components active in which one has moved or waits."""
+def rest(component_row: I64, component_column: I64, a: Side, b: Side) -> None:
+    """Leave the records of those components active in which a sum has changed or a record waits."""
     for c in range(len(component_row) - 1):
-        if not active_a[component_row[c]]:
+        if not a.active[component_row[c]]:
             continue
         moving = False
         for i in range(component_row[c], component_row[c + 1]):
-            moving |= moved_a[i] or waits_a[i]
+            moving |= a.moved[i] or a.waits[i]
         for j in range(component_column[c], component_column[c + 1]):
-            moving |= moved_b[j] or waits_b[j]
+            moving |= b.moved[j] or b.waits[j]
         if not moving:
-            active_a[component_row[c] : component_row[c + 1]] = False
-            active_b[component_column[c] : component_column[c + 1]] = False
+            a.active[component_row[c] : component_row[c + 1]] = False
+            b.active[component_column[c] : component_column[c + 1]] = False
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def exchange(
-    weight: F64,
-    scale: float,
-    to_a: F64,
-    to_b: F64,
-    row: I32,
-    column: I32,
-    row_first: I64,
-    row_edge: I32,
-    column_first: I64,
-    column_edge: I32,
-    weak_a: F64,
-    weak_b: F64,
-    strong_a: F64,
-    strong_b: F64,
-    free_a: F64,
-    free_b: F64,
-    waits_a: Flags,
-    waits_b: Flags,
-    tolerance: float,
-    max_rounds: int,
+    weight: F64, scale: float, strong: Strong, a: Side, b: Side, tolerance: float, max_rounds: int
 ) -> tuple[int, float]:
     """Messages along strong pairs, the weak ones' sums held, until none changes; rounds, and messages worked out."""
     worked_out = 0.0
     rounds = 0
     # Those that wait, so that a round costs what it changes.
-    rows, columns = np.empty(len(waits_a), dtype=np.int32), np.empty(len(waits_b), dtype=np.int32)
-    n_rows, n_columns = _listed(waits_a, rows), _listed(waits_b, columns)
+    rows, columns = np.empty(len(a.waits), dtype=np.int32), np.empty(len(b.waits), dtype=np.int32)
+    n_rows, n_columns = _listed(a.waits, rows), _listed(b.waits, columns)
     while n_rows + n_columns > 0 and rounds < max_rounds:
         rounds += 1
         for k in range(n_rows):
             i = rows[k]
-            waits_a[i] = False
-            worked_out += row_first[i + 1] - row_first[i]
+            worked_out += strong.row_first[i + 1] - strong.row_first[i]
             n_columns = _answer(
-                i, row_edge, row_first[i], row_first[i + 1], weight, scale, to_a, to_b, column, waits_b,
-                columns, n_columns, weak_a, strong_a, free_a, tolerance,
+                i, strong.row_edge[strong.row_first[i] : strong.row_first[i + 1]], weight, scale, strong.to_a,
+                strong.to_b, strong.column, a, b.waits, columns, n_columns, tolerance,
             )  # fmt: skip
         n_rows = 0
         if n_columns > MANY_WAITING * len(columns):
-            n_columns = _listed(waits_b, columns)
+            n_columns = _listed(b.waits, columns)
         for k in range(n_columns):
             j = columns[k]
-            waits_b[j] = False
-            worked_out += column_first[j + 1] - column_first[j]
+            worked_out += strong.column_first[j + 1] - strong.column_first[j]
             n_rows = _answer(
-                j, column_edge, column_first[j], column_first[j + 1], weight, scale, to_b, to_a, row, waits_a,
-                rows, n_rows, weak_b, strong_b, free_b, tolerance,
+                j, strong.column_edge[strong.column_first[j] : strong.column_first[j + 1]], weight, scale, strong.to_b,
+                strong.to_a, strong.row, b, a.waits, rows, n_rows, tolerance,
             )  # fmt: skip
         n_columns = 0
         if n_rows > MANY_WAITING * len(rows):
-            n_rows = _listed(waits_a, rows)
+            n_rows = _listed(a.waits, rows)
     return rounds, worked_out
 
 
@@ -166,47 +157,34 @@ def _listed(waits: Flags, records: I32) -> int:
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _answer(
-    record: int,
-    which: I32,
-    first: int,
-    last: int,
-    weight: F64,
-    scale: float,
-    heard: F64,
-    message: F64,
-    other: I32,
-    waits: Flags,
-    waiting: I32,
-    n_waiting: int,
-    weak_sum: F64,
-    strong_sum: F64,
-    free: F64,
-    tolerance: float,
-) -> int:
+    record: int, edges: I32, weight: F64, scale: float, heard: F64, message: F64, other: I32, side: Side, waits: Flags,
+    waiting: I32, n_waiting: int, tolerance: float,
+) -> int:  # fmt: skip
     """Send a record's changed messages to its strong candidates; returns how many records of the other file wait then.
 
     Each message is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and
     added separately, so that nothing is ever subtracted from a sum it dominates. A message that would move a link's
     probability by less than the tolerance is not sent: small changes add up until they are sent.
     """
+    side.waits[record] = False
     top = 0.0
     heaviest = -1
     others = 0.0
-    for k in range(first, last):
-        x = weight[which[k]] * scale * heard[which[k]]
+    for k in range(len(edges)):
+        x = weight[edges[k]] * scale * heard[edges[k]]
         if heaviest < 0 or x > top:
             others += top
             top = x
             heaviest = k
         else:
             others += x
-    rest = 1.0 + weak_sum[record] + others
-    strong_sum[record] = top + others
-    free[record] = 1.0 / (top + rest)
-    for k in range(first, last):
-        e = which[k]
+    rest = 1.0 + side.weak[record] + others
+    side.strong[record] = top + others
+    side.free[record] = 1.0 / (top + rest)
+    for k in range(len(edges)):
+        e = edges[k]
         x = weight[e] * scale * heard[e]
         new = 1.0 / rest if k == heaviest else 1.0 / (top + (rest - x))
         # The change of the link's probability, from that of its odds.
@@ -222,14 +200,7 @@ def _answer(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def balance(
-    component_row: I64,
-    component_column: I64,
-    free_a: F64,
-    free_b: F64,
-    active_a: Flags,
-    tolerance: float,
-    factor_a: F64,
-    factor_b: F64,
+    component_row: I64, component_column: I64, a: Side, b: Side, tolerance: float, factor_a: F64, factor_b: F64
 ) -> int:
     """Write factors of how free the records of A, and of B, of active components are; returns of how many not 1.
 
@@ -237,16 +208,16 @@ def balance(
     """
     changed = 0
     for c in range(len(component_row) - 1):
-        if not active_a[component_row[c]]:
+        if not a.active[component_row[c]]:
             continue
         n_a = component_row[c + 1] - component_row[c]
         n_b = component_column[c + 1] - component_column[c]
         of_a = 0.0
         for i in range(component_row[c], component_row[c + 1]):
-            of_a += free_a[i]
+            of_a += a.free[i]
         of_b = 0.0
         for j in range(component_column[c], component_column[c + 1]):
-            of_b += free_b[j]
+            of_b += b.free[j]
         more = float(n_a - n_b)
         if abs(of_a - of_b - more) <= tolerance * (n_a + n_b):
             continue

@@ -30,6 +30,7 @@ from types import MappingProxyType
 import numpy as np
 
 from gemel.carole.arrays import F64, I8
+from gemel.carole.comparison.counting import summed
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
@@ -130,16 +131,12 @@ class FittedScheme:
     def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
         if self.joint is not None:
-            return self.joint.match_weights(self.estimated(gamma, self.n_levels))
+            return self.joint.match_weights(self.scheme.vectors(gamma, self.n_levels))
         return table_sums(gamma, self.weights)
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities that the weights imply, each pair without its rivals."""
         return probability_of(self.match_weights(gamma), self.model.p)
-
-    def estimated(self, gamma: I8, n_levels: Sequence[int]) -> I8:
-        """Comparison vectors in the model's levels."""
-        return self.scheme.vectors(gamma, n_levels)
 
 
 def scheme_named(name: str) -> Scheme:
@@ -165,23 +162,9 @@ def fit_scheme(
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
-    Parameters
-    ----------
-    patterns : PatternCounts
-        By the fields' comparison levels, whatever the scheme.
-    bounds : sequence of sequence of float
-        Inclusive upper bounds of each field's levels.
-    exceptions : sequence of int
-        Positions of the comparisons in which most matches have the lowest level.
-
-    Raises
-    ------
-    GemelError
-        As `fit`; ``PARAMETER`` for an unknown scheme.
-
-    Notes
-    -----
-    O(n_patterns * n_fields) per iteration.
+    `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
+    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level. Raises as `fit`, and
+    PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
     ----------
@@ -246,12 +229,9 @@ def agreement_counts(patterns: PatternCounts, n_levels: Sequence[int]) -> Patter
     if gamma.shape[1] > 40:
         # More trits than a 64-bit number holds: EM takes repeated rows as well.
         return replace(patterns, gamma=gamma)
-    code = (gamma.astype(np.int64) + 1) @ 3 ** np.arange(gamma.shape[1])[::-1]
-    order = np.lexsort((patterns.mask, code))
-    code, mask = code[order], patterns.mask[order]
-    starts = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | (mask[1:] != mask[:-1]))[: len(order)])
-    count = np.add.reduceat(patterns.count[order], starts) if len(starts) else patterns.count
-    return PatternCounts(gamma[order][starts], mask[starts], count)
+    places = 3 ** np.arange(gamma.shape[1], dtype=np.int64)[::-1]
+    code, mask, count = summed([((gamma.astype(np.int64) + 1) @ places, patterns.mask, patterns.count)])
+    return PatternCounts((code[:, None] // places % 3 - 1).astype(np.int8), mask, count)
 
 
 def folded_counts(counts: F64, n_levels: Sequence[int]) -> F64:

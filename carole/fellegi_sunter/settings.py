@@ -53,9 +53,8 @@ class FieldLevels:
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:
-            raise parameter(
-                f"field {self.name}", "the number of levels must be 1 to 127", str(self.n_levels), "use fewer levels"
-            )
+            what = "the number of levels must be 1 to 127"
+            raise parameter(f"field {self.name}", what, str(self.n_levels), "use fewer levels")
 
 
 @dataclass(frozen=True)
@@ -81,26 +80,15 @@ class RuleFields:
 class Estimation:
     """How m, u and p are estimated.
 
-    Parameters
-    ----------
-    u : {"corrected", "all_pairs", "free"}
-        ``all_pairs``: u is the distribution of levels over all pairs, matches included, and stays fixed.
-        ``corrected``: the matches' share is removed from it, u = (r - p m) / (1 - p), at every step.
-        ``free``: u is the expected distribution among non-matches; only where nothing is blocked.
-    one_to_one : bool
-        Whether a record has at most one match, so that p cannot exceed 1 / max(n_a, n_b).
-    expected_matches : float, optional
-        Prior mean of the number of matches, and where p starts; None starts at min(n_a, n_b).
-    max_iterations : int
-        EM steps before giving up, which is reported.
-    tolerance : float
-        Distance from the fixed point, as extrapolated from the last steps, at which EM stops: the greatest
-        over all probabilities in m and u, and the relative one in p.
-    prior : float
-        Pseudo-pairs of the Dirichlet prior of each distribution of levels, spread evenly over its levels.
-        With 0, a level never observed has probability 0.
-    refuse_unidentified : bool
-        Whether a model with too few informative fields is an error, or only a warning.
+    `u`: ``all_pairs``: u is the distribution of levels over all pairs, matches included, and stays fixed.
+    ``corrected``: the matches' share is removed from it, u = (r - p m) / (1 - p), at every step. ``free``: u is the
+    expected distribution among non-matches; only where nothing is blocked; `one_to_one`: whether a record has at most
+    one match, so that p cannot exceed 1 / max(n_a, n_b); `expected_matches`: prior mean of the number of matches, and
+    where p starts; None starts at min(n_a, n_b); `max_iterations`: EM steps before giving up, which is reported;
+    `tolerance`: distance from the fixed point, as extrapolated from the last steps, at which EM stops: the greatest of
+    all probabilities in m and u, and the relative one in p; `prior`: pseudo-pairs of the Dirichlet prior of each
+    distribution of levels, spread evenly over its levels. With 0, a level never observed has probability 0;
+    `refuse_unidentified`: whether a model with too few informative fields is an error, or only a warning.
     """
 
     u: U = "corrected"

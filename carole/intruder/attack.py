@@ -49,13 +49,9 @@ class AllPairs:
         self._n_b = len(files.released)
         self.n_pairs = len(files.known) * self._n_b
         if self.n_pairs > MAX_PAIRS:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"more than {MAX_PAIRS:,} pairs",
-                where="files",
-                got=f"{self.n_pairs:,}",
-                remedy="attack a sample of the known people: the risk per person does not depend on their number",
-            )
+            what, got = f"more than {MAX_PAIRS:,} pairs", f"{self.n_pairs:,}"
+            remedy = "attack a sample of the known people: the risk per person does not depend on their number"
+            raise GemelError(ErrorCode.MEMORY, what, where="files", got=got, remedy=remedy)
         if len(keys) > _MAX_KEYS:
             raise parameter("keys", f"at most {_MAX_KEYS} keys", str(len(keys)))
         levels = [files.levels[q] + 1 for q in keys]
@@ -158,9 +154,9 @@ def fellegi_sunter_attack(
         at = np.flatnonzero(high[pattern])
         return person[at], record[at], scores[pattern[at]]
 
-    found = [np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True)]
+    person, record, weight = (np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True))
     warnings = (*fitted.model.warnings, *fitted.warnings)
-    return _suspicions("Fellegi-Sunter", files, found[0], found[1], found[2], prior, one_to_one, warnings)
+    return _suspicions("Fellegi-Sunter", files, person, record, weight, prior, one_to_one, warnings)
 
 
 def extended_attack(
@@ -183,16 +179,10 @@ def extended_attack(
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
-    values = _values(files)
     fit = fit_extended(
-        values,
-        pairs,
-        pairs.patterns,
-        fitted,
-        [BOUNDS] * len(files.keys),
-        ExtendedSettings(seed=seed, p=prevalence),
-        training=files.training if training is None else training,
-    )
+        _values(files), pairs, pairs.patterns, fitted, [BOUNDS] * len(files.keys),
+        ExtendedSettings(seed=seed, p=prevalence), training=files.training if training is None else training,
+    )  # fmt: skip
     prior = fit.log_prior_odds
     minimum = _minimum(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
     kept = fit.keep(pairs, pairs.patterns, minimum)
@@ -205,15 +195,9 @@ def _fellegi_sunter(
     files: AttackedFiles, pairs: AllPairs, u: U, dependence: str, expected_matches: float | None
 ) -> FittedScheme:
     settings = Estimation(u=u, expected_matches=expected_matches, refuse_unidentified=False)
-    fitted = fit_scheme(
-        DEFAULT_SCHEME,
-        pairs.patterns,
-        [files.names[q] for q in files.keys],
-        [BOUNDS] * len(files.keys),
-        len(files.known),
-        len(files.released),
-        settings,
-    )
+    names, bounds = [files.names[q] for q in files.keys], [BOUNDS] * len(files.keys)
+    n_a, n_b = len(files.known), len(files.released)
+    fitted = fit_scheme(DEFAULT_SCHEME, pairs.patterns, names, bounds, n_a, n_b, settings)
     if dependence == "none" or len(files.keys) < 3:
         return fitted
     model, joint, _ = fit_joint(fitted.model, pairs.patterns, dependence, settings)
@@ -233,7 +217,7 @@ def _values(files: AttackedFiles) -> Values:
         else:
             holder: Holder = "alice" if (files.known[:, q] >= 0).any() else "bob"
             variables.append(Variable(name, holder, levels))
-    if not any(not v.stands_alone for v in variables):
+    if all(v.stands_alone for v in variables):
         raise parameter("files", "no variable can enter the value model")
     return Values(tuple(variables), files.known, files.released)
 
@@ -258,30 +242,18 @@ def _minimum(prior: float, one_to_one: bool, weights: F64, counts: Ints | NDArra
 
 
 def _suspicions(
-    method: str,
-    files: AttackedFiles,
-    person: I32,
-    record: I32,
-    weight: F64,
-    prior: float,
-    one_to_one: bool,
+    method: str, files: AttackedFiles, person: I32, record: I32, weight: F64, prior: float, one_to_one: bool,
     warnings: tuple[ResultWarning, ...],
-) -> Suspicions:
+) -> Suspicions:  # fmt: skip
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
+    believed = logistic(weight * _LOG2 + prior)
     if one_to_one and len(person):
         links = link_probabilities(person, record, weight, len(files.known), len(files.released))
         if links.expected_links >= MIN_LINKED * expected:
-            high = links.probability >= FLOOR
-            return Suspicions(
-                f"{method}, one to one",
-                person[high],
-                record[high],
-                links.probability[high],
-                links.expected_links,
-                (*warnings, *links.warnings),
-            )
-        # An intruder who finds nothing by joint evaluation still has a probability for each pair.
-        warnings = (*warnings, result_warning("judged_pair_by_pair"))
-    believed = logistic(weight * _LOG2 + prior)
+            method, believed, expected = f"{method}, one to one", links.probability, links.expected_links
+            warnings = (*warnings, *links.warnings)
+        else:
+            # An intruder who finds nothing by joint evaluation still has a probability for each pair.
+            warnings = (*warnings, result_warning("judged_pair_by_pair"))
     high = believed >= FLOOR
     return Suspicions(method, person[high], record[high], believed[high], expected, warnings)

@@ -74,22 +74,16 @@ class AttackedFiles:
         chosen = shared if keys is None else list(keys)
         for name in chosen:
             if name not in shared:
-                raise GemelError(
-                    ErrorCode.FIELD_MISSING,
-                    f"key variable {name} must be in both files",
-                    where="keys",
-                    remedy=f"both have: {', '.join(shared) or 'none'}",
-                )
+                remedy = f"both have: {', '.join(shared) or 'none'}"
+                what = f"key variable {name} must be in both files"
+                raise GemelError(ErrorCode.FIELD_MISSING, what, where="keys", remedy=remedy)
         names = [*chosen, *(n for n in known if n not in chosen and n not in shared)]
         names += [n for n in released if n not in chosen and n not in shared]
         learnt = {} if training is None else {name: training[name] for name in names if name in training}
         if training is not None and not learnt:
-            raise GemelError(
-                ErrorCode.FIELD_MISSING,
-                "the training records have no variable of the files",
-                where="training",
-                remedy=f"name columns as in the files: {', '.join(names)}",
-            )
+            remedy = f"name columns as in the files: {', '.join(names)}"
+            what = "the training records have no variable of the files"
+            raise GemelError(ErrorCode.FIELD_MISSING, what, where="training", remedy=remedy)
         sources = (known, released, learnt)
         lengths = [len(next(iter(columns.values()), ())) for columns in sources]
         sides: list[list[I32]] = [[], [], []]
@@ -139,24 +133,18 @@ def _coded_alike(name: str, files: pl.Series, training: pl.Series) -> None:
     """
     values = training.drop_nulls().unique()
     if len(values) and not values.is_in(files.drop_nulls().unique().to_list()).any():
-        raise parameter(
-            "training",
-            f"no value of {name} in the training records is in either file",
-            f"{len(values)} other values",
-            "code it as the files do, or leave the column out",
-        )
+        what = f"no value of {name} in the training records is in either file"
+        remedy = "code it as the files do, or leave the column out"
+        raise parameter("training", what, f"{len(values)} other values", remedy)
 
 
 def _records_of(ids: tuple[Any, Any]) -> I64:
     """For each person the row of the release with the same id."""
     people, records = ([str(x) for x in side] for side in ids)
-    if len(set(records)) != len(records):
-        raise parameter(
-            "ids",
-            "a person has several records in the release",
-            f"{len(records) - len(set(records))} more than people",
-            "attack a release of one record per person",
-        )
+    surplus = len(records) - len(set(records))
+    if surplus:
+        what, remedy = "a person has several records in the release", "attack a release of one record per person"
+        raise parameter("ids", what, f"{surplus} more than people", remedy)
     place = {person: row for row, person in enumerate(records)}
     return np.array([place.get(person, NO_PERSON) for person in people], dtype=np.int64)
 

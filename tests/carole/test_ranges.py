@@ -17,7 +17,7 @@ from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs
 from gemel.carole.fellegi_sunter.entities import same_person
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
-from gemel.carole.fellegi_sunter.model import corrected, match_probabilities, probability, shares
+from gemel.carole.fellegi_sunter.model import corrected, match_weights, probability, probability_of, shares
 from gemel.carole.fellegi_sunter.recall import blocking_recall
 from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum
@@ -71,7 +71,7 @@ def test_logistic_function(log_odds):
 def test_match_probabilities(m, u, p):
     gamma = np.array([[0, 0], [1, 0], [1, 1], [-1, 1]], dtype=np.int8)
     tables = [np.tile([1.0 - value, value], (2, 1)) for value in (m, u)]
-    in_range(match_probabilities(gamma, *tables, p))
+    in_range(probability_of(match_weights(gamma, *tables), p))
 
 
 @given(counts=arrays(np.float64, (3, 3), elements=COUNTS), m=PROBABILITIES, p=INSIDE, prior=st.sampled_from([0.0, 1.0]))

@@ -133,7 +133,7 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
         parts = [float(scheme.weights[q, level]) if level >= 0 else 0.0 for q, level in enumerate(gamma)]
         reported = gamma
         if not scheme.scheme.facts.graded:
-            reported = scheme.estimated(gamma[None], [len(field.bounds) for field in plan.compared])[0]
+            reported = scheme.scheme.vectors(gamma[None], [len(field.bounds) for field in plan.compared])[0]
         found[int(k)] = {
             "what": what,
             "pairs": int(scored.count[k]),

@@ -208,7 +208,7 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     gamma, count = linkage.patterns.gamma, linkage.patterns.count
     if linkage.scheme.scheme.facts.binary:
         n_levels = [len(field.bounds) for field in plan.compared]
-        gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
+        gamma, member = np.unique(linkage.scheme.scheme.vectors(gamma, n_levels), axis=0, return_inverse=True)
         count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
     expected = _expected_counts(linkage, gamma)
     # Where two fields were exchanged they are not missing at random: these vectors are no measure of fit.

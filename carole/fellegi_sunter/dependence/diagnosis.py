@@ -55,7 +55,6 @@ class Misfit:
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
         first, second = self.fields
         if self.within == "others":
             what = f"pairs of two people agree on both {first} and {second}"

@@ -104,19 +104,10 @@ class _Steps:
     """Expected matches by pattern from the patterns' weights, and everything else from these."""
 
     def __init__(
-        self,
-        model: Model,
-        patterns: PatternCounts,
-        dependence: str,
-        settings: Estimation,
-        rules: Sequence[RuleFields],
-        level_counts: F64 | None,
-        outside_blocks: OutsideBlocks | None,
-        pairs: Kept | None,
-        evidence: Evidence | None,
-        p: float | None,
-        p_prior: tuple[float, float],
-    ) -> None:
+        self, model: Model, patterns: PatternCounts, dependence: str, settings: Estimation, rules: Sequence[RuleFields],
+        level_counts: F64 | None, outside_blocks: OutsideBlocks | None, pairs: Kept | None, evidence: Evidence | None,
+        p: float | None, p_prior: tuple[float, float],
+    ) -> None:  # fmt: skip
         self.gamma = np.ascontiguousarray(patterns.gamma)
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._pairs, self._evidence = pairs, evidence
@@ -209,7 +200,6 @@ class _Steps:
         return classes, np.concatenate([inside * share, others[len(self.gamma) :]])
 
     def graph_of_matches(self, matches: F64) -> Structure:
-        """Which fields depend on each other among matches."""
         return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._estimation_mask)
 
     def graph_of_strangers(self, strangers: F64) -> Structure:
@@ -307,39 +297,19 @@ def fit_joint(
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class separately.
 
-    Parameters
-    ----------
-    model : Model
-        With independent fields, fitted to the same counts; only its fields, files and likelihood are used.
-    dependence : {"none", "pairwise", "decomposable", "auto"}
-        Maximum size of cliques: 1, 2, 4, and 4 for auto. Which edges there are is chosen by evidence in each case.
-    outside_blocks : OutsideBlocks, optional
-        Needed where pairs were blocked, unless fields are independent.
-    pairs : tuple of LinkPosterior and ndarray of int, optional
-        The kept pairs, all whose match probability is not negligible, and the pattern of each; None: each pair
-        separately.
-    max_kin : int
-        Maximum number of classes of kin; their number is chosen by evidence.
-    progress : callable, optional
-        Called with the approximate fraction done. An exception from it ends the work.
-    evidence : Evidence, optional
-        What else is known: of each of `pairs`, in their order, or where there are none of classes that hold all pairs.
-    p : float, optional
-        Where it is held. Under an assignment it is only what the model states: link probabilities follow from the
-        number of links.
-    p_prior : tuple of float
-        Matches and other pairs that are counted beside those of the files, where p is estimated.
+    `model`: with independent fields, fitted to the same counts; only its fields, files and likelihood are used;
+    `dependence`: a name of `LARGEST_CLIQUE`. Which edges there are is chosen by evidence in each case;
+    `outside_blocks`: needed where pairs were blocked, unless fields are independent; `pairs`: those kept, all whose
+    match probability is not negligible; None: each pair separately; `max_kin`: maximum number of classes of kin, which
+    is chosen by evidence; `progress`: called with the approximate fraction done. An exception from it ends the work;
+    `evidence`: what else is known: of each of `pairs`, in their order, or where there are none of classes that hold all
+    pairs; `p`: where it is held. Under an assignment it is only what the model states: link probabilities follow from
+    the number of links; `p_prior`: matches and other pairs that are counted beside those of the files, where p is
+    estimated.
 
-    Returns
-    -------
-    Model
-        m, u and p of the same classes, field by field, with the warnings of the last round; history and likelihood are
-        those of `fit`.
-    LinkProbabilities or None
-        Under it, in the order of `pairs`.
+    Returns m, u and p of the same classes, field by field, with the warnings of the last round (history and likelihood
+    are those of `fit`); the model; and the link probabilities under it, in the order of `pairs`.
 
-    Notes
-    -----
     O(n_patterns * n_fields * n_classes) a round, with a table per field, and one run of `LinkPosterior.probabilities`.
 
     References

@@ -19,17 +19,9 @@ from gemel.carole.fellegi_sunter.model import shares, summed
 
 @njit(nogil=True, cache=True)
 def class_expectation(
-    gamma: I8,
-    count: F64,
-    identified: U64,
-    log_levels: F64,
-    log_shares: F64,
-    log_last: F64,
-    masked: int,
-    levels: F64,
-    sizes: F64,
-    posterior: F64,
-) -> float:
+    gamma: I8, count: F64, identified: U64, log_levels: F64, log_shares: F64, log_last: F64, masked: int, levels: F64,
+    sizes: F64, posterior: F64,
+) -> float:  # fmt: skip
     """Write the expected pairs of each class by field and level, of all rows, and the probability of each class.
 
     `identified`: bit q is set where a row identifies field q of the first classes; these, `masked` of them, are

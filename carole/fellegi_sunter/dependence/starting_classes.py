@@ -39,7 +39,6 @@ NEARNESS = (0.5, 0.2, 0.35, 0.1)
 """Where each class of kin starts: share of the match class's distribution, the rest being the strangers'."""
 
 MAX_KIN = len(NEARNESS)
-"""Maximum number of classes of kin."""
 
 FIRST_SIZE = 50.0
 """Pairs of each class but the strangers at the start."""
@@ -179,7 +178,6 @@ def _with_errors(pairs: CountedPairs, fit: _Fit) -> Iterator[_Start]:
 
 
 def _fitted(pairs: CountedPairs, levels: F64, roles: tuple[Role, ...]) -> _Fit:
-    """The classes from given starts."""
     prior = np.stack([_prior(pairs, role) for role in roles])
     levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE), prior)
     nearest = _nearest(pairs, levels, sizes)

@@ -15,6 +15,7 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +83,6 @@ class Structure:
 
 
 def independent(n_fields: int) -> Structure:
-    """No field depends on another."""
     return Structure(empty_graph(n_fields))
 
 
@@ -92,7 +92,6 @@ def choose(
     fields: Sequence[FieldLevels],
     largest_clique: int,
     estimation_mask: EstimationMask | None = None,
-    max_edges: int | None = None,
     scale: float = 1.0,
     min_gain: float = MIN_GAIN,
 ) -> Structure:
@@ -108,24 +107,20 @@ def choose(
     tables = Tables(gamma, weight, n_levels, estimation_mask, scale)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
-    while max_edges is None or len(gains) < max_edges:
+    while True:
         best, move = min_gain, None
-        for v in range(len(fields)):
-            for w in range(v + 1, len(fields)):
-                if graph.has_edge(v, w):
-                    if graph.can_delete(v, w):
-                        # An edge without support is removed, and a new one needs `min_gain`: this prevents cycles.
-                        change = -tables.bayes_factor(graph.adjacency[v] & graph.adjacency[w], v, w)
-                        if change > max(best - min_gain, 0.0):
-                            best, move = change + min_gain, (v, w)
-                    continue
-                common = graph.adjacency[v] & graph.adjacency[w]
-                cells = math.prod(n_levels[q] for q in (v, w, *members(common)))
-                if common.bit_count() + 2 > largest_clique or cells > MAX_CELLS or not graph.can_add(v, w):
-                    continue
-                change = tables.bayes_factor(common, v, w)
-                if change > best:
-                    best, move = change, (v, w)
+        for v, w in combinations(range(len(fields)), 2):
+            common = graph.adjacency[v] & graph.adjacency[w]
+            if graph.has_edge(v, w):
+                # An edge without support is removed, and a new one needs `min_gain`: this prevents cycles.
+                if graph.can_delete(v, w) and -tables.bayes_factor(common, v, w) > max(best - min_gain, 0.0):
+                    best, move = min_gain - tables.bayes_factor(common, v, w), (v, w)
+                continue
+            cells = math.prod(n_levels[q] for q in (v, w, *members(common)))
+            if common.bit_count() + 2 > largest_clique or cells > MAX_CELLS or not graph.can_add(v, w):
+                continue
+            if tables.bayes_factor(common, v, w) > best:
+                best, move = tables.bayes_factor(common, v, w), (v, w)
         if move is None:
             break
         if graph.has_edge(*move):
@@ -172,7 +167,6 @@ class Tables:
         return counted(involved, self._gamma, self._weight, self._n_levels, self._estimation_mask)
 
     def bayes_factor(self, common: int, v: int, w: int) -> float:
-        """Log Bayes factor of joining v and w, whose common neighbours are given."""
         key = (common, v, w)
         if key not in self._known:
             self._known[key] = _gain(self.counted((v, w, *members(common))) / self._scale)
@@ -243,24 +237,12 @@ class Distribution:
         group = absent @ (np.uint64(1) << np.arange(gamma.shape[1], dtype=np.uint64))
         order = np.argsort(group, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(gamma) else ():
-            mask = absent[rows[0]]
-            if not mask.any():
-                found[rows] = self._of_complete(gamma[rows])
-                continue
             for first in range(0, len(rows), BATCH):
                 part = rows[first : first + BATCH]
-                found[part] = self._of_incomplete(gamma[part], mask)
+                found[part] = self._of_alike(gamma[part], absent[rows[0]])
         return found
 
-    def _of_complete(self, gamma: I8) -> F64:
-        total = np.zeros(len(gamma))
-        with np.errstate(divide="ignore"):
-            for (v, parents), table in zip(self.structure.families, self.tables, strict=True):
-                total += np.log(table)[tuple(gamma[:, q] for q in (v, *parents))]
-        return total
-
-    def _of_incomplete(self, gamma: I8, absent: Flags) -> F64:
-        """Vectors that lack the same fields."""
+    def _of_alike(self, gamma: I8, absent: Flags) -> F64:
         total = np.zeros(len(gamma))
         needed: set[int] = set()
         kept = []
@@ -273,7 +255,7 @@ class Distribution:
         operands: list[object] = []
         letters = {q: string.ascii_lowercase[i] for i, q in enumerate(sorted(needed))}
         subscripts = []
-        for v, parents, table in kept:
+        for v, parents, table in reversed(kept):
             involved = (v, *parents)
             lacking = [q for q in involved if absent[q]]
             if not lacking:
@@ -284,9 +266,7 @@ class Distribution:
             moved = np.moveaxis(table, there, range(len(there)))
             operands.append(moved[tuple(gamma[:, involved[i]] for i in there)] if there else moved)
             subscripts.append(("Z" if there else "") + "".join(letters[q] for q in lacking))
-        if operands:
-            if not any("Z" in subscript for subscript in subscripts):
-                return total
+        if any("Z" in subscript for subscript in subscripts):
             summed = np.einsum(",".join(subscripts) + "->Z", *operands, optimize="greedy")  # type: ignore[call-overload]
             with np.errstate(divide="ignore"):
                 total += np.log(summed)

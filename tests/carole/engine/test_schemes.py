@@ -80,7 +80,7 @@ def test_a_run_with_dependent_fields(files, scheme, blocked, assignment):
     assert n_right(run) > 0.8 * files.n_common
     assert (run.scheme.joint is None) == (scheme == "log_lr_weighted")
     if run.scheme.joint is not None:
-        weight = run.scheme.joint.match_weights(run.scheme.estimated(run.patterns.gamma, [8] * 4))
+        weight = run.scheme.joint.match_weights(run.scheme.scheme.vectors(run.patterns.gamma, [8] * 4))
         np.testing.assert_allclose(run.patterns.weight, weight)
     reported = findings(run, plan, ENOUGH, {}).plain()["model"]["dependence"]
     assert reported["kind"] == ("none" if run.scheme.joint is None else run.scheme.joint.kind)

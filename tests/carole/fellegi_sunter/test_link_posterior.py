@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior, Stars, partner_probabilities
+from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior, Stars
 from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.prior import BetaPartners
 from gemel.common.errors import GemelError
@@ -154,7 +154,7 @@ def test_no_candidates_and_invalid_input():
     assert posterior.expected_links == 0
     assert posterior.converged
     with pytest.raises(GemelError, match="finite match weights"):
-        partner_probabilities(np.array([0]), np.array([0]), np.array([np.inf]), 1, 1)
+        LinkPosterior("many_to_one", np.array([0]), np.array([0]), 1, 1).probabilities(np.array([np.inf]))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from gemel.carole.fellegi_sunter.model import (
     MISSING,
     PatternCounts,
     corrected,
-    match_probabilities,
     match_weights,
     probability,
+    probability_of,
     shares,
     within_levels,
 )
@@ -27,7 +27,8 @@ def test_weights_and_probabilities_are_bayes_rule(seed, n_levels):
         m[q, :k], u[q, :k] = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
     gamma = np.array([[rng.integers(-1, k) for k in n_levels] for _ in range(10)], dtype=np.int8)
     p = rng.uniform(1e-6, 0.9)
-    weights, probabilities = match_weights(gamma, m, u), match_probabilities(gamma, m, u, p)
+    weights = match_weights(gamma, m, u)
+    probabilities = probability_of(weights, p)
     for i, vector in enumerate(gamma):
         present = [(q, k) for q, k in enumerate(vector) if k != MISSING]
         ratio = np.prod([m[q, k] / u[q, k] for q, k in present])

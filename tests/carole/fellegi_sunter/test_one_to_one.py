@@ -14,7 +14,7 @@ from gemel.carole.fellegi_sunter import one_to_one
 from gemel.carole.fellegi_sunter import prior as fixed_point
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph, in_ranges, ranges
 from gemel.carole.fellegi_sunter.link_rule import optimal_assignment
-from gemel.carole.fellegi_sunter.one_to_one import CandidateMarginals, Competition, link_probabilities, uncontested
+from gemel.carole.fellegi_sunter.one_to_one import Competition, link_probabilities, uncontested
 from gemel.carole.fellegi_sunter.prior import BetaBipartite
 from gemel.carole.fellegi_sunter.propagation import Propagation
 from gemel.common.errors import GemelError
@@ -319,7 +319,7 @@ def test_a_pair_is_uncontested_if_both_its_records_have_no_other(pairs):
 def test_uncontested_pairs_are_as_messages_along_all_pairs(pairs, seed, odds, threads):
     a, b = rows(pairs)
     log_ratio = np.random.default_rng(seed).normal(0, 5, len(a))
-    marginals = CandidateMarginals(a, b, threads)
+    marginals = Competition(a, b, threads)
     marginals.weigh(log_ratio)
     settled = marginals.run(odds)
     whole = Propagation(candidate_graph(a, b), log_ratio)
@@ -332,7 +332,7 @@ def test_uncontested_pairs_are_as_messages_along_all_pairs(pairs, seed, odds, th
 
 def test_exact_where_no_record_competes():
     a, b, log_ratio = np.arange(6), np.arange(6)[::-1].copy(), np.array([-800.0, -9.0, -1.0, 0.5, 7.0, 800.0])
-    marginals = CandidateMarginals(a, b)
+    marginals = Competition(a, b)
     marginals.weigh(log_ratio)
     marginals.run(0.25)
     exact, _ = enumerated(a, b, np.clip(log_ratio, -600, 600) + 0.25)

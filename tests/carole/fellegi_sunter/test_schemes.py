@@ -43,7 +43,7 @@ def test_the_multinomial_scheme_is_the_model_itself(population):
     gamma = population[0].gamma
     assert scheme.match_weights(gamma) == pytest.approx(scheme.model.match_weights(gamma))
     assert scheme.match_probabilities(gamma) == pytest.approx(scheme.model.match_probabilities(gamma))
-    assert scheme.estimated(gamma, [4, 3, 2, 2]) is gamma
+    assert scheme.scheme.vectors(gamma, [4, 3, 2, 2]) is gamma
     assert scheme.warnings == ()
 
 
@@ -88,7 +88,7 @@ def test_the_exact_scheme_is_the_binary_model(population):
     found = fitted("exact", population)
     assert found.model.m == pytest.approx(model.m)
     assert found.match_weights(population[0].gamma) == pytest.approx(
-        model.match_weights(found.estimated(population[0].gamma, [4, 3, 2, 2]))
+        model.match_weights(found.scheme.vectors(population[0].gamma, [4, 3, 2, 2]))
     )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gemel.carole.evaluation.link_quality import calibration
-from gemel.carole.fellegi_sunter.model import match_probabilities
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation
 from gemel.carole.intruder import (
@@ -66,7 +65,7 @@ def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
     names, sizes = [NAMES[q] for q in KEYS], (len(FILES.known), len(FILES.released))
     model = fit_scheme("multinomial", pairs.patterns, names, [(0.5, 1.0)] * 3, *sizes, Estimation()).model
     gamma = (FILES.known[:, None, KEYS] == FILES.released[None][:, :, KEYS]).reshape(-1, 3).astype(np.int8)
-    probability = match_probabilities(gamma, model.m, model.u, model.p)
+    probability = model.match_probabilities(gamma)
     high = probability >= FLOOR
     assert len(found.probability) == high.sum()
     np.testing.assert_allclose(found.probability, probability[high], rtol=1e-9)

@@ -51,15 +51,6 @@ def test_cliques_stay_small(largest, maximum):
     assert [edge.gain for edge in chosen.edges] == sorted((edge.gain for edge in chosen.edges), reverse=True)
 
 
-def test_max_edges_stops_it_at_the_strongest():
-    gamma, fields = latent(np.random.default_rng(2))
-    weight = np.ones(len(gamma))
-    all_of_them = choose(gamma, weight, fields, 4)
-    first = choose(gamma, weight, fields, 4, max_edges=1)
-    assert len(first.edges) == 1 < len(all_of_them.edges)
-    assert first.edges[0].fields in {edge.fields for edge in all_of_them.edges}
-
-
 def test_independent_fields_have_no_edge():
     """Over fifty files of independent fields: an edge needs odds of twenty."""
     rng = np.random.default_rng(3)
