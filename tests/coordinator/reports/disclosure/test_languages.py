@@ -12,6 +12,7 @@ import pytest
 import gemel.carole.assessment
 import gemel.carole.store.releases
 import gemel.risk.attribution.cell_bounds
+import gemel.risk.attribution.shuttle
 from gemel.coordinator.reports.disclosure import render_risk_report
 from gemel.coordinator.reports.disclosure.wording import ACTIONS, METHODS, NO_INTERVALS, REASONS
 from tests.common.language.pseudo import Marks, marking, unmarked
@@ -101,8 +102,8 @@ def test_the_figures_are_the_same_in_every_language(breach: dict[str, Any], lang
 
 def test_the_phrases_are_those_that_carole_writes() -> None:
     folder = Path(gemel.carole.assessment.__file__).parent
-    modules = [*folder.glob("*.py"), Path(gemel.risk.attribution.cell_bounds.__file__)]
-    modules.append(Path(gemel.carole.store.releases.__file__))
+    others = gemel.risk.attribution.cell_bounds, gemel.risk.attribution.shuttle, gemel.carole.store.releases
+    modules = [*folder.glob("*.py"), *(Path(module.__file__) for module in others)]
     constants = "\n".join(
         node.value
         for path in modules
