@@ -63,7 +63,7 @@ def test_uploads_runs_and_erasure_in_a_bucket(open_store, object_store, contribu
         assert store.uploads.open(PROJECT, side).payload.read(5, 3_000_000) == given.payload[5:3_000_000]
         assert store.uploads.read(PROJECT, side)
     # By another process too, which has the bucket's credentials and the wrapping key, and no database.
-    reference = pickle.loads(pickle.dumps(store.uploads.open(PROJECT, Side.BOB).reference(0))).reference  # noqa: S301
+    reference = pickle.loads(pickle.dumps(store.uploads.open(PROJECT, Side.BOB).reference(0))).payload  # noqa: S301
     other = PayloadSource(Blobs(bucket), site.vault).reader(reference)
     assert other.read(5, 3_000_000) == contributions[Side.BOB].payload[5:3_000_000]
     lease = taken(store, "1" * 32)
