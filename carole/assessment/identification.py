@@ -101,8 +101,10 @@ class KeyedRecords:
 
 def _unique_matches(records: KeyedRecords) -> Measure:
     found, measure = unique_matches(records.cases)
-    pairs = f"{found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links"
-    how = f"DIS from {pairs}, sampling fraction {records.fraction:g}; the limit is applied to the upper end"
+    how = (
+        f"DIS from {found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links, sampling"
+        f" fraction {records.fraction:g}; the limit is applied to the upper end"
+    )
     return replace(measure, method=how)
 
 
