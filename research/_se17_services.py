@@ -36,7 +36,7 @@ from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.source.cleaned_file import clean_file
 from gemel.custodian.source.known_file import named_file, read_known_files
 from gemel.records.registry import file_source
-from research.se17 import ALICE, BOB, KEYS, PRECISION, Files
+from research._se17_study import ALICE, BOB, KEYS, PRECISION, Files
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY
 from gemel.carole.evaluation.link_quality import TiedClasses, curve_of
 from research._intervals import interval
 from research._se17_services import SETTINGS, Draw, settled
-from research.se17 import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, linked
+from research._se17_study import METHODS, SURNAMES_OF_FILES, Outcome, drawn_files, linked
 
 HEADING = "## Through the services"
 LIBRARY, FLOORED, OWN_SURNAMES = "library", "library above the floor", SURNAMES_OF_FILES

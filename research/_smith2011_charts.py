@@ -14,7 +14,7 @@ from gemel.risk.identification.assessment.beside_keys import logit_rank_plot
 from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 from research._intervals import interval
 from research._paper import on_paper
-from research.smith2011 import METHODS, SERIES, Scored
+from research._smith2011_study import METHODS, SERIES, Scored
 
 _LAYERS = 10  # paths that a panel's dots are drawn as
 # A dot as vl-convert draws it.

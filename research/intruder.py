@@ -21,7 +21,7 @@ from gemel.carole.intruder import AttackedFiles, Suspicions, extended_attack, fe
 from gemel.carole.intruder.attack_assessment import Kind, judged
 from research import study_options
 from research._intervals import interval
-from research.se17 import FROM_A, FROM_B, drawn_files
+from research._se17_study import FROM_A, FROM_B, drawn_files
 
 DOCUMENT = DOCS / "identification.md"
 Attack = Callable[[AttackedFiles], Suspicions]

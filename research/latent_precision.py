@@ -34,7 +34,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 from research._census import LEVELS, census
 from research._intervals import bracketed
-from research.se17 import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, every_pair
+from research._se17_study import BOUNDS, FROM_A, FROM_B, KEYS, drawn_files, every_pair
 
 PEOPLE = 1000
 PERTURBED = 0.1

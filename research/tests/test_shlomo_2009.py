@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from research._intervals import interval
-from research.shlomo2009 import RATE, replicated
+from research._shlomo2009_study import RATE, replicated
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,7 @@ import pytest
 from gemel.risk.identification.assessment.beside_keys import logit_rank_plot
 from research._census import TWELVE, census
 from research._intervals import interval
-from research.smith2011 import METHODS, NORTH_WEST, SERIES, areas, chapter_7, scored, thesis_chain
+from research._smith2011_study import METHODS, NORTH_WEST, SERIES, areas, chapter_7, scored, thesis_chain
 
 SEED = 2011
 

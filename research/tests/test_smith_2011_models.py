@@ -11,9 +11,9 @@ import pytest
 
 from research._census import TWELVE, census
 from research._intervals import interval
+from research._smith2011_models_study import FITS, drawn, fitted, joint_table, searched
 from research._smith2011_printed import TABLE_2, TABLE_3, TABLES
-from research.smith2011 import NORTH_WEST
-from research.smith2011_models import FITS, drawn, fitted, joint_table, searched
+from research._smith2011_study import NORTH_WEST
 
 SEED = 2011
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks._public_populations import ADULT
-from research.smith2011 import NOTIONAL
-from research.smith2011_strategies import (
+from research._smith2011_strategies_study import (
     PRINTED,
     PRINTED_UNIQUES,
     beside,
@@ -21,6 +20,7 @@ from research.smith2011_strategies import (
     public,
     simulated,
 )
+from research._smith2011_study import NOTIONAL
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from research._intervals import interval
-from research.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment
+from research._se17_study import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 

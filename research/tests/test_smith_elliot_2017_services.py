@@ -15,7 +15,7 @@ import pytest
 from research._intervals import interval
 from research._se17_services import SETTINGS
 from research._se17_services_section import FLOORED, LIBRARY, OWN_SURNAMES, TO_THE_END, areas
-from research.se17 import METHODS
+from research._se17_study import METHODS
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 

@@ -11,7 +11,7 @@ import pytest
 from gemel.coordinator.demonstration.people.insured import driver_network
 from research._se17_services import KNOWN, SETTINGS, Draw, network_cells, specification
 from research._se17_services_section import area_above, section_of, with_section
-from research.se17 import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
+from research._se17_study import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
 
 PAPER, BELIEVED, _ = SETTINGS
 

@@ -62,4 +62,4 @@ def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     assert again != status.run
     second = pairs_of(made, again)
     assert second == first
-    assert len({probability for *_, probability in first}) > 20
+    assert len({probability for *_, probability in first}) > 10
