@@ -22,7 +22,7 @@ from gemel.custodian.tokens import tokenise
 from research import study_options
 from research._intervals import interval
 from research._jaccard import agreeing_bits, estimate
-from research.ss14 import perturbed
+from research._ss14_study import perturbed
 
 NAMES = 300
 ERRORS = 0.3

@@ -8,275 +8,172 @@ bigrams, those of a trusted linkage unit the values. ``python -m research ss14 -
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping
+from itertools import pairwise
 
+import altair as alt
 import numpy as np
-from numpy.typing import NDArray
 
-from gemel.carole.comparison.levels import FieldComparison, levels_of, similarity_table
-from gemel.carole.evaluation.link_quality import PrecisionRecall, TiedClasses, curve_of, expected_precision_recall
-from gemel.carole.fellegi_sunter.model import Model, PatternCounts, log2_ratios
-from gemel.carole.fellegi_sunter.schemes import FittedScheme, Shade, fit_scheme, log_ratio_shaded, ratio_shaded
-from gemel.carole.fellegi_sunter.settings import Estimation
-from gemel.common.keys.derivation import FieldKeys
-from gemel.common.signatures.signature_sets import FieldSignatures
-from gemel.common.specification import LEVELS
-from gemel.coordinator.demonstration.people.names import name_tables
-from gemel.custodian.encoding.minhash import signatures
-from gemel.custodian.encoding.signing import canonical
-from gemel.custodian.tokens import tokenise
+from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 from research import study_options, write_page
-from research._jaccard import agreeing_bits, estimate
+from research._intervals import bracketed, interval
+from research._paper import on_paper
+from research._ss14_study import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, experiment
 
-RECORDS, FROM_A, FROM_B = 1000, 700, 400
-FIELDS = ("first name", "year of birth", "month of birth", "gender")
-BITS = 1024
+_COLOURS = {
+    "Jaro": INK,
+    "Jaro-Winkler": SOFT,
+    "EM(8)": TEAL,
+    "EM(15)": "#4fa3ae",
+    "log-LR weighted": OCHRE,
+    "LR weighted": RUST,
+    "binary EM": GREY,
+}
 
-LEVELS_OF_ERROR = (0.1, 0.2, 0.3, 0.4)
-"""Probability of an error in a value; of each that has one, a second follows with the same probability."""
-
-METHODS = ("Jaro", "Jaro-Winkler", "EM(8)", "EM(15)", "log-LR weighted", "LR weighted", "binary EM")
-"""In the order in which the slides rank them at the highest level."""
-
-UNROUNDED = ("log-LR, own similarity", "LR, own similarity")
-"""The weighted methods with each pair's own similarity instead of its level's: what levels cost."""
-
-
-@dataclass(frozen=True)
-class Files:
-    """Two files of records, one text per field, and the person of each record."""
-
-    a: list[list[str]]
-    b: list[list[str]]
-    person_a: NDArray[np.int64]
-    person_b: NDArray[np.int64]
+_U = {
+    "all_pairs": "u from all pairs, as in the paper",
+    "corrected": "u corrected for the matches among all pairs (Gemel's default)",
+    "free": "u estimated freely",
+}
 
 
-def people(n: int, rng: np.random.Generator) -> list[list[str]]:
-    """Invent people: first name, year, month of birth, and gender, all text."""
-    female = rng.random(n) < 0.51
-    given = np.empty(n, dtype=object)
-    for group, named in (("female", female), ("male", ~female)):
-        given[named] = name_tables()[group].draw(int(named.sum()), rng)
-    # Ages as in a census: even up to 60, then falling to 95.
-    age = rng.choice(96, n, p=_ages())
-    month = rng.integers(1, 13, n)
-    return [
-        [str(name).lower(), str(2011 - years), f"{m:02d}", "f" if is_female else "m"]
-        for name, years, m, is_female in zip(given, age.tolist(), month.tolist(), female.tolist(), strict=True)
+def figure(found: Experiment) -> str:
+    """Precision against recall at every level of error, and the areas with their intervals, as SVG."""
+    colour = alt.Color(
+        "method:N", sort=list(METHODS), scale=alt.Scale(domain=list(METHODS), range=list(_COLOURS.values()))
+    )
+    panels: list[alt.Chart | alt.LayerChart] = []
+    for i, level in enumerate(found.levels):
+        rows = [
+            {"method": method, "recall": round(float(recall), 3), "precision": round(float(precision), 4)}
+            for k, method in enumerate(METHODS)
+            for recall, precision in zip(RECALL, found.precision[i, k], strict=True)
+        ]
+        panels.append(
+            alt.Chart(alt.InlineData(values=rows), title=f"errors in {level:.0%} of the values")
+            .mark_line(size=1.8)
+            .encode(
+                x=alt.X("recall:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
+                y=alt.Y("precision:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
+                color=colour,
+                order="recall:Q",
+            )
+            .properties(width=250, height=190)
+        )
+    rows = []
+    for k, method in enumerate(METHODS):
+        for i, level in enumerate(found.levels):
+            mean, low, high = interval(found.areas[i, :, k])
+            rows.append({"method": method, "errors": level, "area": mean, "low": low, "high": high})
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("errors:O", title="share of values with an error", axis=alt.Axis(format=".0%", labelAngle=0)),
+        xOffset=alt.XOffset("method:N", sort=list(METHODS)),
+        color=colour,
+    )
+    area = alt.Y("area:Q", title="area under the curve, 95 % interval", scale=alt.Scale(domain=[0.55, 1.0]))
+    panels.append(
+        alt.layer(
+            base.mark_rule(size=2).encode(y=alt.Y("low:Q", scale=alt.Scale(domain=[0.55, 1.0])), y2="high:Q"),
+            base.mark_point(filled=True, size=38, opacity=1).encode(y=area),
+        ).properties(width=560, height=200)
+    )
+    grid = alt.vconcat(alt.hconcat(panels[0], panels[1]), alt.hconcat(panels[2], panels[3]), panels[4])
+    return on_paper(grid, "ss14", f"Precision against recall of {len(METHODS)} methods at four levels of error.")
+
+
+def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
+    """The page in Markdown."""
+    free, corrected, printed = (by_u[u] for u in ("free", "corrected", "all_pairs"))
+    lines = [
+        "# Smith and Shlomo's experiment",
+        "",
+        f"`python -m research ss14 --write` makes this page and its figure ({replicates} replicates, seed {seed}); "
+        "`research/tests/test_smith_shlomo_2014.py` checks what it claims.",
+        "",
+        "Smith and Shlomo (Privacy preserving probabilistic record linkage, 2014, slides 11 to 14) link 700 of 1000 "
+        "records with 400 of a copy that has errors, by first name, year and month of birth and gender, every pair "
+        "compared. Here the people are generated (given names by their real frequencies, ages as in a census). At "
+        "each level a value gets an error with the stated probability, and after each a further one with the same "
+        "probability: a character swapped for another, deleted, or transposed with its neighbour; a value of which "
+        "nothing is left is missing. The first five methods see 1-bit minwise signatures of 1024 bits of the padded "
+        "bigrams, the Jaro methods the values. m starts rising with the level. A method's figure is the area under "
+        "its expected precision-recall curve, ties in expectation, with the 95 % interval of its mean.",
+        "",
+        "![Precision and recall of seven methods at four levels of error](smith-shlomo-2014.svg)",
+        "",
     ]
+    for u, found in by_u.items():
+        lines += [f"## With {_U[u]}", "", *_table(found, [*METHODS, *UNROUNDED]), ""]
+    lines += ["## What it shows", ""]
+    worst = len(printed.levels) - 1
+    for better, worse in pairwise(_RANKED):
+        difference = interval(printed.area(better)[worst] - printed.area(worse)[worst])
+        lines.append(
+            f"- {better} above {worse} at the highest level by {difference[0]:.3f} "
+            f"({difference[1]:.3f} to {difference[2]:.3f}, paired)."
+        )
+    jaro = bracketed(printed.area("Jaro-Winkler")[worst] - printed.area("Jaro")[worst], "+.3f")
+    gap = np.abs((printed.area("EM(15)") - printed.area("EM(8)")).mean(axis=1)).max()
+    lines += [
+        f"- Jaro-Winkler less Jaro at the highest level: {jaro}.",
+        f"- EM(15) and EM(8) differ by {gap:.3f} at most, at any level.",
+        "",
+        "## Where it differs from the paper",
+        "",
+        "- The slides print curves and no numbers, so orders can be compared and areas cannot. The order is theirs.",
+        _own_similarity(printed),
+        _unequal_u(printed, corrected, free),
+        "",
+    ]
+    return "\n".join(lines)
 
 
-def _ages() -> NDArray[np.float64]:
-    weight = np.clip((95.0 - np.arange(96)) / 35.0, 0.02, 1.0)
-    return np.asarray(weight / weight.sum())
+_RANKED = ("Jaro", "EM(8)", "log-LR weighted", "LR weighted", "binary EM")
 
 
-def perturbed(value: str, level: float, rng: np.random.Generator) -> str:
-    """A value with errors: a character swapped for another, deleted, or transposed with the next."""
-    while value and rng.random() < level:
-        at = int(rng.integers(len(value)))
-        match int(rng.integers(3)):
-            case 0:
-                kind = "0123456789" if value[at].isdigit() else "abcdefghijklmnopqrstuvwxyz"
-                if value in "mf":
-                    kind = "mf"
-                others = [character for character in kind if character != value[at]]
-                value = value[:at] + others[int(rng.integers(len(others)))] + value[at + 1 :]
-            case 1:
-                value = value[:at] + value[at + 1 :]
-            case _:
-                at = min(at, max(len(value) - 2, 0))
-                value = value[:at] + value[at : at + 2][::-1] + value[at + 2 :]
-    return value
+def _table(found: Experiment, methods: list[str]) -> list[str]:
+    head = " | ".join(f"{level:.0%}" for level in found.levels)
+    lines = [f"| method | {head} | by trapezia, {found.levels[-1]:.0%} |", "|---|" + "---|" * (len(found.levels) + 1)]
+    for method in methods:
+        k = ALL_METHODS.index(method)
+        cells = [bracketed(areas[:, k]) for areas in found.areas]
+        lines.append(f"| {method} | {' | '.join(cells)} | {found.trapezia[-1, :, k].mean():.3f} |")
+    return lines
 
 
-def sampled_files(level: float, rng: np.random.Generator) -> Files:
-    """The experiment's two files at one level of error."""
-    everyone = people(RECORDS, rng)
-    copies = [[perturbed(value, level, rng) for value in person] for person in everyone]
-    in_a = rng.permutation(RECORDS)[:FROM_A]
-    in_b = rng.permutation(RECORDS)[:FROM_B]
-    return Files([everyone[i] for i in in_a], [copies[i] for i in in_b], in_a, in_b)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A field compared by one measure: similarity of every pair of distinct values, and its levels by table."""
-
-    codes_a: NDArray[np.int64]
-    codes_b: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    levels: Callable[[Sequence[float]], NDArray[np.int8]]
-
-
-def by_signature(a: Sequence[str], b: Sequence[str], rng: np.random.Generator) -> Compared:
-    """A field as an untrusted linkage unit sees it: signatures only."""
-    keys = FieldKeys(rng.bytes(32), rng.bytes(32))
-    sides = []
-    for values in (a, b):
-        distinct = sorted({value for value in values if value})
-        signed, ranks = canonical(signatures(tokenise(distinct, "bigrams", rng.bytes(32)), keys, BITS))
-        place = {value: int(rank) for value, rank in zip(distinct, ranks, strict=True)}
-        codes = np.array([place.get(value, -1) for value in values], dtype=np.int32)
-        sides.append(FieldSignatures(BITS, signed, codes))
-    first, second = sides
-    agreeing = agreeing_bits(first.signatures[:, None, :], second.signatures[None, :, :])
-
-    def levels(bounds: Sequence[float]) -> NDArray[np.int8]:
-        with ThreadPoolExecutor(1) as pool:
-            return FieldComparison(first, second, bounds).level_table(pool)
-
-    return Compared(first.codes.astype(np.int64), second.codes.astype(np.int64), estimate(agreeing, BITS), levels)
-
-
-def by_value(a: Sequence[str], b: Sequence[str], comparator: str) -> Compared:
-    """A field as a trusted linkage unit sees it."""
-    sides, codes = [], []
-    for values in (a, b):
-        distinct = sorted({value for value in values if value})
-        place = {value: i for i, value in enumerate(distinct)}
-        sides.append(distinct)
-        codes.append(np.array([place.get(value, -1) for value in values], dtype=np.int64))
-    similarity = similarity_table(sides[0], sides[1], comparator)  # type: ignore[arg-type]
-    return Compared(codes[0], codes[1], similarity, lambda bounds: levels_of(similarity, bounds))
-
-
-def vectors(fields: Sequence[Compared], bounds: Sequence[float]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Comparison vectors that occur, and which of them each pair has: shapes (n, n_fields) and (n_a, n_b)."""
-    code = np.zeros((len(fields[0].codes_a), len(fields[0].codes_b)), dtype=np.int64)
-    base = len(bounds) + 1
-    for field in fields:
-        table = np.full((len(field.similarity) + 1, field.similarity.shape[1] + 1), base - 1, dtype=np.int64)
-        table[:-1, :-1] = field.levels(bounds)
-        code *= base
-        code += table[field.codes_a[:, None], field.codes_b[None, :]]
-    occurs = np.flatnonzero(np.bincount(code.ravel(), minlength=1))
-    place = np.zeros(occurs[-1] + 1, dtype=np.int64)
-    place[occurs] = np.arange(len(occurs))
-    digits = occurs[:, None] // base ** np.arange(len(fields) - 1, -1, -1) % base
-    return np.where(digits == base - 1, -1, digits).astype(np.int8), place[code]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one method makes of one pair of files: its curve, and its model where it has one."""
-
-    curve: PrecisionRecall
-    model: Model | None = None
-
-
-def replicate(level: float, u: str, rng: np.random.Generator) -> dict[str, Outcome]:
-    """One pair of files, linked by every method."""
-    return linked(sampled_files(level, rng), u, rng)
-
-
-def linked(files: Files, u: str, rng: np.random.Generator) -> dict[str, Outcome]:
-    """The two files linked by every method."""
-    truth = files.person_a[:, None] == files.person_b[None, :]
-    columns = [([record[q] for record in files.a], [record[q] for record in files.b]) for q in range(len(FIELDS))]
-    settings = Estimation(u=u)  # type: ignore[arg-type]
-    outcomes: dict[str, Outcome] = {}
-
-    def run(method: str, fields: Sequence[Compared], levels: str, scheme: str) -> FittedScheme:
-        bounds = LEVELS[levels]  # type: ignore[index]
-        gamma, member = vectors(fields, bounds)
-        count = np.bincount(member.ravel(), minlength=len(gamma))
-        matches = np.bincount(member[truth], minlength=len(gamma))
-        patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), count)
-        n_a, n_b = member.shape
-        all_bounds = [bounds] * len(fields)
-        fitted = fit_scheme(scheme, patterns, FIELDS, all_bounds, n_a, n_b, settings)
-        classes = _merged_classes(fitted.match_weights(gamma), count, matches)
-        outcomes[method] = Outcome(curve_of(classes, int(truth.sum())), fitted.model)
-        return fitted
-
-    signed = [by_signature(a, b, rng) for a, b in columns]
-    run("EM(8)", signed, "em8", "multinomial")
-    run("EM(15)", signed, "em15", "multinomial")
-    binary = run("binary EM", signed, "em8", "exact")
-    run("LR weighted", signed, "em8", "lr_weighted")
-    run("log-LR weighted", signed, "em8", "log_lr_weighted")
-    for method, shade in zip(UNROUNDED, (log_ratio_shaded, ratio_shaded), strict=True):
-        weights = _own_similarity(signed, binary, shade)
-        outcomes[method] = Outcome(expected_precision_recall(weights.ravel(), truth.ravel(), int(truth.sum())))
-    run("Jaro", [by_value(a, b, "jaro") for a, b in columns], "em8", "multinomial")
-    run("Jaro-Winkler", [by_value(a, b, "jaro_winkler") for a, b in columns], "em8", "multinomial")
-    return outcomes
-
-
-def _merged_classes(
-    probability: NDArray[np.float64],
-    pairs: NDArray[np.float64] | NDArray[np.int64],
-    matches: NDArray[np.float64] | NDArray[np.int64],
-) -> TiedClasses:
-    """Join groups of pairs, such as comparison patterns, that have one probability or score."""
-    distinct, member = np.unique(-probability, return_inverse=True)
-    return TiedClasses(
-        probability=-distinct,
-        pairs=np.bincount(member, weights=pairs, minlength=len(distinct)).astype(np.float64),
-        matches=np.bincount(member, weights=matches, minlength=len(distinct)).astype(np.float64),
+def _own_similarity(found: Experiment) -> str:
+    own = bracketed(found.area("LR, own similarity")[-1] - found.area("LR weighted")[-1], "+.3f")
+    log = bracketed(found.area("log-LR, own similarity")[-1] - found.area("log-LR weighted")[-1], "+.3f")
+    low = bracketed(found.area("LR, own similarity")[0] - found.area("binary EM")[0], "+.3f")
+    return (
+        "- Gemel's weighted schemes take similarity by level (EM(8)'s), not each pair's own. At the highest level own "
+        f"similarity changes the area by {own} for LR and {log} for log-LR. With own similarity the LR method is not "
+        f"above the binary one at the lowest level: {low}. A value that has nothing in common with its match's then "
+        "rules the match out, whatever the other fields show; the lowest level's floor of .1 does not."
     )
 
 
-def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, shade: Shade) -> NDArray[np.float64]:
-    """Match weight of every pair by a weighted scheme, from the pair's own similarities."""
-    ratios = log2_ratios(binary.model.m, binary.model.u)
-    total = np.zeros((len(fields[0].codes_a), len(fields[0].codes_b)))
-    for q, field in enumerate(fields):
-        table = np.zeros((len(field.similarity) + 1, field.similarity.shape[1] + 1))
-        table[:-1, :-1] = shade(ratios[q, 1], ratios[q, 0], field.similarity)
-        total += table[field.codes_a[:, None], field.codes_b[None, :]]
-    # Sums in another order differ in the last digits; equal pairs must tie.
-    return np.round(total, 9)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """Areas and mean curves of every method, in the order of `METHODS` and `UNROUNDED`.
-
-    Of shape (n_levels, n_replicates, n_methods): the area under the expected precision-recall curve, and by
-    trapezia, as in print. `precision` is the mean over replicates at each recall of `RECALL`; `agreement` the mean
-    P(agreement | match), by field, that the binary EM arrives at.
-    """
-
-    levels: tuple[float, ...]
-    areas: NDArray[np.float64]
-    trapezia: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    agreement: NDArray[np.float64]
-
-    def area(self, method: str) -> NDArray[np.float64]:
-        """Areas of one method, shape (n_levels, n_replicates)."""
-        return self.areas[:, :, ALL_METHODS.index(method)]
-
-
-ALL_METHODS = (*METHODS, *UNROUNDED)
-
-RECALL = np.linspace(0.01, 1.0, 100)
-
-
-def experiment(
-    replicates: int, seed: int, u: str = "all_pairs", levels: Sequence[float] = LEVELS_OF_ERROR
-) -> Experiment:
-    """Repeat the experiment; the same files for every method and every `u`."""
-    shape = len(levels), replicates, len(ALL_METHODS)
-    areas, trapezia = np.empty(shape), np.empty(shape)
-    precision = np.zeros((len(levels), len(ALL_METHODS), len(RECALL)))
-    agreement = np.zeros((len(levels), len(FIELDS)))
-    for i, level in enumerate(levels):
-        for r in range(replicates):
-            outcomes = replicate(level, u, np.random.default_rng([seed, r]))
-            for k, method in enumerate(ALL_METHODS):
-                curve = outcomes[method].curve
-                areas[i, r, k], trapezia[i, r, k] = curve.auc, curve.auc_trapezium
-                precision[i, k] += np.interp(RECALL, curve.recall, curve.precision) / replicates
-            binary = outcomes["binary EM"].model
-            agreement[i] += (np.nan if binary is None else binary.m[:, -1]) / replicates
-    return Experiment(tuple(levels), areas, trapezia, precision, agreement)
+def _unequal_u(printed: Experiment, corrected: Experiment, free: Experiment) -> str:
+    parts = []
+    for name, found in (("corrected", corrected), ("free", free)):
+        change = ", ".join(
+            f"{method} {(found.area(method)[-1] - printed.area(method)[-1]).mean():+.3f}"
+            for method in ("EM(8)", "log-LR weighted", "LR weighted", "binary EM")
+        )
+        parts.append(f"with {name} u the areas at the highest level change by: {change}")
+    m = {
+        name: ", ".join(f"{x:.2f}" for x in found.agreement[-1])
+        for name, found in (("paper", printed), ("corrected", corrected))
+    }
+    untouched = 1 - printed.levels[-1]
+    return (
+        f"- {parts[0][0].upper()}{parts[0][1:]}. {parts[1][0].upper()}{parts[1][1:]}. So with either the LR scheme"
+        " passes the log-LR scheme and the paper's order breaks, while the multinomial methods lose little. The reason"
+        " is in the binary model that both weighted schemes stand on. Agreement on the first name is about as rare"
+        " among non-matches as matches are, and with four fields and many errors, EM with a u that may move takes it"
+        f" for the match class itself: m of first name, year, month and gender is {m['corrected']} on average, against"
+        f" {m['paper']} with u fixed, where about {untouched:.0%} of the matches agree on the first three."
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -284,10 +181,9 @@ def main(arguments: list[str]) -> int:
     options = study_options(
         arguments, "ss14", __doc__, replicates=20, seed=14, writes="research/smith-shlomo-2014.md and its figure"
     )
-    page = importlib.import_module("research._ss14_page")
     by_u = {u: experiment(options.replicates, options.seed, u) for u in ("all_pairs", "corrected", "free")}
-    text = page.page(by_u, options.replicates, options.seed)
+    text = page(by_u, options.replicates, options.seed)
     if options.write:
-        write_page("smith-shlomo-2014", text, {"smith-shlomo-2014": page.figure(by_u["all_pairs"])})
+        write_page("smith-shlomo-2014", text, {"smith-shlomo-2014": figure(by_u["all_pairs"])})
     print(text)
     return 0

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from research._intervals import interval
-from research.ss14 import (
+from research._ss14_study import (
     FROM_A,
     FROM_B,
     LEVELS_OF_ERROR,
