@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, TokenPlace, unusable
-from gemel.common.missing_module import imported
+from gemel.common.missing_module import missing_module
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ class Pkcs11Token:
 
     def __init__(self, place: TokenPlace, use: KeyUse) -> None:
         self.label = place.token
-        self.library = imported("pkcs11")
+        self.library = _library()
         self._module, self._pin = str(place.module), place.pin
         self._use = use
         self._session: Any = None
@@ -107,3 +107,11 @@ class Pkcs11Token:
         except self.library.exceptions.UserAlreadyLoggedIn:
             # A login is of the process: another session of it has made one.
             return token.open(rw=rw)
+
+
+def _library() -> Any:
+    try:
+        import pkcs11
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    return pkcs11

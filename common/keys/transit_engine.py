@@ -12,7 +12,7 @@ from typing import Any
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.key_wrapper import KeyUse, VaultPlace, unusable
 from gemel.common.keys.private_files import read_private
-from gemel.common.missing_module import imported
+from gemel.common.missing_module import missing_module
 
 TIMEOUT_SECONDS = 10
 
@@ -33,7 +33,7 @@ class TransitEngine:
     """One key of an engine."""
 
     def __init__(self, place: VaultPlace, use: KeyUse) -> None:
-        self._hvac = imported("hvac")
+        self._hvac = _library()
         self._place, self._use = place, use
         self.where = f"{place.address}, {place.mount}/keys/{place.key}"
         verify = True if place.authorities is None else str(place.authorities)
@@ -97,3 +97,11 @@ class TransitEngine:
 
     def misread(self, got: str) -> GemelError:
         return unusable("the vault answers in another form", self.where, got, "check its version")
+
+
+def _library() -> Any:
+    try:
+        import hvac
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    return hvac

@@ -90,18 +90,13 @@ def python_files(paths: Iterable[str]) -> Iterator[Path]:
 
 @cache
 def imports(file: Path) -> frozenset[str]:
-    """Every module that a file of the repository imports, anywhere in it; of `from a import b` also ``a.b``.
-
-    Packages that may be missing are imported by `common.missing_module.imported`, with their name.
-    """
+    """Every module that a file of the repository imports, anywhere in it; of `from a import b` also ``a.b``."""
     found: set[str] = set()
     for node in ast.walk(ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "imported":
-            found |= {name.value for name in node.args if isinstance(name, ast.Constant)}
     return frozenset(found)
 
 
