@@ -137,8 +137,8 @@ def expected_reciprocal_of_sampled(f: ArrayLike, p: ArrayLike) -> Floats:
     Otherwise, and for large f, Pfaff's transformation has positive terms that fall soon:
     :math:`I_f = \frac{p}{f} \sum_k q^k / \binom{f+k}{k}`.
     """
-    sizes, shares = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(p, dtype=np.float64))
-    if sizes.size and (sizes.min() < 1 or not (shares > 0).all() or shares.max() > 1.0):
+    sizes, shares = np.asarray(f, dtype=np.int64), np.asarray(p, dtype=np.float64)
+    if sizes.size and shares.size and (sizes.min() < 1 or not (shares > 0).all() or shares.max() > 1.0):
         raise parameter("f, p", "sample counts must be at least 1, and sampling probabilities above 0 and at most 1")
     return np.asarray(_reciprocal_of_sampled(sizes, shares))
 

@@ -52,8 +52,8 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> Floats:
     :math:`I_f = \frac1f \sum_k \frac{(-\lambda)^k}{(f+1) \cdots (f+k)}` has falling terms. O(f) for each value, so O(n)
     for the cells of a file of n records.
     """
-    sizes, rates = np.broadcast_arrays(np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64))
-    if sizes.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
+    sizes, rates = np.asarray(f, dtype=np.int64), np.asarray(rate, dtype=np.float64)
+    if sizes.size and rates.size and (sizes.min() < 1 or not np.isfinite(rates).all() or rates.min() < 0):
         raise parameter("f, rate", "sample counts must be at least 1 and expected counts finite and not negative")
     return np.asarray(_reciprocal(sizes, rates))
 
