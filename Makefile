@@ -1,8 +1,8 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each makes its own environment in .venv.
 # `make oldest` and `make pythons` run a quick part of the tests with the oldest packages allowed, and with newer Pythons.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Two more than there are cores: tests of services wait for them.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# One more than there are cores: tests of services wait for them.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
