@@ -54,7 +54,12 @@ def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str)
     """Compare a contribution with what its custodian has stated of its file."""
     layout = manifest.layout
     contributed = layout.records or layout.sets[0].rows - spec.decoys
-    stated = int(log.approved(manifest.project, member)[RECORDS])
+    approved = log.approved(manifest.project, member)
+    if RECORDS not in approved:
+        what = "a contribution follows its custodian's approval, which states the file's number of records"
+        where, remedy = f"{manifest.project}, contribution of {member}", "approve the specification first"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=remedy)
+    stated = int(approved[RECORDS])
     check_contributed(stated, contributed, f"{manifest.project}, contribution of {member}")
     return {"records": contributed, RECORDS: stated}
 

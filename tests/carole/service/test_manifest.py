@@ -312,3 +312,9 @@ def test_a_statement_that_its_custodian_has_not_signed_is_no_approval(deployment
     with refusal(ErrorCode.PARAMETER):
         alice.approve(file=custody_pb2.FileStatement(records=1, origin="two\nlines", signature=b"s" * 64))
     assert sum(entry.action == "approve" for entry in deployment.store.audit.entries("trial")) == 1
+
+
+def test_a_contribution_before_its_custodians_approval_is_refused(deployment):
+    alice, _ = agreed(deployment)
+    with refusal(ErrorCode.WRONG_STATE, "follows its custodian's approval"):
+        alice.begin(make_upload(Side.ALICE, people(20), "a" * 32)[0])
