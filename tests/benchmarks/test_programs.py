@@ -33,7 +33,7 @@ def test_a_table_of_rates_is_printed(peer, capsys, monkeypatch):
 @pytest.mark.long
 def test_it_measures_gemel_without_a_peer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encode, "_peer_version", lambda python: None)
-    monkeypatch.setattr(encode, "_signing", lambda rounds, threads: None)
+    monkeypatch.setattr(encode, "_signing", lambda rounds: None)
     assert encode.main(["--rows", "300", "--rounds", "1", "--threads", "1"]) == 0
     text = capsys.readouterr().out
     assert "only Gemel is measured" in text
