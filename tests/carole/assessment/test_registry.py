@@ -31,7 +31,7 @@ from gemel.risk.identification.suda import largest_within
 from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, assessed
 
 THROW_AWAY = """
-from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, register
+from gemel.common.documents.disclosure_measures import DisclosureMeasure, register
 
 register([
     DisclosureMeasure(
@@ -41,7 +41,7 @@ register([
         intruder="An intruder who tosses a coin.",
         sentence="With a coin {value} are found.",
         method="counted and halved",
-        question=FOUND,
+        question="found",
         place=9,
         maximum=0.5,
     )
@@ -109,7 +109,7 @@ def test_every_measure_of_the_registry_is_computed(assessment: Assessment) -> No
 def test_the_report_shows_every_measure_once_under_its_question() -> None:
     listed = [measure.name for _, own in report_order() for measure in own]
     assert sorted(listed) == sorted(MEASURES)
-    assert [request for request, _ in report_order()] == list(QUESTIONS)
+    assert [request for request, _ in report_order()] == list(QUESTIONS.values())
     for _, own in report_order():
         assert len({measure.place for measure in own}) == len(own), "the order within a question is stated"
 
