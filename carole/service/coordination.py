@@ -25,7 +25,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, compute_members
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.call_recorder import request_of
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.dispatch import may_wait

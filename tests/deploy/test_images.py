@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.pki.provisioning import provision
+from gemel.coordinator.provisioning import provision
 from tests.deploy.dockerfile import (
     OWN,
     copied,
@@ -32,7 +32,7 @@ from tests.ports import free_port
 
 STAGES = stages()
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE"}
-NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py"}
+NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py", "gemel/ended_in_order.py"}
 PROBE = {"deploy/ready.py"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
