@@ -276,8 +276,8 @@ def similar(
 
     Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
+    from gemel.common.specification.text.option_lines import entry_lines
     from gemel.coordinator.draft.similar_value_list import similar_list
-    from gemel.coordinator.draft.specification_text import entry_lines
     from gemel.records.registry import read_table
 
     table = read_table(counts)
