@@ -18,7 +18,7 @@ from opentelemetry.trace import Span
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability.tracing import begin_span
 from gemel.common.rpc.access import OWN_PROTOCOL, require_service
-from gemel.common.rpc.call_recorder import REQUEST_KEY, seconds_ahead
+from gemel.common.rpc.call_metadata import REQUEST_KEY, seconds_ahead
 from gemel.common.rpc.dry_run import WithheldCalls
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES, from_rpc_error, passes
 

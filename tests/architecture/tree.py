@@ -14,6 +14,7 @@ PRODUCT = {
         "common",
         "party",
         "records",
+        "serving",
         "custodian",
         "risk",
         "carole",

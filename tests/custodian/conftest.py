@@ -35,7 +35,6 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
-from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.transfer import Content
 from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.payload import from_bytes
@@ -64,6 +63,7 @@ from gemel.protos.linkage.v1 import (
     resolution_pb2,
     variables_pb2,
 )
+from gemel.serving.server import RunningServer, caller, start_server
 from tests.specifications import heading
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}

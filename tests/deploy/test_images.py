@@ -43,14 +43,23 @@ def test_there_is_a_target_per_party() -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob"])
 def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
-    expected = {"protos", "common", "party", "records", "custodian", party, "deploy/requirements/custodian.lock"}
+    expected = {
+        "protos",
+        "common",
+        "party",
+        "records",
+        "serving",
+        "custodian",
+        party,
+        "deploy/requirements/custodian.lock",
+    }
     assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | expected
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
     paths = set(copied(STAGES, "carole"))
     tops = {path.partition("/")[0] for path in paths - PACKAGING - NAME}
-    assert tops == {"protos", "common", "party", "records", "risk", "shared", "carole", "deploy"}
+    assert tops == {"protos", "common", "party", "records", "risk", "serving", "shared", "carole", "deploy"}
     assert not any(path == "carole" or path.startswith("coordinator") for path in paths)
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))

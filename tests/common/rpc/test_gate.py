@@ -18,7 +18,6 @@ from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.certificates import Validity
 from gemel.common.rpc.access import ACCESS
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.status import METADATA_KEY, from_rpc_error
 from gemel.common.rpc.trust import Trust
 from gemel.coordinator.provisioning import Provisioned, provision
@@ -35,6 +34,7 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2,
     variables_pb2,
 )
+from gemel.serving.server import RunningServer, caller, start_server
 from tests.carole.refusals import refusal
 from tests.common.rpc.serving import LINKER, connect, serving
 

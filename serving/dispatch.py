@@ -2,7 +2,7 @@
 
 Calls cost no thread while they arrive, wait for their turn, or are refused; and their messages are not read before they
 are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own;
-but for those that only pass messages on, which are coroutines of the event loop (`common.rpc.fairness.IN_LOOP`).
+but for those that only pass messages on, which are coroutines of the event loop (`serving.fairness.IN_LOOP`).
 A caller that goes away does not free its place before its method has ended.
 """
 
@@ -24,9 +24,10 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member
 from gemel.common.rpc.access import OWN_PROTOCOL
-from gemel.common.rpc.call_recorder import CallRecorder, own_clock
-from gemel.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
+from gemel.common.rpc.call_metadata import own_clock
 from gemel.common.rpc.status import status_of, to_metadata
+from gemel.serving.call_recorder import CallRecorder
+from gemel.serving.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
 
 Result = TypeVar("Result")
 

@@ -19,11 +19,11 @@ from gemel.common.logging_setup import place_of
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member
 from gemel.common.rpc.access import ACCESS, require_caller
-from gemel.common.rpc.call_recorder import CallRecorder, note_caller, note_error
-from gemel.common.rpc.dispatch import Dispatcher, run_in_loop, shown_chain
-from gemel.common.rpc.fairness import IN_LOOP, MemberLimits
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES, for_others, is_own_failure, status_of, to_metadata, typed
 from gemel.common.rpc.trust import Trust
+from gemel.serving.call_recorder import CallRecorder, note_caller, note_error
+from gemel.serving.dispatch import Dispatcher, run_in_loop, shown_chain
+from gemel.serving.fairness import IN_LOOP, MemberLimits
 
 log = structlog.get_logger()
 
