@@ -43,17 +43,8 @@ def test_there_is_a_target_per_party() -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob"])
 def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
-    expected = {
-        "protos",
-        "common",
-        "party",
-        "records",
-        "serving",
-        "custodian",
-        party,
-        "deploy/requirements/custodian.lock",
-    }
-    assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | expected
+    rooms = {"protos", "common", "party", "records", "serving", "custodian", party}
+    assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | rooms | {"deploy/requirements/custodian.lock"}
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
