@@ -1,6 +1,6 @@
 """The registry of disclosure measures: the meaning of each one, and the intruder it assumes.
 
-A new measure is an entry in ``disclosure_measures.toml`` and its computation in a module of
+A new measure is an entry of ``disclosure_measures.toml`` and its computation in a module of
 ``gemel.carole.assessment``. The limits of a specification and their JSON Schema, the policy decision, the report's
 words and order, and the table in docs/assessment.md are all read from this registry.
 """
@@ -8,13 +8,9 @@ words and order, and the table in docs/assessment.md are all read from this regi
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
-
-from gemel.common.documents.document import DescribedModel
-from gemel.common.errors import ErrorCode, GemelError
 
 
 @dataclass(frozen=True)
@@ -25,13 +21,8 @@ class StewardQuestion:
     explanation: str
 
 
-_FILE = tomllib.loads(files(__package__).joinpath("disclosure_measures.toml").read_text("utf-8"))
-
-QUESTIONS = {each["name"]: StewardQuestion(each["title"], each["explanation"]) for each in _FILE["question"]}
-"""By name, in the order of the report."""
-
-
-class DisclosureMeasure(DescribedModel):
+@dataclass(frozen=True)
+class DisclosureMeasure:
     """The public facts of one measure of disclosure risk, whose values lie between 0 and 1."""
 
     name: str
@@ -44,7 +35,7 @@ class DisclosureMeasure(DescribedModel):
     """One sentence for a steward; ``{value}`` is replaced by the number."""
     method: str
     question: str
-    """Which of the steward's `QUESTIONS` it answers."""
+    """Which of the steward's questions it answers, one of `QUESTIONS`."""
     place: int = 0
     """Position among the measures of its question in the report."""
     unit: Literal["share", "probability"] = "share"
@@ -69,16 +60,13 @@ class DisclosureMeasure(DescribedModel):
         return self.sentence.format(value=self.shown(value))
 
 
-MEASURES: dict[str, DisclosureMeasure] = {}
+_REGISTRY = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+QUESTIONS = {name: StewardQuestion(**entry) for name, entry in _REGISTRY["questions"].items()}
+"""In the order of the report."""
+
+MEASURES = {name: DisclosureMeasure(name=name, **entry) for name, entry in _REGISTRY["measures"].items()}
 """By name, in the order in which limits are listed."""
-
-
-def register(measures: Iterable[DisclosureMeasure]) -> None:
-    """Add measures, before the specification's model is imported. Raises PARAMETER if the name is taken."""
-    for measure in measures:
-        if measure.name in MEASURES:
-            raise GemelError(ErrorCode.PARAMETER, "a disclosure measure of this name exists", got=measure.name)
-        MEASURES[measure.name] = measure
 
 
 def report_order() -> list[tuple[StewardQuestion, list[DisclosureMeasure]]]:
@@ -86,6 +74,3 @@ def report_order() -> list[tuple[StewardQuestion, list[DisclosureMeasure]]]:
         (question, sorted((m for m in MEASURES.values() if m.question == name), key=lambda m: m.place))
         for name, question in QUESTIONS.items()
     ]
-
-
-register(DisclosureMeasure(**entry) for entry in _FILE["measure"])

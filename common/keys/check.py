@@ -16,7 +16,7 @@ from __future__ import annotations
 import hmac
 import tomllib
 from collections.abc import Iterable
-from importlib.resources import files
+from pathlib import Path
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.framing import frame
@@ -27,7 +27,7 @@ PART_BYTES = 16
 
 CANARY_RECORDS: tuple[str | None, ...] = (
     None,
-    *tomllib.loads(files(__package__).joinpath("canary_records.toml").read_text("utf-8"))["records"],
+    *tomllib.loads(Path(__file__).with_name("canary_records.toml").read_text(encoding="utf-8"))["records"],
     # Length: a word longer than any key, a line of many words, many marks on one letter.
     "a" * 300,
     "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft",

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import ValidationError
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability import endpoint as module
 from gemel.common.observability.settings import Observability, host_and_port, local, section
+from gemel.serving import endpoint as module
 from gemel.serving.endpoint import MAX_CONNECTIONS, Endpoint
 from gemel.serving.readiness import Readiness, State
 from tests.carole.refusals import refusal

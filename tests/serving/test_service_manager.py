@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability import service_manager
+from gemel.serving import service_manager
 from gemel.serving.readiness import Readiness
 from gemel.serving.service_manager import ServiceManager
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
+from pathlib import Path
 
-WORDS: dict[str, str] = tomllib.loads(files(__package__).joinpath("notes.toml").read_text("utf-8"))
+WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("notes.toml").read_text(encoding="utf-8"))
 
 
 def note(name: str, **figures: object) -> str:
