@@ -162,8 +162,7 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     yield note("block_keyed", rules=rules, but=", but for those records" if spec.resolution.joined else "")
     yield note("samples")
     if not spec.resolution.joined:
-        bounds = capped(spec.resolution)
-        yield note("coordinator_resolves", bounds=bounds)
+        yield note("coordinator_resolves", bounds=capped(spec.resolution))
 
 
 def _of_blocks(spec: Specification) -> Iterator[str]:

@@ -22,10 +22,7 @@ def randomised_response_notes(spec: Specification) -> Iterator[str]:
     if not flipping:
         return
     each = ", ".join(f"{field.name} {field.randomised_response:g}" for field in flipping)
-    if spec.mode == "shared":
-        yield note("randomised_for_nothing", each=each)
-    else:
-        yield note("randomised_response", each=each)
+    yield note("randomised_for_nothing" if spec.mode == "shared" else "randomised_response", each=each)
     costs: dict[str, list[str]] = {}
     for field in flipping:
         costs.setdefault(_cost(field), []).append(field.name)

@@ -28,17 +28,11 @@ def capped(resolution: ResolutionSpec) -> str:
 
 
 def shared_notes(spec: Specification) -> Iterator[str]:
-    rules = listed([rule.name for rule in spec.keyed_rules])
     coordinator, steward = spec.compute.coordinator, spec.compute.steward
     three = f"Carole, {coordinator} (the coordinator) and {steward} (a steward)"
-    sizes = (
-        "how many rows each block has, padded to a power of two, and which blocks of the two files have one key"
-        if spec.padding is not None
-        else "how many rows each block has, and which blocks of the two files have one key"
-    )
-    yield note("shared", rules=rules, three=three)
+    yield note("shared", rules=listed([rule.name for rule in spec.keyed_rules]), three=three)
     yield note("two_of_three", three=three)
-    yield note("shared_sizes", sizes=sizes)
+    yield note("shared_sizes", padded="," if spec.padding is None else ", padded to a power of two,")
     yield note("shared_patterns")
     yield note("shared_resolver", capped=capped(spec.resolution))
     yield note("shared_deviation", coordinator=coordinator, steward=steward)
