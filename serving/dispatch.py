@@ -119,14 +119,13 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     def __init__(
         self,
-        gate: grpc.ServerInterceptor,
+        gate: Callable[[Any, Any], Any],
         recorder: CallRecorder | None,
         admit: Callable[[bytes], Member],
         limits: MemberLimits,
         threads: int,
     ) -> None:
-        self._gate = gate
-        self._recorder = recorder
+        self._gate, self._recorder = gate, recorder
         self._admit = admit
         self._limits = limits
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rpc")
@@ -142,11 +141,11 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         """The method's handler, dispatched."""
         handler = await continuation(details)
-        for interceptor in (self._gate, self._recorder):
-            if interceptor is not None:
-                handler = interceptor.intercept_service(lambda _, found=handler: found, details)
+        handler = None if handler is None else self._gate(handler, details)
         if handler is None:
             return None
+        if self._recorder is not None:
+            handler = self._recorder.wrapped(handler, details)
         # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
         streams = handler.unary_unary is None
         behaviour = handler.unary_stream if streams else handler.unary_unary
