@@ -149,6 +149,7 @@ def herself(deployment: Deployment) -> Reader:
     return Reader.load(deployment.parties.parties["carole"], Role.LINKER)
 
 
+@pytest.mark.long  # the first tier kills parties in tests/e2e/test_shared_disturbed.py
 def test_a_killed_party_is_awaited_and_the_computation_begins_again(
     deployment: Deployment, computing: Computing, start: Callable[[str], Process]
 ) -> None:
