@@ -175,7 +175,6 @@ class _Algorithm:
         history = History(
             p=np.array([visited.p for visited, _ in path]),
             m=np.array([visited.m for visited, _ in path]),
-            u=np.array([visited.u for visited, _ in path]),
             log_likelihood=np.array([value for _, value in path]),
         )
         model = Model(

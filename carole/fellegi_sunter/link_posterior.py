@@ -64,7 +64,7 @@ class Stars:
         odds = np.exp(log_odds - highest[self._record])
         total = np.exp(-highest) + np.bincount(self._record, odds, minlength=self._n)
         self._beliefs = Beliefs(odds / total[self._record], float((np.log(total) + highest).sum()))
-        return Settled(float(self._beliefs.probability.sum()), rounds=1)
+        return Settled(float(self._beliefs.probability.sum()))
 
     def beliefs(self) -> Beliefs:
         return self._beliefs

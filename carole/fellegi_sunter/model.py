@@ -135,13 +135,12 @@ def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
 class History:
     """The sequence of parameters in EM, from its start to its end.
 
-    `p` (float64, shape (n_states,)); `m`, `u` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood`
-    (float64, shape (n_states,)): natural logarithm, of the pairs counted.
+    `p` (float64, shape (n_states,)); `m` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood` (float64,
+    shape (n_states,)): natural logarithm, of the pairs counted.
     """
 
     p: F64
     m: F64
-    u: F64
     log_likelihood: F64
 
 

@@ -14,7 +14,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import (
@@ -74,9 +73,8 @@ class Competition:
         settled = self._messages.run(log_prior_odds, max_sweeps)
         self._scale = prior_odds(log_prior_odds)
         links = sum(in_ranges(self._parts, self._threads, lambda part: float(self._of_alone(part).sum())))
-        return Settled(
-            settled.expected_links + links, settled.rounds, settled.unsettled, settled.worked_out + len(self._alone)
-        )
+        worked_out = settled.worked_out + len(self._alone)
+        return Settled(settled.expected_links + links, settled.unsettled, worked_out)
 
     def beliefs(self) -> Beliefs:
         probability = np.empty(self.n_pairs)
@@ -133,20 +131,11 @@ class Competition:
         return posterior
 
 
-@njit(nogil=True, cache=True)
 def uncontested(a: Ints, b: Ints) -> Flags:
-    """Whether each pair is the only one of both its records. One byte a record and pair."""
-    n_a, n_b = 0, 0
-    for k in range(len(a)):
-        n_a, n_b = max(n_a, a[k] + 1), max(n_b, b[k] + 1)
-    pairs_a, pairs_b = np.zeros(n_a, dtype=np.uint8), np.zeros(n_b, dtype=np.uint8)
-    for k in range(len(a)):
-        pairs_a[a[k]] = min(pairs_a[a[k]] + 1, 2)
-        pairs_b[b[k]] = min(pairs_b[b[k]] + 1, 2)
-    alone = np.empty(len(a), dtype=np.bool_)
-    for k in range(len(a)):
-        alone[k] = pairs_a[a[k]] == 1 and pairs_b[b[k]] == 1
-    return alone
+    """Whether each pair is the only one of both its records. Eight bytes a record and pair."""
+    only_a, only_b = (np.bincount(rows) == 1 for rows in (a, b))
+    found: Flags = only_a[a] & only_b[b]
+    return found
 
 
 def link_probabilities(
