@@ -68,8 +68,6 @@ def other_installation(worker: str, different: str) -> GemelError:
 
 # An executor of the standard library's kind whose work is done by the workers of a scheduler.
 
-Result = TypeVar("Result")
-
 
 class ClusterExecutor(Executor):
     """Gives what is submitted to workers.
@@ -82,7 +80,7 @@ class ClusterExecutor(Executor):
         self._address = address
         self._installed = installed
 
-    def submit(self, function: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
+    def submit(self, function: Callable[..., Value], /, *arguments: Any, **named: Any) -> Future[Value]:
         """Have a function carried out; arguments may be what `ClusterUnits.shared` gives.
 
         The future's errors are the function's of type `GemelError`, `LostUnitError`, and UNAVAILABLE where workers or
@@ -90,9 +88,9 @@ class ClusterExecutor(Executor):
         """
         assert not named  # noqa: S101 - Dask has meanings of its own for them
         there = self._executor.submit(carried_out, self._installed, function, *arguments)
-        here: Future[Result] = Future()
+        here: Future[Value] = Future()
 
-        def finished(there: Future[Result]) -> None:
+        def finished(there: Future[Value]) -> None:
             if there.cancelled():
                 if not here.cancelled():
                     here.set_exception(unreachable(self._address, "the loss of the connection in the midst of a run"))
@@ -103,7 +101,7 @@ class ClusterExecutor(Executor):
                 else:
                     here.set_exception(self._translated(error))
 
-        def cancelled(here: Future[Result]) -> None:
+        def cancelled(here: Future[Value]) -> None:
             if here.cancelled():
                 there.cancel()
 
@@ -122,9 +120,8 @@ class ClusterExecutor(Executor):
         if isinstance(error, GemelError):
             return error
         if isinstance(error, KilledWorker):
-            return LostUnitError(
-                f"the end of {TRIES} workers in the midst of it, the last of them {error.last_worker.name}"
-            )
+            last = error.last_worker.name
+            return LostUnitError(f"the end of {TRIES} workers in the midst of it, the last of them {last}")
         if isinstance(error, NoWorkerError | NoValidWorkerError):
             return unreachable(self._address, "no worker left")
         if isinstance(error, CommClosedError | OSError):

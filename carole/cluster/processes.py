@@ -17,7 +17,7 @@ from pydantic import Field
 from gemel.carole.cluster.engine_section import Credentials, DaskEngine
 from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.configuration import BlobsConfiguration, write_ready
+from gemel.carole.configuration import BlobsConfiguration, LogLevel, write_ready
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 # The configurations of a cluster's own processes: `scheduler.yaml` and `worker.yaml`.
-
-LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class SchedulerConfiguration(Credentials):

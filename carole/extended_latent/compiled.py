@@ -119,9 +119,9 @@ class BayesFactors:
         self._alice, self._bob = a.layout(values.codes_a[:, columns]), b.layout(values.codes_b[:, columns])
         self._joint = _joint_layout(keys, len(b.known), plans, set(b.own), model.alone)
 
-    def log(self, row_a: Ints, row_b: Ints, result: F64 | None = None) -> F64:
+    def log(self, row_a: Ints, row_b: Ints) -> F64:
         """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
-        result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
+        result = np.empty(len(row_a))
         rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
         pair_factors(*rows, self._alice, self._bob, self._joint, result)
         return result
@@ -214,9 +214,7 @@ def _joint_layout(
     flat: list[F64] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]
-    of_a: list[bool] = []
-    column: list[int] = []
-    stride: list[int] = []
+    variables: list[tuple[bool, int, int]] = []
     for factors in plans:
         for factor in factors:
             if id(factor) not in laid:
@@ -226,22 +224,15 @@ def _joint_layout(
                 flat.append(dense)
                 size += len(dense)
             table_start.append(laid[id(factor)])
-            column += factor.variables
-            of_a += [v not in of_bob for v in factor.variables]
-            stride += [math.prod(factor.levels[i + 1 :]) for i in range(len(factor.levels))]
-            variable_start.append(len(column))
+            for i, v in enumerate(factor.variables):
+                variables.append((v not in of_bob, v, math.prod(factor.levels[i + 1 :])))
+            variable_start.append(len(variables))
         factor_start.append(len(table_start))
     factors_alone = [key.log_factors for key in alone]
+    alone_start = np.cumsum([0, *(len(factors) for factors in factors_alone)])[:-1]
     return JointLayout(
-        np.array(keys, dtype=np.int64),
-        n_shapes_b,
-        factor_start=np.array(factor_start, dtype=np.int64),
-        table_start=np.array(table_start, dtype=np.int64),
-        variable_start=np.array(variable_start, dtype=np.int64),
-        of_a=np.array(of_a, dtype=np.bool_),
-        column=np.array(column, dtype=np.int64),
-        stride=np.array(stride, dtype=np.int64),
-        tables=np.concatenate(flat),
-        alone_start=np.cumsum([0, *(len(factors) for factors in factors_alone)])[:-1].astype(np.int64),
-        alone_factors=np.concatenate([*factors_alone, np.zeros(1)]),
-    )
+        np.array(keys, dtype=np.int64), n_shapes_b, np.array(factor_start, dtype=np.int64),
+        np.array(table_start, dtype=np.int64), np.array(variable_start, dtype=np.int64),
+        np.array(variables, dtype=np.int64).reshape(-1, 3), tables=np.concatenate(flat),
+        alone_start=alone_start.astype(np.int64), alone_factors=np.concatenate([*factors_alone, np.zeros(1)]),
+    )  # fmt: skip

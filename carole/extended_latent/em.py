@@ -153,11 +153,7 @@ class ExtendedEM:
 
 
 def extended_em(
-    model: Model,
-    patterns: PatternCounts,
-    classes: Classes,
-    settings: ExtendedSettings,
-    weights: F64 | None,
+    model: Model, patterns: PatternCounts, classes: Classes, settings: ExtendedSettings, weights: F64 | None
 ) -> ExtendedEM:
     """Estimate m with the Bayes factors of the values fixed.
 

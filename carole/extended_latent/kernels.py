@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64, Flags
+from gemel.carole.arrays import F64, I32, I64
 
 LARGEST = 700.0
 """A log Bayes factor is kept within this of 0: outside it, probabilities are 0 or 1 whatever else is known."""
@@ -31,9 +31,9 @@ class JointLayout(NamedTuple):
     factor_start: I64  # (n_plans + 1,): a plan's factors begin here and end where the next plan's begin
     table_start: I64  # (n_factors,): in `tables`
     variable_start: I64  # (n_factors + 1,): a factor's variables, likewise
-    of_a: Flags  # (n_factor_variables,): whether a variable's code is Alice's
-    column: I64  # (n_factor_variables,)
-    stride: I64  # (n_factor_variables,): in the table
+    variables: (
+        I64  # (n_factor_variables, 3): whether its code is Alice's (1) or Bob's; its column; its stride in the table
+    )
     tables: F64  # (n_cells,): natural logarithms, one table after the other
     alone_start: I64  # (n_alone,): in `alone_factors`
     alone_factors: F64  # (n_alone_values + 1,): log Bayes factor of agreement on each value
@@ -67,10 +67,9 @@ def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joi
         for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
             cell = joint.table_start[f]
             for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
-                if joint.of_a[v]:
-                    cell += joint.stride[v] * alice.codes[a, joint.column[v]]
-                else:
-                    cell += joint.stride[v] * bob.codes[b, joint.column[v]]
+                column = joint.variables[v, 1]
+                code = alice.codes[a, column] if joint.variables[v, 0] else bob.codes[b, column]
+                cell += joint.variables[v, 2] * code
             total += joint.tables[cell]
         if total > LARGEST:
             total = LARGEST

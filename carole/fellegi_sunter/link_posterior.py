@@ -138,9 +138,7 @@ class LinkPosterior:
             check_pairs(self.row_a, self.row_b, weight)
             made = self.arranged
             made.competition = made.competition or Competition(self.row_a, self.row_b, self.threads)
-            return made.competition.probabilities(
-                weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles
-            )
+            return made.competition.probabilities(weight, self.bipartite_prior, progress, near, cycles=cycles)
         record, partner, n_records, n_partners = self.choices
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         check_pairs(record, partner, weight)

@@ -174,12 +174,9 @@ class Model:
     def expected_matches(self) -> float:
         return self.p * self.n_a * self.n_b
 
-    def match_weights(self, gamma: I8) -> F64:
-        return match_weights(gamma, self.m, self.u)
-
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
-        return probability_of(self.match_weights(gamma), self.p)
+        return probability_of(match_weights(gamma, self.m, self.u), self.p)
 
 
 def log2_ratios(m: F64, u: F64) -> F64:

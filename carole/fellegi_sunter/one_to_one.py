@@ -48,7 +48,14 @@ class Competition:
     All likelihood ratios are 1 until they are weighed. Weighed again, as in each round of estimation, the probabilities
     are found from where they were.
 
-    12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
+    12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s. O(n_pairs) a sweep, and of
+    these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs well below the pairwise threshold, among which are
+    weak pairs that become links (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
+
+    References
+    ----------
+    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
+    .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
     """
 
     def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
@@ -134,30 +141,7 @@ class Competition:
 def uncontested(a: Ints, b: Ints) -> Flags:
     """Whether each pair is the only one of both its records. Eight bytes a record and pair."""
     only_a, only_b = (np.bincount(rows) == 1 for rows in (a, b))
-    found: Flags = only_a[a] & only_b[b]
-    return found
-
-
-def link_probabilities(
-    a: Ints, b: Ints, weight: F64, n_a: int, n_b: int, progress: StageProgress = lambda _: None
-) -> LinkProbabilities:
-    """Probability that each candidate pair is linked, given that no record is linked twice.
-
-    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked;
-    `weight` (float64, shape (n_pairs,)): match weights in bits, from `match_weights`. Any share of records with a match
-    is as likely.
-
-    O(n_pairs) a sweep (`Propagation`), and of these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs
-    well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
-    -9 lost none in FEBRL4, -3 one in 5,000).
-
-    References
-    ----------
-    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
-    .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
-    """
-    check_pairs(a, b, weight)
-    return Competition(a, b).probabilities(weight, BetaBipartite(n_a, n_b), progress)
+    return np.asarray(only_a[a] & only_b[b])
 
 
 def check_pairs(a: Ints, b: Ints, weight: F64) -> None:

@@ -99,8 +99,7 @@ class BetaPartners:
     def log_density(self, n: float) -> F64:
         """log P(Z) of a linkage with n links, n any number in 0 to `maximum`."""
         with_partner = betaln(n + self.alpha, self.n_records - n + self.beta) - betaln(self.alpha, self.beta)
-        density: F64 = with_partner - n * np.log(self.n_partners)
-        return density
+        return np.asarray(with_partner - n * np.log(self.n_partners))
 
 
 LinkPrior = BetaBipartite | BetaPartners

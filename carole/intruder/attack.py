@@ -18,9 +18,9 @@ from gemel.carole.comparison.counting import PatternCounter, merged
 from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic
-from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, U
 from gemel.carole.intruder.files import AttackedFiles
@@ -127,11 +127,7 @@ class Suspicions:
 
 
 def fellegi_sunter_attack(
-    files: AttackedFiles,
-    *,
-    u: U = "corrected",
-    dependence: str = "decomposable",
-    one_to_one: bool = True,
+    files: AttackedFiles, *, u: U = "corrected", dependence: str = "decomposable", one_to_one: bool = True
 ) -> Suspicions:
     """Link by agreement of the keys.
 
@@ -238,7 +234,8 @@ def _suspicions(
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
     believed = logistic(weight * _LOG2 + prior)
     if one_to_one and len(person):
-        links = link_probabilities(person, record, weight, len(files.known), len(files.released))
+        competing = LinkPosterior("one_to_one", person, record, len(files.known), len(files.released))
+        links = competing.probabilities(weight)
         if links.expected_links >= MIN_LINKED * expected:
             believed, expected = links.probability, links.expected_links
             warnings = (*warnings, *links.warnings)

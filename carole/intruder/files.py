@@ -43,9 +43,8 @@ class AttackedFiles:
             if codes.min() < -1 or (codes >= np.array(self.levels)).any():
                 raise _wrong("expected codes from -1 (missing) to one less than the number of levels", what, "others")
         if not self.keys:
-            raise parameter(
-                "keys", "the files have no variable in common", remedy="give columns the same names in both files"
-            )
+            remedy = "give columns the same names in both files"
+            raise parameter("keys", "the files have no variable in common", remedy=remedy)
         if self.record_of is not None and (
             len(self.record_of) != len(self.known)
             or self.record_of.min() < NO_PERSON

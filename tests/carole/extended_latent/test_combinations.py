@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
-from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tests.carole.fellegi_sunter.populations import counted_vectors
+from tests.carole.fellegi_sunter.populations import counted_vectors, link_probabilities
 
 
 @pytest.fixture(scope="module")
