@@ -138,7 +138,7 @@ class _Side:
         self.known, self._shape = _shapes(file, own)
         # By the other file's shape and the keys that agree, of each configuration.
         self._terms: dict[tuple[int, int], F64] = {}
-        # log P(own values, x_S) of each configuration, for each set S of keys; without a joint model nothing is known.
+        # log P(own values, x_S) of each configuration, for each set S of keys; 0 without a joint model.
         self._marginals = [np.zeros(len(file.codes)) for _ in sets]
         if model is not None:
             columns = np.arange(file.codes.shape[1])
