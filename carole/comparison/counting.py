@@ -95,7 +95,7 @@ class PatternCounter:
         """Write the positions of those of the first `n` keys that are here, and their values less 1."""
         return _find(code, mask, n, self._codes, self._masks, self._values, position, value)
 
-    def items(self) -> tuple[I64, U32, I64]:
+    def items(self) -> Counts:
         """Codes, masks and values, in no particular order."""
         full = self._values > 0
         return self._codes[full], self._masks[full], self._values[full]
@@ -112,13 +112,8 @@ class PatternCounter:
         _add(code, mask, value, 0, len(code), self._codes, self._masks, self._values, self._used)
 
 
-def merged(tables: Sequence[PatternCounter]) -> Counts:
-    """Sum of several tables, sorted by code and mask: the same whichever thread counted what."""
-    return summed([table.items() for table in tables])
-
-
 def summed(parts: Sequence[Counts]) -> Counts:
-    """Sum of several counts, sorted by code and mask."""
+    """Sum of several counts, sorted by code and mask: the same whichever thread counted what."""
     code, mask, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((mask, code))
     code, mask, value = code[order], mask[order], value[order]

@@ -23,7 +23,6 @@ from gemel.carole.engine.decision.quality import (
     by_check_field,
     by_decoys,
     claim_of,
-    one_match,
     quality_warnings,
     replicates,
 )
@@ -80,7 +79,7 @@ def quality_estimates(
             kept.row_a if first_a is None else first_a[kept.row_a],
             kept.row_b if first_b is None else first_b[kept.row_b],
         )
-        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, one_match(plan))
+        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, plan.once)
         rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
 
         def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
@@ -91,9 +90,9 @@ def quality_estimates(
             pairs, links = fit.decision.pairs, fit.decision.links
             below = fit.matches_below_floor(found.selected)
             claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
-            return Decided(fit.decision.order[links], claimed or Claim(1.0, 0.0))
+            return fit.decision.order[links], claimed or Claim(1.0, 0.0)
 
-        yield by_bootstrap(claim, replicates(drawn_from, decided, plan.replicates, rng, progress))
+        yield by_bootstrap(claim, *replicates(drawn_from, decided, plan.replicates, rng, progress))
 
 
 # Draws of a run's linkage, where they are to be released.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.linkage_input import without_key_warnings
-from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields, mismatch
+from gemel.carole.engine.pairs.preparation import BothSets, Samples, check_fields, mismatch
 from gemel.carole.engine.pairs.shards import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
@@ -162,7 +162,8 @@ class WholeFiles:
         self.distinct_records: BothSets = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
-        check(*self.rows, plan)
+        for side, part in zip(Side, self.rows, strict=True):
+            check_fields(side, part.n_rows, part.layout, plan)
         if plan.latent is not None:
             check_variables(*self.rows, plan.latent)
 

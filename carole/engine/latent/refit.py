@@ -17,7 +17,7 @@ from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
-from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.pairs.stream import NONE_KEPT, KeptPairs
 from gemel.carole.engine.run.contribution import Arrays, array_of
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
@@ -123,8 +123,7 @@ class RunRefit:
             chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
             kept, rows, evidence = chosen.pairs, chosen.rows, Evidence(chosen.pairs.pattern, chosen.bits)
         else:
-            none = np.empty(0, dtype=np.int32)
-            rows = KeptPairs(none, none, none)
+            rows = NONE_KEPT
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
         scheme, levels = with_beliefs(scheme, found, self.latent)

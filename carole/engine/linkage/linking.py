@@ -12,16 +12,18 @@ import numpy as np
 from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
+from gemel.carole.engine.decision.estimated import scored_patterns
 from gemel.carole.engine.inputs.files import WholeFiles, rarity
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import pair_numbers
+from gemel.carole.engine.run.contribution import joined, pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress
@@ -209,7 +211,7 @@ def with_entities(
     if names:
         weight = weight + rarity(a, b, names, row_a, row_b)
     by_itself = match_probabilities(weight, linkage.model.p)
-    pairs = kept.followed_by(ScoredPairs(row_a, row_b, pattern, weight, by_itself, by_itself))
+    pairs = joined([kept, ScoredPairs(row_a, row_b, pattern, weight, by_itself, by_itself)])
     probability = same_entity(
         own, (kept.row_a, kept.row_b), kept.weight, kept.link_probability, (pairs.row_a, pairs.row_b)
     )
@@ -244,15 +246,9 @@ def _compared(
     at = first[member.ravel()[len(known.gamma) :]]
     new = at >= len(known.gamma)
     at[new] = len(known.gamma) + np.arange(int(new.sum()))
-    gamma = gamma[new]
-    patterns = ScoredPatterns(
-        np.concatenate([known.gamma, gamma]),
-        np.concatenate([known.mask, np.zeros(len(gamma), dtype=known.mask.dtype)]),
-        np.concatenate([known.count, np.zeros(len(gamma), dtype=known.count.dtype)]),
-        np.concatenate([known.weight, linkage.scheme.match_weights(gamma)]),
-        np.concatenate([known.probability, linkage.scheme.match_probabilities(gamma)]),
-    )
-    return patterns, at[of_pair].astype(np.int32)
+    no_mask, no_pairs = np.zeros(int(new.sum()), dtype=np.uint32), np.zeros(int(new.sum()), dtype=np.int64)
+    added = scored_patterns(linkage.scheme, PatternCounts(gamma[new], no_mask, no_pairs))
+    return joined([known, added]), at[of_pair].astype(np.int32)
 
 
 def link(

@@ -153,7 +153,7 @@ def _chance(
 ) -> list[F64]:
     """By field, the bits of evidence of each level: how rarely random pairs of the two files reach it."""
     if groups > 1:
-        row_a, row_b = pairs_in_groups(samples, groups)
+        row_a, row_b = pairs_in_groups(samples[0].n_rows, samples[1].n_rows, groups)
     else:
         n = min(CHANCE_PAIRS, samples[0].n_rows * samples[1].n_rows)
         row_a, row_b = (rng.integers(0, part.n_rows, n).astype(np.int32) for part in samples)

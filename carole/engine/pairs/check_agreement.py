@@ -14,12 +14,13 @@ import numpy as np
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.blocking.candidates import AscendingPairs, Part, stretches
 from gemel.carole.engine.pairs.preparation import (
+    EXACT_CELLS,
+    SAMPLE_PAIRS,
     Samples,
     all_pairs_levels,
     comparison_of,
     field_levels,
     grouped_levels,
-    levels_of_all,
     missing_shares,
     pairs_in_groups,
     without_diagonal,
@@ -143,10 +144,10 @@ class SampledAgreement:
         """The share of all pairs of records with a field, or of a sample of them, that agree in it."""
         rows, groups = self._samples.rows, self._samples.groups
         if groups > 1:
-            levels = field_levels(rows, field, pairs_in_groups(rows, groups))
+            levels = field_levels(rows, field, pairs_in_groups(rows[0].n_rows, rows[1].n_rows, groups))
         else:
-            rng = np.random.default_rng(self._context.plan.seed)
-            levels = levels_of_all(*rows, field, self._context.pool, rng)
+            pool, rng = self._context.pool, np.random.default_rng(self._context.plan.seed)
+            levels = comparison_of(*rows, field).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
         total = float(levels.sum())
         return float(levels[-1]) / total if total else 0.0
 

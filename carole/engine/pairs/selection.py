@@ -85,9 +85,6 @@ STRONG = 0.5
 CHANCE = 0.05
 """Largest share of the pairs of equal records that chance may explain where they are taken for copies."""
 
-MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_many": ("Bob",)}
-"""Whose file may have several records of a person under an assignment."""
-
 
 def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: U64 | None = None) -> int:
     """Records that equal another of the same file in every compared field and lack none. O(rows * fields).
@@ -145,8 +142,9 @@ def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) 
     chosen = plan.assignment
     if chosen == "clusters":
         return
-    for side, one, other in zip(("Alice", "Bob"), found, ("many_to_one", "one_to_many"), strict=True):
-        if side in MANY_ALLOWED.get(chosen, ()):
+    others = "many_to_one", "one_to_many"
+    for side, one, other, several in zip(("Alice", "Bob"), found, others, plan.several, strict=True):
+        if several:
             continue
         if one.equal:
             yield result_warning("equal_records", records=one.equal, side=side, assignment=chosen, other=other)
@@ -201,13 +199,12 @@ def best_possible(
 
 def _best_of_file(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
     gamma = np.full((len(found.missing), len(plan.compared)), -1, dtype=np.int8)
-    position = {field.name: q for q, field in enumerate(plan.fields)}
     for q, field in enumerate(plan.fields):
         gamma[~found.missing[:, q], q] = len(field.bounds) - 1
-    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
-        gamma[~found.missing[:, [position[name] for name in swap]].any(axis=1), q] = 0
+    for q, places in zip(plan.swapped, plan.exchanged, strict=True):
+        gamma[~found.missing[:, places].any(axis=1), q] = 0
     for q, name in zip(plan.presence, plan.present, strict=True):
-        gamma[:, q] = ~found.missing[:, position[name]]
+        gamma[:, q] = ~found.missing[:, plan.position[name]]
     probability = fitted.match_probabilities(gamma)
     order = np.argsort(probability, kind="stable")
     return BestPossible(probability[order], found.records[order])

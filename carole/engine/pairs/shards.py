@@ -24,8 +24,8 @@ from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreemen
 from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.preparation import Samples
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present, summed_fields_present
-from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, joined
-from gemel.carole.engine.run.contribution import Contribution, SetReference
+from gemel.carole.engine.pairs.stream import NONE_KEPT, ComparisonVectors, KeptPairs, PairStream
+from gemel.carole.engine.run.contribution import Contribution, SetReference, joined
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -122,42 +122,23 @@ Selected = tuple[I64, U32, I64]
 """Packed vectors, masks, and the number of each in the result."""
 
 
-@dataclass(frozen=True, repr=False)
-class ShardSize:
-    """The pairs within the blocks of a shard, and its blocks of many pairs."""
-
-    pairs: int
-    large: list[Block]
-
-
-@dataclass(frozen=True)
-class RecordFacts:
-    """Of the rows of a set: which fields they lack, and how many equal another."""
-
-    present: FieldsPresent
-    equal: int
-
-
 @dataclass(frozen=True)
 class UnitReference:
     shard: ShardReference
     unit: Unit
 
 
-def shard_size(shard: ShardReference, above: int) -> ShardSize:
-    """Count the pairs of a shard; only digests are read."""
-    return ShardSize(*shared_blocks(shard.place.rule, shard.a.digests(), shard.b.digests(), above))
+def shard_size(shard: ShardReference, above: int) -> tuple[int, list[Block]]:
+    """The pairs within the blocks of a shard, and its blocks of more than `above`; only digests are read."""
+    return shared_blocks(shard.place.rule, shard.a.digests(), shard.b.digests(), above)
 
 
-def digest_of_blocks(part: Contribution, number: int) -> bytes:
-    return hashlib.sha256(part.reference(number).digests().astype("<u8").tobytes()).digest()
-
-
-def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
-    """Of a set of the rule with most rows, in which each row is a different record."""
+def record_facts(part: SetReference, plan: LinkagePlan) -> tuple[FieldsPresent, int]:
+    """Which fields the rows of a set lack, and how many equal another: of a set of the rule with most rows, in which
+    each row is a different record."""
     rows = part.read()
     # Of a field that the rule fixes all rows have the same code, whatever their block: the block tells them apart.
-    return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
+    return fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule])
 
 
 def count_unit(unit: UnitReference, plan: LinkagePlan, max_patterns: int) -> Counts:
@@ -238,23 +219,19 @@ class ShardedPairs:
         above = min(LARGE_BLOCK, *(rule.limit for rule in rules))
         tasks = [Task(self._named(shard), 1, shard) for shard in shards]
         sizes = list(self._each(partial(shard_size, above=above), tasks, progress))
-        large = tuple(block for size in sizes for block in size.large)
+        large = tuple(block for _, blocks in sizes for block in blocks)
         for block in large:
             refuse_above_limit(block, rules[block.rule])
         per_rule = [0] * len(rules)
         self._units: list[Task] = []
-        for task, size in zip(tasks, sizes, strict=True):
-            per_rule[task.reference.place.rule] += size.pairs
-            for unit in units_of(task.reference.place, size.pairs):
+        for task, (pairs, _) in zip(tasks, sizes, strict=True):
+            per_rule[task.reference.place.rule] += pairs
+            for unit in units_of(task.reference.place, pairs):
                 self._units.append(Task(task.name, unit.stop - unit.start, UnitReference(task.reference, unit)))
         self.blocked = BlocksBySize(tuple(per_rule), large)
 
-    @property
-    def n_pairs(self) -> int:
-        return sum(self.blocked.pairs_per_rule)
-
     def count(self, progress: StageProgress) -> Counts:
-        maximum = self._context.max_patterns(self.n_pairs)
+        maximum = self._context.max_patterns(sum(self.blocked.pairs_per_rule))
         tally = Tally()
         count = partial(count_unit, plan=self._context.plan, max_patterns=maximum)
         for counts in self._each(count, self._units, progress):
@@ -268,7 +245,7 @@ class ShardedPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
         selected = self._context.units.shared((code, mask, pattern))
         keep = partial(keep_unit, plan=self._context.plan)
-        return joined(list(self._each(keep, self._units, progress, selected)))
+        return joined(list(self._each(keep, self._units, progress, selected)) or [NONE_KEPT])
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
         """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
@@ -277,9 +254,9 @@ class ShardedPairs:
             rule = part.largest_rule
             sets = [Task(f"rule {rule}, set {number}", 1, part.reference(number)) for number in part.sets_of(rule)]
             found.append(list(self._each(partial(record_facts, plan=plan), sets, quiet)))
-        present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
-        equal = [sum(facts.equal for facts in of_file) for of_file in found]
-        return (present[0], present[1]), (equal[0], equal[1])
+        lacking_a, lacking_b = (summed_fields_present([lacking for lacking, _ in of_file]) for of_file in found)
+        equal_a, equal_b = (sum(equal for _, equal in of_file) for of_file in found)
+        return (lacking_a, lacking_b), (equal_a, equal_b)
 
     def _room_for(self, shards: list[Shard]) -> int:
         """Reserve the memory of as many units as fit, one for each thread at most; their number."""
@@ -362,7 +339,8 @@ def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suit
     digest = hashlib.sha256(_VERSION)
     for part in (a, b):
         for number in range(len(part.sets)):
-            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
+            blocks = part.reference(number).digests().astype("<u8").tobytes()
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + hashlib.sha256(blocks).digest())
     for which in (kept.row_a, kept.row_b, kept.pattern):
         digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
     place = np.arange(len(kept.pattern))

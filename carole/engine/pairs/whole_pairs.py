@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gemel.carole.arrays import I32, I64, U32, U64
+from gemel.carole.arrays import I64, U32, U64
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
 from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, CandidatePairs
 from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule, band_keys
 from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement
-from gemel.carole.engine.pairs.linkage_input import Blocked
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, level_tables
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, StreamedPairs
@@ -114,19 +113,15 @@ class WholePairs:
         maximum = context.max_patterns(n_pairs)
         store = budget.try_take(PairStream.stored_bytes(n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, plan, tables)
-        self.by_chance = SampledAgreement(records, context, tables, self._mark)
+        self.by_chance = SampledAgreement(records, context, tables, lambda *pairs: self.blocked.mark(*pairs))
         pairs = AscendingPairs(self._source) if records.within else self._source
         self._stream = PairStream(pairs, vectors, context.pool, context.threads, max_patterns=maximum, store=store)
 
     @property
-    def blocked(self) -> Blocked:
+    def blocked(self) -> BlockedPairs:
         """What is known of the blocks; there are none without rules."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         return self._source
-
-    def _mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-        assert not isinstance(self._source, AllPairs)  # noqa: S101
-        self._source.mark(row_a, row_b, n, mask)
 
     def count(self, progress: StageProgress) -> Counts:
         return self._stream.count(progress)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from gemel.carole.arrays import Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS, CodedLinks, Expected, check_coded
 from gemel.carole.engine.decision.estimated import MIN_LINK
-from gemel.carole.engine.decision.quality import one_match
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
@@ -151,7 +150,7 @@ def check_result(
     if counted.links > counted.kept:
         raise _malformed(f"{counted.links} links of {counted.kept} candidate pairs")
     # Rows of one rule are of different records, so that no row is in two links where no record is.
-    for once, of_pairs in zip(one_match(plan), rows or (), strict=rows is not None):
+    for once, of_pairs in zip(plan.once, rows or (), strict=rows is not None):
         if once and counted.links > (different := n_distinct(of_pairs)):
             raise _malformed(f"{counted.links} links of {different} rows of a file")
 
@@ -178,7 +177,7 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         "unlinked records": all(
             number - n_links <= unlinked <= number - (n_links if once else bool(n_links))
             for once, number, unlinked in zip(
-                one_match(plan), (found.n_a, found.n_b), (counted.unlinked.alice, counted.unlinked.bob), strict=True
+                plan.once, (found.n_a, found.n_b), (counted.unlinked.alice, counted.unlinked.bob), strict=True
             )
         ),
     }

@@ -13,7 +13,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +164,17 @@ def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
 def pair_numbers(a: Ints, b: Ints) -> I64:
     """A number for each pair of rows, ascending as the pairs are."""
     return np.asarray(a.astype(np.int64) << 32 | b.astype(np.int64))
+
+
+Columns = TypeVar("Columns")
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Dataclasses of arrays as one: the arrays of each name one after the other; None where the first has none."""
+    made: Any = type(parts[0])
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    whole: Columns = made(*(None if own[0] is None else np.concatenate(own) for own in columns))
+    return whole
 
 
 def n_distinct(rows: Ints) -> int:

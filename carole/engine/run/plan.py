@@ -245,9 +245,30 @@ class LinkagePlan:
         return range(self.swapped.stop, self.swapped.stop + len(self.present))
 
     @property
+    def position(self) -> dict[str, int]:
+        """The place of each field among those compared."""
+        return {field.name: q for q, field in enumerate(self.fields)}
+
+    @property
+    def exchanged(self) -> tuple[tuple[int, int], ...]:
+        """Of each swap the places of its two fields."""
+        return tuple((self.position[first], self.position[second]) for first, second in self.swaps)
+
+    @property
+    def several(self) -> tuple[bool, bool]:
+        """Whether A's file, and B's, may have several records of a person with a link each."""
+        return self.assignment in ("none", "many_to_one"), self.assignment in ("none", "one_to_many")
+
+    @property
+    def once(self) -> tuple[bool, bool]:
+        """Whether a record of A, and of B, has one link at most."""
+        several_a, several_b = (self.assignment == "clusters" or several for several in self.several)
+        return not several_b, not several_a
+
+    @property
     def one_to_one(self) -> bool:
         """Whether no record of either file may have two links."""
-        return self.assignment in ("one_to_one", "greedy")
+        return all(self.once)
 
     @property
     def competing(self) -> bool:
