@@ -14,7 +14,7 @@ the sum being over the decoy's candidates. The competing link of the record lose
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from gemel.carole.fellegi_sunter.link_posterior import group_means
 from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.signatures.signature_sets import SignatureSet
 
 # The pairs of decoys with records: those of a contribution in mode open or trusted, whose last rows are decoys.
 #
@@ -87,27 +87,20 @@ def decoys_of_files(
     (a, decoys_a), (b, decoys_b) = (records_and_decoys(part, plan.decoys) for part in whole)
     names = [field.name for field in plan.fields if field.value_frequencies]
 
-    def weighted(found: WeightedPairs, before_a: int, before_b: int) -> F64:
-        row_a, row_b, weight = found
-        # Values are as frequent as in the files: a decoy's are those of records.
-        return weight + rarity(*whole, names, row_a + before_a, row_b + before_b) if names else weight
-
     def source(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
-        of_a, of_b = above(WholeFiles(decoys_a, b), scheme, floor), above(WholeFiles(a, decoys_b), scheme, floor)
-        return (
-            DecoyPairs(of_a[0], of_a[1], weighted(of_a, a.n_rows, 0)),
-            DecoyPairs(of_b[1], of_b[0], weighted(of_b, 0, b.n_rows)),
-        )
+        a_decoy, in_b, weight_a = above(WholeFiles(decoys_a, b), scheme, floor)
+        in_a, b_decoy, weight_b = above(WholeFiles(a, decoys_b), scheme, floor)
+        # Values are as frequent as in the files: a decoy's are those of records. Without names nothing is added.
+        weight_a = weight_a + rarity(*whole, names, a_decoy + a.n_rows, in_b)
+        weight_b = weight_b + rarity(*whole, names, in_a, b_decoy + b.n_rows)
+        return DecoyPairs(a_decoy, in_b, weight_a), DecoyPairs(b_decoy, in_a, weight_b)
 
     return source
 
 
 def _rows(part: SignatureSet, rows: slice) -> SignatureSet:
-    fields = {
-        name: FieldSignatures(field.bits, field.signatures, field.codes[rows], field.content)
-        for name, field in part.fields.items()
-    }
-    variables = {name: VariableCodes(codes.categories, codes.codes[rows]) for name, codes in part.variables.items()}
+    fields = {name: replace(field, codes=field.codes[rows]) for name, field in part.fields.items()}
+    variables = {name: replace(variable, codes=variable.codes[rows]) for name, variable in part.variables.items()}
     blocks = {name: keys[rows] for name, keys in part.blocks.items()}
     return SignatureSet(part.rule, rows.stop - rows.start, fields, blocks, variables)
 

@@ -34,8 +34,8 @@ def history(linkage: Linkage) -> dict[str, Any]:
     steps = np.unique(np.linspace(0, max(n - 1, 0), min(n, STEPS)).round().astype(np.int64))
     return {
         "step": steps.tolist(),
-        "p": np.asarray(path.p)[steps].tolist(),
-        "log_likelihood": np.asarray(path.log_likelihood)[steps].tolist(),
+        "p": path.p[steps].tolist(),
+        "log_likelihood": path.log_likelihood[steps].tolist(),
         "top_m": {
             field.name: path.m[steps, q, field.n_levels - 1].tolist() for q, field in enumerate(linkage.model.fields)
         },

@@ -48,14 +48,9 @@ def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
     """Codes of the values on both sides, equal where signatures (or values) are; -1 where a value is missing."""
     both = np.ascontiguousarray(np.concatenate([a.signatures, b.signatures]))
     _, joint = np.unique(both.view([("", both.dtype)] * both.shape[1]).ravel(), return_inverse=True)
-    joint = joint.ravel().astype(np.int64)
-
-    def codes(field: FieldSignatures, of_values: Codes) -> Codes:
-        if not len(of_values):
-            return np.full(len(field.codes), -1, dtype=np.int64)
-        return np.where(field.codes >= 0, of_values[field.codes], -1)
-
-    return codes(a, joint[: len(a.signatures)]), codes(b, joint[len(a.signatures) :])
+    of_a, of_b = np.split(joint.ravel().astype(np.int64), [len(a.signatures)])
+    # The code of a missing value, -1, finds the last place.
+    return np.append(of_a, -1)[a.codes], np.append(of_b, -1)[b.codes]
 
 
 def value_weights(code_a: Codes, code_b: Codes) -> F64:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -56,24 +56,14 @@ class OneFile(WholeFiles):
         self.distinct_records = part, part
 
 
-@dataclass(frozen=True)
-class Deduplication:
-    """A file's duplicates.
-
-    `linkage`: of the file with itself: `row_a` is the earlier record of each pair, `link_probability` the probability
-    that both are of one person, and the links are the kept pairs within persons; `person`: int64, shape (n_rows,): the
-    first record of each record's person; the record itself where it has no earlier one.
-    """
-
-    linkage: Linkage
-    person: I64
-
-
-def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Deduplication:
+def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> tuple[Linkage, I64]:
     """Find the records of a file that are of one person.
 
     `plan`: what is meant for two files is left alone: the assignment, the expected matches, the latent step and the
-    estimates of quality. Raises as `link`.
+    estimates of quality. Returns the linkage of the file with itself: `row_a` is the earlier record of each pair,
+    `link_probability` the probability that both are of one person, and the links are the kept pairs within persons;
+    and int64, shape (n_rows,): the first record of each record's person; the record itself where it has no earlier one.
+    Raises as `link`.
     """
     plan = replace(
         plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
@@ -94,7 +84,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         warnings=tuple(warning for warning in linkage.warnings if warning.code not in NOT_OF_ONE_FILE),
         one_file=part.n_rows,
     )
-    return Deduplication(linkage, person)
+    return linkage, person
 
 
 def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
@@ -109,8 +99,7 @@ def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
 
 def _with_an_empty_record(part: SignatureSet) -> SignatureSet:
     fields = {
-        name: replace(field, codes=np.append(field.codes, np.array(MISSING, dtype=field.codes.dtype)))
-        for name, field in part.fields.items()
+        name: replace(field, codes=np.append(field.codes, np.int32(MISSING))) for name, field in part.fields.items()
     }
     # A key of its own: it is in no block, and is no record without a key that a warning should count.
     own_key = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
@@ -152,7 +141,7 @@ def own_persons(
 
     # A requested rate of false links is one of links between persons: these are then the most probable ones.
     try:
-        found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
+        linkage, person = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
     except GemelError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
@@ -163,13 +152,13 @@ def own_persons(
             got=error.got,
             remedy="compare more fields, or set links.assignment to one_to_one",
         ) from error
-    pairs = found.linkage.pairs
+    pairs = linkage.pairs
     warnings = tuple(
         result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
-        for warning in found.linkage.warnings
+        for warning in linkage.warnings
         if warning.code in DOUBTS
     )
-    return OwnPersons.of(found.person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
+    return OwnPersons.of(person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
 
 
 def both_persons(
@@ -204,7 +193,9 @@ def with_entities(
             got=f"{n_links:,} pairs",
             remedy="compare fields that distinguish people, or raise it in Carole's configuration",
         )
-    row_a, row_b = _not_kept(entities.pairs(), kept)
+    row_a, row_b = entities.pairs()
+    new = ~np.isin(pair_numbers(row_a, row_b), pair_numbers(kept.row_a, kept.row_b))
+    row_a, row_b = row_a[new], row_b[new]
     patterns, pattern = _compared(linkage.patterns, linkage, (row_a, row_b), a, b, plan)
     weight = patterns.weight[pattern]
     names = [field.name for field in plan.fields if field.value_frequencies]
@@ -229,11 +220,6 @@ def with_entities(
         return linkage
     exceeding = result_warning("links_exceed_both_files", links=n_links, records=max(linkage.records))
     return replace(linkage, warnings=(*linkage.warnings, exceeding))
-
-
-def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
-    new = ~np.isin(pair_numbers(*pairs), pair_numbers(kept.row_a, kept.row_b))
-    return pairs[0][new], pairs[1][new]
 
 
 def _compared(

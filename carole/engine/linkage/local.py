@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -48,12 +48,9 @@ def compare(
     and `b`. Raises as `link`; PARAMETER if a block has more pairs than its rule allows.
     """
     run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
-    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
-        if resources.units is None:
-            found, kept, _ = run.compared(pool)
-        else:
-            with resources.units((a.reference(0), b.reference(0))) as units:
-                found, kept, _ = run.compared(pool, units)
+    opened = nullcontext() if resources.units is None else resources.units((a.reference(0), b.reference(0)))
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool, opened as units:
+        found, kept, _ = run.compared(pool, units)
     return found, kept
 
 
@@ -75,7 +72,8 @@ class Run:
         with self._stage("tables") as progress:
             pairs = files.pairs(context, progress)
         with self._stage("levels") as progress:
-            levels = self._chance_levels(pairs, progress)
+            # Without blocking they follow from the vectors.
+            levels = pairs.by_chance.levels(progress) if plan.rules else None
         with self._stage("count") as progress:
             code, mask, count = pairs.count(progress)
             check_pairs(int(count.sum()), n_a, n_b)
@@ -163,13 +161,6 @@ class Run:
         assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
         return self._files.rows
 
-    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> F64 | None:
-        """Levels over the whole product; without blocking they follow from the patterns."""
-        if not self._plan.rules:
-            progress(1.0)
-            return None
-        return pairs.by_chance.levels(progress)
-
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:
         started = time.perf_counter()
@@ -202,9 +193,3 @@ def _require_all(kept: KeptPairs, count: I64, selected: I64) -> None:
             got=f"{int(found.sum()):,} pairs",
             remedy="start the run again, and report it",
         )
-
-
-# The link of two whole files: of records, or of persons where files have several records of one.
-#
-# A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
-# file that count as one person, decoys that are no records, and the extended latent step.

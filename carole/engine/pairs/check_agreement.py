@@ -124,10 +124,13 @@ class SampledAgreement:
         samples, context = self._samples, self._context
         n_a, n_b = samples.n_records
         rows_a, rows_b = (part.n_rows for part in samples.rows)
+        vectors = ComparisonVectors(*samples.rows, context.plan, self._tables)
         for maximum in SAMPLES:
             drawn = RandomPairs(rows_a, rows_b, self._mark, min(maximum, n_a * n_b), context.plan.seed, samples.groups)
+            source, fitting = AscendingPairs(drawn) if samples.within else drawn, context.max_patterns(drawn.n_pairs)
+            stream = PairStream(source, vectors, context.pool, context.threads, max_patterns=fitting, store=False)
             try:
-                code, mask, count = self._stream(drawn).count(quiet)
+                code, mask, count = stream.count(quiet)
                 break
             except GemelError as error:
                 # Fewer pairs have fewer distinct vectors, which may fit into memory.
@@ -150,10 +153,3 @@ class SampledAgreement:
             levels = comparison_of(*rows, field).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
         total = float(levels.sum())
         return float(levels[-1]) / total if total else 0.0
-
-    def _stream(self, pairs: RandomPairs) -> PairStream:
-        context = self._context
-        vectors = ComparisonVectors(*self._samples.rows, context.plan, self._tables)
-        source = AscendingPairs(pairs) if self._samples.within else pairs
-        maximum = context.max_patterns(pairs.n_pairs)
-        return PairStream(source, vectors, context.pool, context.threads, max_patterns=maximum, store=False)

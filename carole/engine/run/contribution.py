@@ -13,6 +13,8 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from operator import mul
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -115,9 +117,7 @@ class Packing:
 
     def __init__(self, names: Sequence[str], n_levels: Sequence[int]) -> None:
         self.n_levels = tuple(n_levels)
-        strides = [1]
-        for levels in self.n_levels:
-            strides.append(strides[-1] * (levels + 1))
+        strides = list(accumulate((levels + 1 for levels in self.n_levels), mul, initial=1))
         if strides[-1] >= 2**63:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
             raise parameter(
