@@ -126,9 +126,14 @@ def _mark_related(
     for i in range(n):
         a, b = codes_a[row_a[i]], codes_b[row_b[i]]
         if a >= 0 and b >= 0:
-            partners = partner[first[a] : first[a + 1]]
-            place = np.searchsorted(partners, b)
-            if place < len(partners) and partners[place] == b:
+            lo, hi = first[a], first[a + 1]
+            while lo < hi:
+                middle = (lo + hi) // 2
+                if partner[middle] < b:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            if lo < first[a + 1] and partner[lo] == b:
                 mask[i] |= bit
 
 

@@ -13,7 +13,7 @@ from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.pairs.linkage_input import without_key_warnings
+from gemel.carole.engine.pairs.linkage_input import LinkageInput, without_key_warnings
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
 from gemel.carole.engine.run.contribution import Packing
@@ -97,11 +97,8 @@ class FileSizes:
     largest_rule: int
 
 
-class SharedFiles:
-    """The `LinkageInput` of mode shared."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class SharedFiles(LinkageInput):
+    """The contributions of mode shared."""
 
     def __init__(self, sizes: tuple[FileSizes, FileSizes], blocks: BlocksBySize, opened: OpenedRun, name: Name) -> None:
         self.sizes, self.blocks, self.opened, self.name = sizes, blocks, opened, name

@@ -33,6 +33,7 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
+from gemel.carole.fellegi_sunter.link_posterior import of_persons
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
@@ -74,11 +75,7 @@ def quality_estimates(
         probability[decision.order] = decision.pairs.link_probability
         not_kept = fit.matches
         not_kept[found.selected] = 0.0
-        first_a, first_b = found.counted(plan)
-        persons = (
-            kept.row_a if first_a is None else first_a[kept.row_a],
-            kept.row_b if first_b is None else first_b[kept.row_b],
-        )
+        persons = of_persons(kept.row_a, kept.row_b, found.counted(plan))
         drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, plan.once)
         rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
 

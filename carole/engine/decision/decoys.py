@@ -29,7 +29,7 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.evaluation.quality_estimate import DecoyCount
-from gemel.carole.fellegi_sunter.link_posterior import group_means
+from gemel.carole.fellegi_sunter.link_posterior import group_means, of_persons
 from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError
@@ -41,18 +41,9 @@ from gemel.common.signatures.signature_sets import SignatureSet
 # with the other file's records after the model is known, and so leave nothing in the run's counts.
 
 
-@dataclass(frozen=True, repr=False)
-class DecoyPairs:
-    """Pairs of one custodian's decoys with the other's records.
-
-    `decoy`: int, shape (n_pairs,): a number for the decoy of each pair; `record`: int, shape (n_pairs,): row of the
-    other file; `weight`: float64, shape (n_pairs,): match weight in bits, under the run's model.
-    """
-
-    decoy: Ints
-    record: Ints
-    weight: F64
-
+DecoyPairs = tuple[Ints, Ints, F64]
+"""Pairs of one custodian's decoys with the other's records: a number for the decoy, the row of the other file, and the
+match weight in bits, under the run's model."""
 
 DecoySource = Callable[[FittedScheme, float], tuple[DecoyPairs, DecoyPairs]]
 """The pairs of A's and of B's decoys above a floor of their weight, once the run's model is known."""
@@ -93,7 +84,7 @@ def decoys_of_files(
         # Values are as frequent as in the files: a decoy's are those of records. Without names nothing is added.
         weight_a = weight_a + rarity(*whole, names, a_decoy + a.n_rows, in_b)
         weight_b = weight_b + rarity(*whole, names, in_a, b_decoy + b.n_rows)
-        return DecoyPairs(a_decoy, in_b, weight_a), DecoyPairs(b_decoy, in_a, weight_b)
+        return (a_decoy, in_b, weight_a), (b_decoy, in_a, weight_b)
 
     return source
 
@@ -126,15 +117,8 @@ def count_linked(
     counts = []
     for own, other, of_side in zip(persons, reversed(persons), pairs, strict=True):
         person = _linked(of_side, other, fit, plan)
-        counts.append(
-            DecoyCount(
-                decoys=plan.decoys,
-                linked=len(person),
-                to_unlinked=int((other.rival[person] == 0).sum()),
-                records=own.number,
-                linked_records=int((own.rival > 0).sum()),
-            )
-        )
+        to_unlinked, linked_records = int((other.rival[person] == 0).sum()), int((own.rival > 0).sum())
+        counts.append(DecoyCount(plan.decoys, len(person), to_unlinked, own.number, linked_records))
     return counts[0], counts[1]
 
 
@@ -152,8 +136,7 @@ class _Persons:
         """Of A and of B."""
         pairs, links, order = fit.decision.pairs, fit.decision.links, fit.decision.order
         firsts = found.counted(plan)
-        rows = kept.row_a[order], kept.row_b[order]
-        persons = [own if first is None else first[own] for own, first in zip(rows, firsts, strict=True)]
+        persons = of_persons(kept.row_a[order], kept.row_b[order], firsts)
         # All pairs of two persons' records have the probability of their one link.
         _, once = np.unique(pair_numbers(persons[0], persons[1]), return_index=True)
         made = []
@@ -171,9 +154,10 @@ class _Persons:
 
 def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> I64:
     """The other person of each link, of which a decoy has one at most."""
-    person = pairs.record if other.first is None else other.first[pairs.record]
-    both, member = np.unique(pair_numbers(pairs.decoy, person), return_inverse=True)
-    log_ratio = group_means(pairs.weight, member.ravel(), len(both)) * np.log(2.0)
+    of_decoy, record, weight = pairs
+    person = record if other.first is None else other.first[record]
+    both, member = np.unique(pair_numbers(of_decoy, person), return_inverse=True)
+    log_ratio = group_means(weight, member.ravel(), len(both)) * np.log(2.0)
     decoy, person = both >> 32, both & 0xFFFFFFFF
     if plan.assignment == "greedy":
         probability, rival = logistic(log_ratio + _log_odds(fit.scheme.model.p)), other.rival[person]

@@ -218,19 +218,11 @@ def estimated(
 
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
+    names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
+    personal, beliefs = [field.name for field in plan.fields if field.personal], dict(plan.m_prior)
+    settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme,
-        patterns,
-        [field.name for field in plan.compared],
-        [field.bounds for field in plan.compared],
-        n_a,
-        n_b,
-        estimation(plan),
-        rule_fields(plan),
-        levels,
-        plan.swapped,
-        dict(plan.m_prior),
-        [field.name for field in plan.fields if field.personal],
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, personal
     )
 
 

@@ -106,7 +106,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             "estimated_lost": None if linkage.blocking.lost is None else float(linkage.blocking.lost),
             "method": linkage.blocking.method,
             "assumptions": list(linkage.blocking.assumptions),
-            "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
+            "estimated_recall": None if linkage.blocking.recall is None else float(linkage.blocking.recall),
         }
     else:
         # Blocked pairs agree on their keys by construction, so the model does not predict how often.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
-from gemel.carole.engine.pairs.linkage_input import without_key_warnings
+from gemel.carole.engine.pairs.linkage_input import LinkageInput, without_key_warnings
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check_fields, mismatch
 from gemel.carole.engine.pairs.shards import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
@@ -145,11 +145,8 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
     return Values(tuple(variables), codes_a, codes_b), warnings
 
 
-class WholeFiles:
-    """The `LinkageInput` of modes open and trusted."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class WholeFiles(LinkageInput):
+    """The contributions of modes open and trusted."""
 
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:
         self.rows: BothSets = a, b
@@ -167,15 +164,9 @@ class WholeFiles:
         records = Samples(self.distinct_records, self.n_records, within=self.within)
         return WholePairs(self.rows, records, context, progress)
 
-    def warnings(self) -> Iterator[ResultWarning]:
-        yield from ()
 
-
-class BlockKeyedFiles:
-    """The `LinkageInput` of mode block_keyed."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class BlockKeyedFiles(LinkageInput):
+    """The contributions of mode block_keyed."""
 
     def __init__(self, a: Contribution, b: Contribution) -> None:
         self._a, self._b = a, b
@@ -189,11 +180,8 @@ class BlockKeyedFiles:
         for side, part in (("alice", self._a), ("bob", self._b)):
             check_fields(side, sum(of_set.rows for of_set in part.sets), part.sets[0], plan)
         if any(field.value_frequencies for field in plan.fields):
-            raise parameter(
-                "fields.value_frequencies",
-                "values cannot be counted across a file when each block has its own keys",
-                remedy="remove it, or link in mode open",
-            )
+            what = "values cannot be counted across a file when each block has its own keys"
+            raise parameter("fields.value_frequencies", what, remedy="remove it, or link in mode open")
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ShardedPairs:
         samples = Samples((self._a.sample, self._b.sample), self.n_records, GROUPS)

@@ -145,13 +145,9 @@ def own_persons(
     except GemelError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
-        raise GemelError(
-            ErrorCode.NOT_IDENTIFIED,
-            f"the persons within {side}'s file cannot be found by these fields: {error.what}",
-            where=error.where,
-            got=error.got,
-            remedy="compare more fields, or set links.assignment to one_to_one",
-        ) from error
+        what = f"the persons within {side}'s file cannot be found by these fields: {error.what}"
+        remedy = "compare more fields, or set links.assignment to one_to_one"
+        raise GemelError(error.code, what, where=error.where, got=error.got, remedy=remedy) from error
     pairs = linkage.pairs
     warnings = tuple(
         result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
@@ -186,13 +182,9 @@ def with_entities(
     entities = Entities.of((own[0].first, own[1].first), links)
     n_links = int(np.dot(*entities.sizes))
     if KEPT_BYTES * n_links > resources.memory_bytes - linkage.peak_bytes:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            "the pairs of records of linked persons do not fit into the memory of a run",
-            where="limits.memory",
-            got=f"{n_links:,} pairs",
-            remedy="compare fields that distinguish people, or raise it in Carole's configuration",
-        )
+        what = "the pairs of records of linked persons do not fit into the memory of a run"
+        remedy = "compare fields that distinguish people, or raise it in Carole's configuration"
+        raise GemelError(ErrorCode.MEMORY, what, where="limits.memory", got=f"{n_links:,} pairs", remedy=remedy)
     row_a, row_b = entities.pairs()
     new = ~np.isin(pair_numbers(row_a, row_b), pair_numbers(kept.row_a, kept.row_b))
     row_a, row_b = row_a[new], row_b[new]

@@ -77,13 +77,13 @@ class ComparedPairs(Protocol):
 class LinkageInput(Protocol):
     """Two contributions: whole files (`WholeFiles`, modes open and trusted), block-keyed ones (`BlockKeyedFiles`), or
     what was opened of shared ones (`SharedFiles`).
+
+    `within`: whether the files are one, compared with itself; `sides`: what warnings call them.
     """
 
-    within: bool
-    sides: tuple[str, ...]
-
-    @property
-    def n_records(self) -> tuple[int, int]: ...
+    within: bool = False
+    sides: tuple[str, ...] = ("Alice", "Bob")
+    n_records: tuple[int, int]
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `GemelError` unless the contributions hold what the plan needs, and the mode supports it."""
@@ -93,6 +93,7 @@ class LinkageInput(Protocol):
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Warnings about the contributions beside those of every mode."""
+        yield from ()
 
 
 LARGE_BLOCK = 1_000_000

@@ -58,13 +58,10 @@ def choose_classes(
     n_links = int(np.searchsorted(-probability, -threshold, side="right"))
     for_links = int(total[n_links - 1]) if n_links else 0
     if for_links > maximum:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
-            f"but {mebibytes(maximum * bytes_each)} are left",
-            where="resources.memory_bytes",
-            remedy="raise links.threshold, grant more memory, or check the model: it may treat blocks as matches",
-        )
+        need, left = mebibytes(for_links * bytes_each), mebibytes(maximum * bytes_each)
+        what = f"the {for_links:,} pairs that reach the threshold need {need} of memory but {left} are left"
+        remedy = "raise links.threshold, grant more memory, or check the model: it may treat blocks as matches"
+        raise GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
     selected = int(np.searchsorted(-probability, -min_probability, side="right"))
     limit = min(maximum, max(MAX_PAIRS, for_links))
     fitting = int(np.searchsorted(total, limit, side="right"))
@@ -193,8 +190,7 @@ def best_possible(
 
     By fields, not by values: the model does not give a rare value more weight than a common one.
     """
-    of_a, of_b = (_best_of_file(found, plan, fitted) for found in lacking)
-    return of_a, of_b
+    return _best_of_file(lacking[0], plan, fitted), _best_of_file(lacking[1], plan, fitted)
 
 
 def _best_of_file(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:

@@ -56,11 +56,6 @@ class ShardReference:
     b: SetReference
     before: tuple[int, int]
 
-    @classmethod
-    def of(cls, a: Contribution, b: Contribution, shard: Shard) -> ShardReference:
-        before = a.starts[shard.set_a], b.starts[shard.set_b]
-        return cls(shard, a.reference(shard.set_a), b.reference(shard.set_b), before)
-
 
 class Unit(NamedTuple):
     """A stretch of the pairs of a shard.
@@ -103,12 +98,9 @@ def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
 
 def refuse_above_limit(block: Block, rule: RulePlan) -> None:
     if block.pairs > rule.limit:
-        raise parameter(
-            f"blocking.{rule.name}",
-            f"a block may have at most {rule.limit:,} pairs",
-            f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
-            "raise its limit, or name a field to split the rule by and contribute again",
-        )
+        what, where = f"a block may have at most {rule.limit:,} pairs", f"blocking.{rule.name}"
+        got = f"a block of {block.rows_a:,} by {block.rows_b:,} rows"
+        raise parameter(where, what, got, "raise its limit, or name a field to split the rule by and contribute again")
 
 
 # The units of work of a run in mode block_keyed: functions of a reference to a shard and a place in it.
@@ -168,12 +160,9 @@ def _stream(
     keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
     pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, stretch.start, stretch.stop)
     if pairs.of_blocks != stretch.pairs:
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"the plan of the run has {stretch.pairs:,} pairs for this shard",
-            got=f"{pairs.of_blocks:,} pairs",
-            remedy="start the run again; if that fails too, check the store's disk and contribute again",
-        )
+        what = f"the plan of the run has {stretch.pairs:,} pairs for this shard"
+        remedy = "start the run again; if that fails too, check the store's disk and contribute again"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, got=f"{pairs.of_blocks:,} pairs", remedy=remedy)
     vectors = ComparisonVectors(in_a, in_b, plan, _fixed_levels(in_a, plan))
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
 
@@ -214,10 +203,15 @@ class ShardedPairs:
         self.skews: tuple[Skew, ...] = ()
         self.n_rows = a.starts[-1], b.starts[-1]
         rules = context.plan.rules
-        shards = [ShardReference.of(a, b, shard) for shard in shards_of(a, b, [rule.name for rule in rules])]
-        self._in_flight = self._room_for([shard.place for shard in shards])
+        shards = list(shards_of(a, b, [rule.name for rule in rules]))
+        self._in_flight = self._room_for(shards)
         above = min(LARGE_BLOCK, *(rule.limit for rule in rules))
-        tasks = [Task(self._named(shard), 1, shard) for shard in shards]
+        tasks = []
+        for place in shards:
+            name = f"rule {rules[place.rule].name}, sets {place.set_a} and {place.set_b}"
+            of_a, of_b = a.reference(place.set_a), b.reference(place.set_b)
+            before = a.starts[place.set_a], b.starts[place.set_b]
+            tasks.append(Task(name, 1, ShardReference(place, of_a, of_b, before)))
         sizes = list(self._each(partial(shard_size, above=above), tasks, progress))
         large = tuple(block for _, blocks in sizes for block in blocks)
         for block in large:
@@ -286,10 +280,6 @@ class ShardedPairs:
             done += task.size
             progress(done / total)
 
-    def _named(self, shard: ShardReference) -> str:
-        rule, set_a, set_b = shard.place
-        return f"rule {self._context.plan.rules[rule].name}, sets {set_a} and {set_b}"
-
 
 def set_memory(part: SetLayout, n_rules: int) -> int:
     """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
@@ -310,13 +300,9 @@ def _at(place: str, error: GemelError) -> GemelError:
 
 
 def _lost(place: str, error: LostUnitError) -> GemelError:
-    return GemelError(
-        ErrorCode.INTERNAL,
-        "the work on a shard was begun as often as is allowed, and not finished",
-        where=place,
-        got=str(error),
-        remedy="see the logs of the workers: one that was killed needs more memory",
-    )
+    what = "the work on a shard was begun as often as is allowed, and not finished"
+    remedy = "see the logs of the workers: one that was killed needs more memory"
+    return GemelError(ErrorCode.INTERNAL, what, where=place, got=str(error), remedy=remedy)
 
 
 # The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.

@@ -114,11 +114,8 @@ class PairStream:
         max_patterns: int,
         store: bool,
     ) -> None:
-        self._source = source
-        self._vectors = vectors
-        self._pool = pool
-        self._threads = threads
-        self._max_patterns = max_patterns
+        self._source, self._vectors, self._max_patterns = source, vectors, max_patterns
+        self._pool, self._threads = pool, threads
         self._stored: dict[Part, I64] | None = {} if store else None
         self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
         for _ in range(threads):
@@ -127,10 +124,6 @@ class PairStream:
     @staticmethod
     def workspace_bytes(threads: int) -> int:
         return threads * PART_PAIRS * _PAIR_BYTES
-
-    @staticmethod
-    def stored_bytes(n_pairs: int) -> int:
-        return 8 * n_pairs
 
     def count(self, progress: StageProgress) -> Counts:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
@@ -230,12 +223,9 @@ class PairStream:
 
     @staticmethod
     def too_many_patterns(maximum: int) -> GemelError:
-        return GemelError(
-            ErrorCode.MEMORY,
-            f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
-            where="resources.memory_bytes",
-            remedy="compare fewer fields, give them fewer levels, or grant more memory",
-        )
+        what = f"more than {maximum:,} distinct comparison vectors, the most that memory allows"
+        remedy = "compare fewer fields, give them fewer levels, or grant more memory"
+        return GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
 
 
 @dataclass(frozen=True, repr=False)

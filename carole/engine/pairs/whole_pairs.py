@@ -76,9 +76,7 @@ def _rule(
 
 
 def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[U64, U64, Skew]:
-    by = None
-    if rule.split is not None:
-        by = value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split])
+    by = None if rule.split is None else (value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split]))
     return without_large_blocks(a.blocks[rule.name], b.blocks[rule.name], rule.limit, by)
 
 
@@ -111,7 +109,7 @@ class WholePairs:
         n_pairs = self._source.n_pairs
         tables = level_tables(*rows, plan, n_pairs, budget, context.pool, lambda done: progress(0.5 + 0.5 * done))
         maximum = context.max_patterns(n_pairs)
-        store = budget.try_take(PairStream.stored_bytes(n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
+        store = budget.try_take(8 * n_pairs, STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, plan, tables)
         self.by_chance = SampledAgreement(records, context, tables, lambda *pairs: self.blocked.mark(*pairs))
         pairs = AscendingPairs(self._source) if records.within else self._source

@@ -263,9 +263,6 @@ def _refuse_repeated(a: I32, b: I32, run: str) -> None:
     """A request has no pair of records twice; handles that imply one are invalid."""
     pairs = np.sort(pair_numbers(a, b))
     if (pairs[1:] == pairs[:-1]).any():
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the handles name the same two records for two candidate pairs",
-            where=f"run {run}",
-            remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
-        )
+        what = "the handles name the same two records for two candidate pairs"
+        remedy = "ask the custodians whether an identifier of theirs is on several records, and start another run"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"run {run}", remedy=remedy)

@@ -144,7 +144,9 @@ def check_result(
         raise _malformed(f"{counted.links} links of {found.n_a} and {found.n_b} records")
     if plan.false_link_rate is None and abs(counted.threshold - plan.threshold) > _ROUNDING:
         raise _malformed("another threshold than the specification's")
-    if counted.expected is not None and counted.links and counted.expected.precision < _min_precision(plan) - _ROUNDING:
+    # The mean probability of links is no less, to the decimals that a document has.
+    lowest = (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
+    if counted.expected is not None and counted.links and counted.expected.precision < lowest - _ROUNDING:
         raise _malformed("links that are less probable on average than the threshold")
     _check_counts(counted, counted.links, found, plan)
     if counted.links > counted.kept:
@@ -153,11 +155,6 @@ def check_result(
     for once, of_pairs in zip(plan.once, rows or (), strict=rows is not None):
         if once and counted.links > (different := n_distinct(of_pairs)):
             raise _malformed(f"{counted.links} links of {different} rows of a file")
-
-
-def _min_precision(plan: LinkagePlan) -> float:
-    """The mean probability of links is no less, to the decimals that a document has."""
-    return (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
 
 
 def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, plan: LinkagePlan) -> None:

@@ -120,12 +120,9 @@ class Packing:
         strides = list(accumulate((levels + 1 for levels in self.n_levels), mul, initial=1))
         if strides[-1] >= 2**63:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
-            raise parameter(
-                "fields",
-                "there must be fewer than 2**63 possible comparison vectors",
-                f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}",
-                "compare fewer fields, or give some of them fewer levels",
-            )
+            what = "there must be fewer than 2**63 possible comparison vectors"
+            got = f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}"
+            raise parameter("fields", what, got, "compare fewer fields, or give some of them fewer levels")
         self.strides = tuple(strides[:-1])
 
     def unpack(self, codes: I64) -> I8:
@@ -243,10 +240,5 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
 
 def malformed(got: str, what: str = "an artifact of the resolution does not have the agreed format") -> GemelError:
     """The error (UPLOAD_CORRUPT) for an invalid artifact of another party of a resolution."""
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        what,
-        where="resolution",
-        got=got,
-        remedy="run the same version of Gemel at all parties; if they do, start another run",
-    )
+    remedy = "run the same version of Gemel at all parties; if they do, start another run"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="resolution", got=got, remedy=remedy)

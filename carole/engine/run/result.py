@@ -215,11 +215,6 @@ class Linkage:
             return self.one_file * (self.one_file - 1) // 2
         return max(self.records) * (1 if self.entities is None else TIMES)
 
-    @property
-    def blocking_recall(self) -> float | None:
-        """Estimated share of the matches that are among the candidates; None where it cannot be estimated."""
-        return self.blocking.recall
-
 
 # Link probabilities as a custodian is shown them: means of stated classes, so that none stands for one pair's fields.
 #
