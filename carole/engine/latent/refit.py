@@ -111,13 +111,10 @@ class RunRefit:
     resolution: float
     progress: StageProgress
 
-    @property
-    def latent(self) -> LatentPlan:
-        return self.plan.latent or LatentPlan()
-
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
         found, plan, scheme = self.found, self.plan, self.scheme
-        held = scheme.model.p if self.latent.p == "held" else None
+        latent = plan.latent or LatentPlan()
+        held = scheme.model.p if latent.p == "held" else None
         kept = None
         if plan.competing:
             chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
@@ -126,9 +123,9 @@ class RunRefit:
             rows = NONE_KEPT
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
-        scheme, levels = with_beliefs(scheme, found, self.latent)
+        scheme, levels = with_beliefs(scheme, found, latent)
         believed, progress = replace(found, levels=levels), lambda done: self.progress(0.4 + 0.6 * done)
-        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, self.latent.p_prior)
+        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, latent.p_prior)
         n = found.patterns.n_patterns
         if posterior is not None:
             matches = np.bincount(rows.pattern, posterior.probability, minlength=n)

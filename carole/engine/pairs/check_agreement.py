@@ -21,7 +21,6 @@ from gemel.carole.engine.pairs.preparation import (
     comparison_of,
     field_levels,
     grouped_levels,
-    missing_shares,
     pairs_in_groups,
     without_diagonal,
 )
@@ -32,7 +31,7 @@ from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
-from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +140,16 @@ class SampledAgreement:
         return OutsideBlocks(context.packing.unpack(code[outside]), count[outside] * scale, scale)
 
     def missing(self) -> dict[str, tuple[float, float]]:
-        return missing_shares(*self._samples.rows, self._context.plan)
+        plan = self._context.plan
+
+        def shares(*names: str) -> tuple[float, float]:
+            missing = ([part.fields[name].codes == MISSING for name in names] for part in self._samples.rows)
+            a, b = (float(np.logical_or.reduce(of_side).mean()) for of_side in missing)
+            return a, b
+
+        found = {field.name: shares(field.name) for field in plan.fields}
+        found |= {plan.compared[q].name: shares(*names) for names, q in zip(plan.swaps, plan.swapped, strict=True)}
+        return found | {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
 
     def strangers(self, field: FieldPlan) -> float:
         """The share of all pairs of records with a field, or of a sample of them, that agree in it."""

@@ -138,19 +138,6 @@ def without_diagonal(counts: F64, part: SignatureSet, plan: LinkagePlan) -> F64:
     return found
 
 
-def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[str, tuple[float, float]]:
-    """Per field the share of rows of A and of B that have no value."""
-
-    def shares(*names: str) -> tuple[float, float]:
-        missing = ([part.fields[name].codes == MISSING for name in names] for part in (a, b))
-        of_a, of_b = (float(np.logical_or.reduce(of_side).mean()) for of_side in missing)
-        return of_a, of_b
-
-    found = {field.name: shares(field.name) for field in plan.fields}
-    found |= {plan.compared[q].name: shares(*names) for names, q in zip(plan.swaps, plan.swapped, strict=True)}
-    return found | {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
-
-
 Rows = tuple[I32, I32]
 """Rows of pairs: of A's sample, and of B's."""
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
 from gemel.carole.engine.run.contribution import joined
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import in_order, packing_of
+from gemel.carole.extended_latent.variables import Result, Visit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -61,8 +61,6 @@ class ComparisonVectors:
         packed, place = np.unique(code, return_inverse=True)
         return self._packing.unpack(packed), place
 
-
-Result = TypeVar("Result")
 
 PART_PAIRS = 1 << 17
 """Pairs of a part: its working arrays fit into a core's cache."""
@@ -166,13 +164,7 @@ class PairStream:
         return joined(list(self.map(code, mask, kept, progress, last=last)) or [NONE_KEPT])
 
     def map(
-        self,
-        code: I64,
-        mask: U32,
-        visit: Callable[[I32, I32, I32], Result],
-        progress: StageProgress,
-        *,
-        last: bool = False,
+        self, code: I64, mask: U32, visit: Visit[Result], progress: StageProgress, *, last: bool = False
     ) -> Iterator[Result]:
         """A further pass: visit all pairs that have one of some vectors, part by part.
 
@@ -240,7 +232,7 @@ class StreamedPairs:
     mask: U32
     n_pairs: int
 
-    def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         return self.stream.map(self.code, self.mask, visit, progress)
 
 

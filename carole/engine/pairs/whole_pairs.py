@@ -38,14 +38,12 @@ def _source(
         take_index(a, b, len(plan.rules), budget)
         keys_a, keys_b, treated = zip(*(_keys(a, b, rule) for rule in plan.rules), strict=True)
         return CandidatePairs(keys_a, keys_b), treated
-    rules: list[Rule] = []
-    skews: list[Skew] = []
-    for number, rule in enumerate(plan.rules):
-        share = 1 / len(plan.rules)
-        made, skew = _rule(a, b, rule, plan, budget, lambda done, n=number, s=share: progress((n + done) * s))  # type: ignore[misc]
-        rules.append(made)
-        skews.append(skew)
-    return UnionPairs(rules), tuple(skews)
+
+    def made(number: int, rule: RulePlan) -> tuple[Rule, Skew]:
+        return _rule(a, b, rule, plan, budget, lambda done: progress((number + done) / len(plan.rules)))
+
+    rules, skews = zip(*(made(number, rule) for number, rule in enumerate(plan.rules)), strict=True)
+    return UnionPairs(rules), skews
 
 
 def _rule(
