@@ -220,7 +220,8 @@ class CandidatePairs(PairsByRule):
 
     `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows; `NO_KEY` matches nothing. More
     rules than `MAX_RULES` (`max_rules`) only for callers that do not use the masks, which have no bits for them. Raises
-    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`.
+    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`. `keys_by_row`:
+    the keys of A's and of B's rows, each of shape (n_rows, n_rules).
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:

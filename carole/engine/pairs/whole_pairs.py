@@ -107,6 +107,7 @@ class WholePairs:
         n_pairs = self._source.n_pairs
         tables = level_tables(*rows, plan, n_pairs, budget, context.pool, lambda done: progress(0.5 + 0.5 * done))
         maximum = context.max_patterns(n_pairs)
+        # A packed vector has eight bytes.
         store = budget.try_take(8 * n_pairs, STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, plan, tables)
         self.by_chance = SampledAgreement(records, context, tables, lambda *pairs: self.blocked.mark(*pairs))
