@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, Ints
-from gemel.carole.comparison.counting import PatternCounter, merged
+from gemel.carole.comparison.counting import PatternCounter, summed
 from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
@@ -66,7 +66,7 @@ class AllPairs:
             code = self._pattern_codes(slice(start, start + step))
             weight = weight_a[start : start + step, None] * weight_b
             table.add(code.ravel(), no_rules, weight.ravel(), code.size)
-        self._codes, masks, counts = merged([table])
+        self._codes, masks, counts = summed([table.items()])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
         self.patterns = PatternCounts(gamma, masks, counts)
 

@@ -50,8 +50,8 @@ def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob:
         "candidate_recall": float(found.sum() / n_matches) if n_matches else None,
     }
     if pairs.height:
-        best = best_threshold(probability, found, n_matches)
-        evaluation["at_best"] = {"threshold": best.threshold, **_rates(best.quality)}
+        threshold, best = best_threshold(probability, found, n_matches)
+        evaluation["at_best"] = {"threshold": threshold, **_rates(best)}
     # Pairs below the floor were not scored one by one; together they are one last class.
     curve = expected_precision_recall(probability, found, n_matches, alice.height * bob.height - pairs.height)
     calibrated = calibration(probability, found)

@@ -17,7 +17,7 @@ from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
-from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.pairs.stream import NONE_KEPT, KeptPairs
 from gemel.carole.engine.run.contribution import Arrays, array_of
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
@@ -112,25 +112,21 @@ class RunRefit:
     resolution: float
     progress: StageProgress
 
-    @property
-    def latent(self) -> LatentPlan:
-        return self.plan.latent or LatentPlan()
-
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
         found, plan, scheme = self.found, self.plan, self.scheme
-        held = scheme.model.p if self.latent.p == "held" else None
+        latent = plan.latent or LatentPlan()
+        held = scheme.model.p if latent.p == "held" else None
         kept = None
         if plan.competing:
             chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
             kept, rows, evidence = chosen.pairs, chosen.rows, Evidence(chosen.pairs.pattern, chosen.bits)
         else:
-            none = np.empty(0, dtype=np.int32)
-            rows = KeptPairs(none, none, none)
+            rows = NONE_KEPT
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
-        scheme, levels = with_beliefs(scheme, found, self.latent)
+        scheme, levels = with_beliefs(scheme, found, latent)
         believed, progress = replace(found, levels=levels), lambda done: self.progress(0.4 + 0.6 * done)
-        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, self.latent.p_prior)
+        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, latent.p_prior)
         chance = classes.count * by_itself(fitted, found, classes) if posterior is None else posterior.probability
         matches = np.bincount(evidence.pattern, chance, minlength=found.patterns.n_patterns)
         joint = fitted.joint

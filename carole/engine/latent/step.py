@@ -22,7 +22,7 @@ from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
 from gemel.carole.engine.latent.report import latent_result
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, best_possible, choose_classes, duplicates
-from gemel.carole.engine.run.contribution import n_distinct, pair_numbers
+from gemel.carole.engine.run.contribution import joined, n_distinct, pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
@@ -194,7 +194,7 @@ def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: Sc
     others = ScoredPairs(every.row_a, every.row_b, every.pattern, weight, chance, chance, bits)
     own, all_pairs = (pair_numbers(part.row_a, part.row_b) for part in (scores, others))
     others = others.of(~np.isin(all_pairs, own))
-    return scores.followed_by(others.of(np.lexsort((others.row_b, others.row_a, -others.weight))))
+    return joined([scores, others.of(np.lexsort((others.row_b, others.row_a, -others.weight)))])
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
