@@ -118,7 +118,7 @@ class LinkedFiles:
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         content = report_content(self.specification, self.statistics, evaluation)
-        return {name: chart.drawing for name, (chart, _) in charts_of(content).items()}
+        return {name: chart.drawing for name, chart in charts_of(content).items()}
 
     @property
     def _figures(self) -> list[tuple[str, str]]:

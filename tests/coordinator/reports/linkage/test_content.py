@@ -167,9 +167,8 @@ def test_what_carole_saw_of_codes_is_stated(mode: str, assessed: bool, present: 
         variables=3,
         assessed=assessed,
     )
-    meaning = wording.mode_meaning(run)
-    assert meaning.startswith(" ".join(wording._MODES[mode]))
+    meaning = wording.codes_seen(run)
     assert "3 variables" in meaning
     assert present in meaning
     assert absent not in meaning
-    assert wording.mode_meaning(run.model_copy(update={"variables": 0})) == " ".join(wording._MODES[mode])
+    assert wording.codes_seen(run.model_copy(update={"variables": 0})) == ""
