@@ -25,8 +25,7 @@ from gemel.console.web.forms import Form, done, form_page, posting, require_read
 from gemel.console.web.listing import reloaded
 from gemel.console.web.pages import Pages, certificates_page
 from gemel.console.web.specification_words import specification_shown
-from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.risk_reports import Report
+from gemel.coordinator.client.coordinator_client import Coordinator, Report
 from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
 from gemel.protos.linkage.v1 import project_pb2
 

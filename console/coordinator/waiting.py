@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gemel.common.language import clauses, gettext, listed, named, ngettext, written
-from gemel.coordinator.client.risk_reports import Report, verdict_lines
+from gemel.coordinator.client.coordinator_client import Report
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from gemel.coordinator.client.terminal import ABSENT
 from gemel.protos.linkage.v1 import project_pb2

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.terminal.output import Json, print_json
+from gemel.coordinator.commands.dialogues import refuse_existing
 
 if TYPE_CHECKING:
     from gemel.common.specification import Specification
@@ -203,7 +204,6 @@ def draft(
     Status 1 if the custodians' own leakage gates would refuse every draft that was tried, or one of Carole's limits is
     exceeded; the last words say why.
     """
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.specification import dump_specification
     from gemel.common.specification.model.leakage import LeakageSpec
     from gemel.coordinator.client.terminal import console
@@ -220,8 +220,7 @@ def draft(
     from gemel.custodian.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
-    if out.exists() and not force:
-        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+    refuse_existing(out, force)
     limits = CaroleLimits(memory, max_upload, max_rows)
     limits.configuration()
     chosen = drafted_mode(mode, "--mode")

@@ -50,6 +50,3 @@ class Narrator:
 
     def show(self, text: str) -> None:
         console.print(text, highlight=False)
-
-    def warn(self, warnings: Iterable[ResultWarning]) -> None:
-        show_warnings(warnings)

@@ -7,7 +7,8 @@ a list of the errors beside the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -133,18 +134,12 @@ ERRORS: dict[str, Callable[[str, float, float], str]] = {
 
 def _replaced(value: str, pairs: tuple[tuple[str, str], ...], at: float) -> str:
     lower = value.lower()
-    places = [(i, old, new) for old, new in pairs for i in _finds(lower, old)]
+    # Also places that overlap.
+    places = [(found.start(), old, new) for old, new in pairs for found in re.finditer(f"(?={old})", lower)]
     if not places:
         return value
     i, old, new = places[int(at * len(places))]
     return value[:i] + (new.capitalize() if value[i].isupper() else new) + value[i + len(old) :]
-
-
-def _finds(text: str, part: str) -> Iterator[int]:
-    i = text.find(part)
-    while i >= 0:
-        yield i
-        i = text.find(part, i + 1)
 
 
 Columns = dict[str, NDArray[np.object_]]

@@ -14,7 +14,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.client_configuration import report_language, template
-from gemel.coordinator.client.risk_reports import Report, show_report
+from gemel.coordinator.client.coordinator_client import Report
+from gemel.coordinator.client.risk_reports import show_report
 from gemel.coordinator.commands import demo, steward
 from gemel.coordinator.draft import specification_draft
 from gemel.coordinator.rehearsal import output_folder
