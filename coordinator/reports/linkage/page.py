@@ -11,8 +11,9 @@ from typing import Any
 
 from gemel.common.documents.model_document import FieldErrors, KinClass
 from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
+from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
-from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
+from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons
 from gemel.coordinator.reports.marks import Chart
 from gemel.risk.report import draw, rendered, write_page
 
@@ -74,11 +75,11 @@ def _view(content: ReportContent) -> dict[str, Any]:
         **vars(content),
         "created": moment(created),
         "mode": wording.mode_name(run),
-        "codes_seen": wording.codes_seen(run),
+        "is_in_blocks": run.mode in IN_BLOCKS,
+        "slight": run_charts.SLIGHT,
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
         "figures": {name: draw(chart.drawing, name, chart.alt_text) for name, chart in charts_of(content).items()},
-        "example_readings": {f"example_{n}": waterfall_reading(example) for n, example in enumerate(linkage.examples)},
         "comparisons": comparisons(content),
         "parameters": _parameters(content),
         "untaken": any(field.untaken for field in model.fields),

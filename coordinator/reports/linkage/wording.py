@@ -8,7 +8,6 @@ from typing import Any
 
 from gemel.common.language import current, decimals, gettext, marked
 from gemel.common.specification.model import schemes
-from gemel.common.specification.model.defaults import IN_BLOCKS
 
 from .content import MISSING, ReportContent, RunDescription
 
@@ -17,30 +16,6 @@ def mode_name(run: RunDescription) -> str:
     if run.joined:
         return gettext("{mode} mode, joined by Carole").format(mode=run.mode)
     return gettext("{mode} mode").format(mode=run.mode)
-
-
-def codes_seen(run: RunDescription) -> str:
-    """What Carole saw of the codes of variables, if she had any."""
-    if run.one_file or not run.variables:
-        return ""
-    if run.mode not in IN_BLOCKS:
-        codes = gettext(
-            "The categories of {number} variables came as keyed codes without labels, for every record, beside the"
-            " rest of its row."
-        )
-    elif run.assessed:
-        codes = gettext(
-            "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
-            " of their own, beside no signature; for the assessment she received which rows of the two lists are"
-            " links."
-        )
-    else:
-        codes = gettext(
-            "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
-            " of their own, beside no signature."
-        )
-    counted = gettext("She could count codes and their combinations, which public figures can name.")
-    return f"{codes.format(number=run.variables)} {counted}"
 
 
 #: How similarity enters the model.

@@ -118,7 +118,7 @@ def test_the_document_stays_as_it_was_sent(
     )
     monkeypatch.setattr("gemel.coordinator.client.risk_reports.verdict_lines", lambda _: ["The policy is met"])
     monkeypatch.setattr(Report, "document", property(lambda self: json.loads(self.text)))
-    show_report(Report(b'{"a": 1}', bytes(32)), tmp_path, "de")
+    show_report(Report(b'{"a": 1}'), tmp_path, "de")
     assert (tmp_path / "assessment.json").read_bytes() == b'{"a": 1}'
     assert written["language"] == "de"
     assert "The policy is met" in capsys.readouterr().out
