@@ -155,12 +155,9 @@ def authority(
     name: Annotated[str, typer.Option(help="The authority's name in certificates.")] = "Gemel authority",
 ) -> None:
     """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
-    from gemel.common.pki.authority import Authority
-    from gemel.common.pki.folders import new_folders
+    from gemel.party.convening import make_authority
 
-    with new_folders(folder.absolute().parent, folder.name) as staging:
-        (staging / folder.name).mkdir(mode=0o700)
-        Authority.create(name).save(staging / folder.name)
+    make_authority(folder, name)
     typer.echo(f"Made {folder}. Keep it offline when it is not needed; {folder / 'authority.pem'} is public.")
 
 

@@ -124,8 +124,8 @@ def check(
     )
     from gemel.coordinator.client.terminal import console, show_mode, show_notes
     from gemel.coordinator.estimate.estimate import (
-        CaroleLimits,
         both_files,
+        carole_limits,
         cleaned_columns,
         estimate_of_files,
         estimate_of_size,
@@ -145,7 +145,7 @@ def check(
     show_notes(notes)
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
-    limits = CaroleLimits(memory, max_upload, max_rows)
+    limits = carole_limits(memory, max_upload, max_rows)
     estimate = None
     if alice is not None or bob is not None:
         columns = cleaned_columns(spec, both_files(alice, bob, encoding, separator))
@@ -210,8 +210,8 @@ def draft(
     from gemel.coordinator.draft.specification_draft import draft as propose
     from gemel.coordinator.draft.specification_draft import drafted_mode
     from gemel.coordinator.estimate.estimate import (
-        CaroleLimits,
         both_files,
+        carole_limits,
         cleaned_columns,
         estimate_of_files,
         show_estimate,
@@ -221,8 +221,7 @@ def draft(
 
     truth = Truth.of_options(truth_alice, truth_bob)
     refuse_existing(out, force)
-    limits = CaroleLimits(memory, max_upload, max_rows)
-    limits.configuration()
+    limits = carole_limits(memory, max_upload, max_rows)
     chosen = drafted_mode(mode, "--mode")
     frames = both_files(alice, bob, encoding, separator)
     left, right = (frame.drop(ignore or [], strict=False) for frame in frames)
