@@ -129,10 +129,7 @@ def _parties(status: project_pb2.ProjectStatus) -> list[dict[str, Any]]:
         steps += [
             (side.keyed, gettext("has keys") if side.keyed else gettext("no keys yet")),
             (side.contributed, _contribution(side.contributed, rows.get(side.side, 0))),
-            (
-                side.result_acknowledged,
-                gettext("has its result") if side.result_acknowledged else gettext("no result yet"),
-            ),
+            (side.result_acknowledged, _result(side.result_acknowledged)),
         ]
         found.append({"name": gettext("{name}, custodian").format(name=NAMES[side.side]), "steps": steps})
     return found
@@ -155,6 +152,10 @@ def _contribution(done: bool, rows: int) -> str:
         return gettext("has contributed")
     sent = ngettext("has contributed {rows} row", "has contributed {rows} rows", rows)
     return sent.format(rows=written(rows, ",d"))
+
+
+def _result(done: bool) -> str:
+    return gettext("has its result") if done else gettext("no result yet")
 
 
 def _kind(status: project_pb2.ProjectStatus) -> str:
