@@ -20,14 +20,6 @@ MAX_VARIABLES = 62
 
 
 @intrinsic
-def _popcount(_context: Any, _word: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
 def _lowest(_context: Any, _word: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         undefined_at_zero = context.get_constant(types.boolean, True)
@@ -37,7 +29,6 @@ def _lowest(_context: Any, _word: Any) -> Any:
 
 
 # Intrinsics are declared with the compiler's context and called without it.
-popcount: Any = _popcount  # number of members of a set (compiled)
 lowest: Any = _lowest  # the smallest member of a set that is not empty (compiled)
 
 

@@ -11,7 +11,6 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Floats
 from gemel.risk.models.chain_kernels import score_moves
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.junction_trees import ADJACENCY, ROWS
 from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs, normalised_weights
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -21,12 +20,11 @@ def move_changes(scores: HyperDirichlet, graph: Graph) -> Floats:
 
     Returns float64, shape (n_pairs,): in the order of `risk.models.result.pair_number`.
     """
-    tree = np.zeros((ROWS, len(graph)), dtype=np.int64)
-    tree[ADJACENCY] = graph.adjacency
+    adjacency = np.array(graph.adjacency, dtype=np.int64)
     changes = np.zeros(n_pairs(len(graph)))
     done = 0
     while True:
-        done = score_moves(scores.data, scores.work, tree, changes, done)
+        done = score_moves(scores.data, scores.work, adjacency, changes, done)
         if done == len(changes):
             return changes
         scores.make_room()

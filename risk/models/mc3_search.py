@@ -36,7 +36,6 @@ def mc3(
     hottest: float = 10.0,
     start: Graph | None = None,
     model_limit: int = 1 << 20,
-    by_rotation: bool = False,
 ) -> SearchResult:
     """Sample decomposable models from their posterior.
 
@@ -59,8 +58,6 @@ def mc3(
         A decomposable graph; by default the one without edges.
     model_limit
         Bounds the memory of the record of models.
-    by_rotation
-        Decide legality by dynamic junction trees, not by searching the graph (the same chain, slower).
 
     Returns
     -------
@@ -85,7 +82,6 @@ def mc3(
             double_share=double_share,
             trace_length=moves // thin // trace_every,
             model_limit=model_limit,
-            by_rotation=by_rotation,
         )
         if number:
             chain.disperse(2 * len(scores))

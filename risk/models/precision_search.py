@@ -327,7 +327,7 @@ class _PrecisionChain:
         k = int(self.rng.choice(len(chances), p=chances / chances.sum()))
         if k != self.k:
             later = self.at_point(k)
-            later.ladder.trees[0] = chain.ladder.trees[0]
-            kernels.renew(later.record, later.ladder.trees[0])
+            later.ladder.graphs[0] = chain.ladder.graphs[0]
+            kernels.renew(later.record, later.ladder.graphs[0])
             self.k, chain = k, later
         chain.ladder.scores[0] = vector[k]

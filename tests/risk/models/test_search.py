@@ -70,9 +70,7 @@ def test_exact_posterior_is_the_oracle(oracle: dict[str, Any], exact: SearchResu
 
 
 @pytest.mark.parametrize("moves", [40_000, pytest.param(250_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    "how", [{}, {"double_share": 0.0}, {"temperatures": 3, "hottest": 5.0}, {"by_rotation": True, "thin": 3}]
-)
+@pytest.mark.parametrize("how", [{}, {"double_share": 0.0}, {"temperatures": 3, "hottest": 5.0}, {"thin": 3}])
 def test_mc3_agrees_with_the_exact_posterior(
     how: dict[str, Any], moves: int, scores: HyperDirichlet, exact: SearchResult
 ) -> None:
@@ -109,14 +107,6 @@ def test_the_target_is_uniform_over_graphs(how: dict[str, Any]) -> None:
     assert found.weights.min() * 822 > 0.7
     assert found.weights.max() * 822 < 1.3
     assert total_variation(found, exact) < 0.04
-
-
-def test_rotations_and_search_make_the_same_chain(scores: HyperDirichlet) -> None:
-    by_search = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2)
-    by_rotation = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2, by_rotation=True)
-    assert np.array_equal(by_search.keys, by_rotation.keys)
-    assert np.array_equal(by_search.weights, by_rotation.weights)
-    assert by_search.accepted == by_rotation.accepted
 
 
 def test_annealing_finds_the_mode_every_time(scores: HyperDirichlet, exact: SearchResult) -> None:
