@@ -81,16 +81,14 @@ def occam_window(
     *,
     ratio: float = 20.0,
     bridge: float = 20.0,
-    simplest: bool = False,
     start: Graph | None = None,
     model_limit: int = 50_000,
 ) -> SearchResult:
     """The models whose posterior probability is at least that of the best divided by `ratio`.
 
     `ratio`: how much less probable than the best a model may be; `bridge`: models down to `ratio * bridge` below the
-    best are expanded in search of better ones, but not returned; `simplest`: leave out models that have a more probable
-    submodel in the window (Madigan and Raftery's second rule); `start`: where to begin; by default the end of a greedy
-    search; `model_limit`: most models expanded; an error if the window is larger.
+    best are expanded in search of better ones, but not returned; `start`: where to begin; by default the end of a
+    greedy search; `model_limit`: most models expanded; an error if the window is larger.
 
     References
     ----------
@@ -127,8 +125,6 @@ def occam_window(
                 best = max(best, known[neighbour])
                 heapq.heappush(queue, (-known[neighbour], len(known), neighbour))
     kept = {graph: score for graph, score in known.items() if score >= best - math.log(ratio)}
-    if simplest:
-        kept = {graph: score for graph, score in kept.items() if not _has_better_submodel(graph, kept)}
     log_scores = np.array([scores.graph(graph) for graph in kept])
     return make_result(
         "Occam's window",
@@ -140,13 +136,4 @@ def occam_window(
         visited=len(known),
         proposed=expanded * n_pairs(len(scores)),
         tables_counted=scores.tables_counted,
-    )
-
-
-def _has_better_submodel(graph: Graph, kept: dict[Graph, float]) -> bool:
-    return any(
-        score > kept[graph]
-        and other != graph
-        and all(small & ~large == 0 for small, large in zip(other.adjacency, graph.adjacency, strict=True))
-        for other, score in kept.items()
     )
