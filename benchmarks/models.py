@@ -8,6 +8,7 @@ for 21,000 moves on 12 variables (1,963 moves/s). Peak memory is the process's, 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 
 import numpy as np
@@ -107,7 +108,7 @@ def main(arguments: list[str]) -> int:
         counts = invented(variables, records, rng)
         found = speed(counts, given.moves, given.seed)
         print(
-            f"{variables:>9} {records:>8,} {counts.size:>15.2e} {len(counts.counts):>8,} "
+            f"{variables:>9} {records:>8,} {math.prod(counts.levels):>15.2e} {len(counts.counts):>8,} "
             f"{found['cold']:>13,.0f} {found['warm']:>13,.0f} {found['uncached']:>17,.0f} "
             f"{found['table'] * 1e6:>9.1f} {found['acceptance']:>10.3f} {found['cache'] / 2**20:>9.2f}"
         )
@@ -147,7 +148,7 @@ def _searches(rng: np.random.Generator, seed: int, quick: bool) -> None:
         print(
             f"{size}  MC3 4 x 110,000 moves {took:.2f} s, {440_000 / took:,.0f} moves/s, {result.visited:,} models, "
             f"acceptance {result.acceptance:.3f}, R-hat {result.r_hat:.4f}, edge spread {result.edge_spread:.3f}, "
-            f"{result.tables_counted:,} tables counted"
+            f"{scores.tables_counted:,} tables counted"
         )
         start = time.perf_counter()
         best = anneal(HyperDirichlet(counts), np.random.default_rng(seed), moves=100_000)

@@ -54,12 +54,15 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def listed(text: str | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+_FORM = "see --help for its form"
+
+
+def listed(text: str | None, where: str, read: Callable[[str], Value], remedy: str = _FORM) -> dict[str, Value]:
     """``age=0.2,sex=0.1`` as a dictionary."""
-    return pairs(names(text), where, read)
+    return pairs(names(text), where, read, remedy)
 
 
-def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+def pairs(given: list[str] | None, where: str, read: Callable[[str], Value], remedy: str = _FORM) -> dict[str, Value]:
     """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
     found: dict[str, Value] = {}
     for part in given or []:
@@ -69,9 +72,7 @@ def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> 
                 raise ValueError
             found[name.strip()] = read(value.strip())
         except ValueError:
-            raise parameter(
-                where, "must be names and values, each name once", remedy="see --help for its form"
-            ) from None
+            raise parameter(where, "must be names and values, each name once", remedy=remedy) from None
     return found
 
 

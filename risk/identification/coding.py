@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.risk.arrays import Codes, Integers, Mask
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.graphs import members
+from gemel.risk.models.inference import patterns
 
 Missing = Literal["level", "any"]
 Counts = NDArray[np.int64]
@@ -73,20 +76,11 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
     missing values that is one join: O((n_asked + n_cells) log).
     """
     found = np.zeros(len(requested), dtype=counts.dtype)
-    for mine, own in _patterns(requested):
-        for theirs, others in _patterns(cells):
-            both = np.flatnonzero(mine & theirs)
-            rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
-            first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
-            sums = np.zeros(len(first), dtype=counts.dtype)
-            np.add.at(sums, inverse[len(own) :], counts[others])
-            found[own] += sums[inverse[: len(own)]]
+    for (own, mine), (others, theirs) in product(patterns(requested), patterns(cells)):
+        both = list(members(mine & theirs))
+        rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
+        first, inverse = distinct_rows(rows, [levels[q] for q in both])
+        sums = np.zeros(len(first), dtype=counts.dtype)
+        np.add.at(sums, inverse[len(own) :], counts[others])
+        found[own] += sums[inverse[: len(own)]]
     return found
-
-
-def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
-    there = cells >= 0
-    if there.all():
-        return [(np.ones(cells.shape[1], dtype=bool), np.arange(len(cells)))]
-    first, which = distinct_rows(there, [2] * cells.shape[1])
-    return [(there[row], np.flatnonzero(which == k)) for k, row in enumerate(first.tolist())]

@@ -197,12 +197,8 @@ def _swap(ladder, lower, log_uniform):  # type: ignore[no-untyped-def]  # compil
     if log_uniform >= gain:
         return False
     for v in range(ladder.graphs.shape[1]):
-        held = ladder.graphs[lower, v]
-        ladder.graphs[lower, v] = ladder.graphs[upper, v]
-        ladder.graphs[upper, v] = held
-    score = ladder.scores[lower]
-    ladder.scores[lower] = ladder.scores[upper]
-    ladder.scores[upper] = score
+        ladder.graphs[lower, v], ladder.graphs[upper, v] = ladder.graphs[upper, v], ladder.graphs[lower, v]
+    ladder.scores[lower], ladder.scores[upper] = ladder.scores[upper], ladder.scores[lower]
     ladder.tally[lower, SWAPPED] += 1
     return True
 

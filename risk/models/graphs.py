@@ -142,19 +142,15 @@ class Graph:
             visited |= 1 << v
         return tuple(reversed(order))
 
-    def is_perfect(self, ordering: Sequence[int]) -> bool:
-        """Whether eliminating the nodes in this order joins no two nodes that were not joined."""
+    @cached_property
+    def is_decomposable(self) -> bool:
+        """Whether every cycle of four or more nodes has a chord: elimination joins no two more nodes."""
         left = (1 << len(self)) - 1
-        for v in ordering:
+        for v in self.elimination_ordering:
             left &= ~(1 << v)
             if not self.is_complete(self.adjacency[v] & left):
                 return False
-        return not left
-
-    @cached_property
-    def is_decomposable(self) -> bool:
-        """Whether every cycle of four or more nodes has a chord."""
-        return self.is_perfect(self.elimination_ordering)
+        return True
 
     def require_decomposable(self, where: str = "graph") -> None:
         if not self.is_decomposable:

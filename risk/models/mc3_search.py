@@ -119,11 +119,10 @@ def pooled(
     tried, swapped = tally[:-1, kernels.SWAPS], tally[:-1, kernels.SWAPPED]
     return make_result(
         "MC3",
-        "visit frequencies",
         names,
         keys,
-        visits / visits.sum(),
         scored[first] if log_scores is None else log_scores(keys),
+        visits / visits.sum(),
         visited=len(keys),
         edge_inclusion=inclusion_matrix(np.average(by_group, axis=0, weights=samples), n),
         unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains) / float(samples.sum()),
@@ -132,7 +131,6 @@ def pooled(
         trace=trace,
         r_hat=split_r_hat(trace),
         edge_spread=float(np.ptp(by_group, axis=0).max()) if len(groups) > 1 else float("nan"),
-        tables_counted=sum({id(chain.scores): chain.scores.tables_counted for chain in chains}.values()),
     )
 
 

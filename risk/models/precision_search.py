@@ -204,13 +204,11 @@ def enumerate_with_precision(counts: SparseCounts, prior: GammaPrior) -> Precisi
     posterior = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
     found = make_result(
         "exact enumeration",
-        "posterior probabilities",
         counts.names,
         keys[:, None],
-        weights / weights.sum(),
         log_scores,
+        weights / weights.sum(),
         visited=len(keys),
-        tables_counted=1 << n,
     )
     return PrecisionSearch(found, prior, precisions, posterior / posterior.sum())
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts, distinct_rows
-from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
+from gemel.risk.models.fitted import Estimate, FittedModel, fit
 from gemel.risk.models.graphs import members
 from gemel.risk.models.result import SearchResult
 
@@ -64,7 +64,8 @@ class ModelAverage:
                 f"sum {float(given.sum()):.6g}, minimum {float(given.min()):.6g}",
                 "divide them by their sum",
             )
-        same_variables(models)
+        if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
+            raise parameter("models", "the models must have the same variables with the same levels")
         self.models, self.weights = tuple(models), given / given.sum()
 
     @classmethod

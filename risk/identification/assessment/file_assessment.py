@@ -20,7 +20,7 @@ from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
 from gemel.risk.identification.assessment.wording import CALIBRATED_TAU2, entry
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
-from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
+from gemel.risk.identification.file_level import file_dis, population_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, expected_reciprocal
@@ -169,22 +169,15 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
 
 
 def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
-    measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
-    if measures is None:
+    tried = _attempt(found, "file measures", lambda: (file_dis(file, weights=weights), population_measures(file)))
+    if tried is None:
         return
-    dis = measures.dis
+    dis, measures = tried
     found["measures"].append(entry("DIS", dis.value, (dis.low, dis.high)))
-    for name, value in (
-        ("Pr(PU)", measures.pu),
-        ("Pr(PU | SU)", measures.pu_given_su),
-        ("Pr(CM | UM)", measures.cm_given_um),
-        ("Pr(CM | SU)", measures.cm_given_su),
-    ):
-        if value is not None:
-            found["measures"].append(entry(name, value))
+    found["measures"] += [entry(name, value) for name, value in measures.items()]
     if file.population_sizes is not None:
-        tried = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
-        if tried is not None:
+        strategies = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
+        if strategies is not None:
             found["strategies"] = [
                 {
                     "number": number,
@@ -193,7 +186,7 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> No
                     "cost_replaced": finite(a.cost_replaced),
                     "efficiency": a.efficiency,
                 }
-                for number, a in tried.items()
+                for number, a in strategies.items()
             ]
 
 

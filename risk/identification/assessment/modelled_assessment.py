@@ -134,7 +134,7 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
     found["modelled"] = {
         "search": search.method,
         "models": len(fitted.average.models),
-        "estimate": fitted.estimate,
+        "estimate": fitted.average.models[0].estimate,
         "precision": 1.0 if fitted.precision is None else fitted.precision.mean,
         **asdict(measures),
         "agrees": sound,
