@@ -66,13 +66,14 @@ def pairs(given: list[str] | None, where: str, read: Callable[[str], Value], rem
     """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
     found: dict[str, Value] = {}
     for part in given or []:
-        name, mark, value = part.partition("=")
+        name, mark, value = (text.strip() for text in part.partition("="))
+        what = "is given twice" if name in found else "a name, an equals sign and a value of its form are needed"
         try:
-            if not mark or name.strip() in found:
+            if not mark or not name or name in found:
                 raise ValueError
-            found[name.strip()] = read(value.strip())
+            found[name] = read(value)
         except ValueError:
-            raise parameter(where, "must be names and values, each name once", remedy=remedy) from None
+            raise parameter(where, what, repr(part), remedy) from None
     return found
 
 

@@ -53,11 +53,7 @@ def tally(
 ) -> tuple[Codes, Counts, Integers]:
     """Distinct rows in lexicographic order (missing first), how often each occurs, and the row of each record."""
     first, inverse = distinct_rows(codes + 1, [len(x) + 1 for x in labels])
-    if weights is None:
-        return codes[first], np.bincount(inverse, minlength=len(first)), inverse
-    sums = np.zeros(len(first), dtype=np.int64)
-    np.add.at(sums, inverse, weights)
-    return codes[first], sums, inverse
+    return codes[first], np.bincount(inverse, weights, len(first)).astype(np.int64), inverse
 
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -80,7 +76,6 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
         both = list(members(mine & theirs))
         rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
         first, inverse = distinct_rows(rows, [levels[q] for q in both])
-        sums = np.zeros(len(first), dtype=counts.dtype)
-        np.add.at(sums, inverse[len(own) :], counts[others])
+        sums = np.bincount(inverse[len(own) :], counts[others], len(first)).astype(counts.dtype)
         found[own] += sums[inverse[: len(own)]]
     return found

@@ -111,8 +111,7 @@ class LogLinearRisk:
         if self.precision is None:
             return None
         both = (self.plug_in[r - 1], (self.tau1, self.tau2)[r - 1])
-        low, _ = self.precision.interval(r, min(both), len(self.uniques), level)
-        return low, self.precision.interval(r, max(both), len(self.uniques), level)[1]
+        return self.precision.interval(r, both, len(self.uniques), level)
 
     @property
     def converged(self) -> bool:
