@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gemel.common.documents.disclosure_measures import MEASURES
-from gemel.common.documents.reference import DOCUMENTS, document_schema
 from gemel.common.documents.warning_codes import SUBJECTS, WARNING_CODES
+from gemel.coordinator.reports.document_schemas import DOCUMENTS, document_schema
 
 
 def reference() -> str:

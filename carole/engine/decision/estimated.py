@@ -117,7 +117,7 @@ def refine(
         each, chance = np.arange(patterns.n_patterns), joint.match_probabilities(patterns.gamma)
         errors = linked_errors(model, patterns, None, each, chance, rules, dependent=True)
     fitted = scheme.of(model, bounds)
-    return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
+    return replace(fitted, joint=joint, n_levels=n_levels, standard_errors=errors), posterior
 
 
 MIN_LINK = 0.01

@@ -229,7 +229,7 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
         ],
         "evidence_of_kin": list(joint.evidence_of_kin),
-        "misfits": [plain(misfit) | {"words": misfit.words} for misfit in linkage.scheme.misfits],
+        "misfits": [plain(misfit) | {"words": misfit.words} for misfit in joint.misfits],
     }
 
 

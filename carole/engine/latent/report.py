@@ -303,8 +303,8 @@ def latent_result(
         records=fit.value_fit.records,
         unconstrained_matches=unconstrained_matches,
         held=None if fit.refitted is not None and plan.competing else float(model.p) * model.n_a * model.n_b,
-        iterations=fit.em.iterations,
-        converged=fit.em.converged and fit.value_fit.converged,
+        iterations=fit.em.model.iterations,
+        converged=fit.em.model.converged and fit.value_fit.converged,
         links_before=len(linkage.links),
         precision_before=float(expected[linkage.links].mean()) if len(linkage.links) >= FEWEST else None,
         matches_before=float(expected.sum()) + linkage.matches_below_floor,
@@ -314,7 +314,7 @@ def latent_result(
             fit.values, fit.value_fit, weighted, before, after, fit.value_fit.precision or 0.0, plan.seed
         ),
         precision=fit.value_fit.precision,
-        log_likelihood_gain=float(fit.em.log_likelihood[-1]) - log_likelihood(linkage.scheme, patterns),
+        log_likelihood_gain=fit.em.model.log_likelihood - log_likelihood(linkage.scheme, patterns),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from gemel.carole.arrays import I32, I64, Flags
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.estimated import decide, fitted_scheme, rule_fields, scored_patterns, worth_keeping
+from gemel.carole.engine.decision.estimated import decide, fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
@@ -137,7 +137,6 @@ def extended(
         linkage.scheme,
         [field.bounds for field in plan.compared],
         settings,
-        rules=rule_fields(plan),
         training=known.training_for(values, latent),
         known=known.joint_for(values, latent, settings),
         learn_from=learn_from,

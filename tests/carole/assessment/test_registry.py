@@ -61,7 +61,8 @@ from benchmarks._built_population import FEW, built
 from gemel.carole.assessment.combined_assessment import AssessmentContext
 from gemel.carole.assessment.combined_assessment import assess
 from gemel.common.errors import GemelErrors
-from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
+from gemel.coordinator.draft.specification_text import (dump_specification, json_schema)
+from gemel.common.specification import (load_specification, specification_digest)
 from gemel.coordinator.reports.disclosure import render_risk_report
 
 limits = "half_uniques: 0.01, correct_matches: 0.5"

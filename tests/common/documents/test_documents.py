@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from gemel.common.documents.document import Document, Part
 from gemel.common.documents.linkage_document import EvaluationDocument
-from gemel.common.documents.reference import DOCUMENTS, document_schema
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from gemel.common.documents.warning_codes import SEVERITIES, SUBJECTS, WARNING_CODES
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.coordinator.commands.spec import app
+from gemel.coordinator.reports.document_schemas import DOCUMENTS, document_schema
 from tests.architecture.tree import PRODUCT
 from tests.carole.refusals import refusal
 from tests.document_reference import reference, warnings_tables
